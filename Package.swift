@@ -55,7 +55,21 @@ let package = Package(
                 .product(name: "CoreMetrics", package: "swift-metrics")
             ]
         ),
+        .target(
+            name: "RedisClient",
+            dependencies: [
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
 
+        .systemLibrary(
+            name: "CLibPQ",
+            pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
+        ),
         .systemLibrary(name: "CProcess"),
         .target(name: "COpenAPI"),
 
@@ -125,11 +139,23 @@ let package = Package(
         .target(
             name: "GatewayStorage",
             dependencies: [
+                "CLibPQ",
                 "GatewayCore",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+        .target(
+            name: "RedisLimits",
+            dependencies: [
+                "GatewayCore",
+                "RedisClient",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
         .target(
@@ -158,6 +184,8 @@ let package = Package(
                 "GatewayStorage",
                 "GatewayUpstream",
                 "PrometheusMetrics",
+                "RedisClient",
+                "RedisLimits",
                 "StrictJSON",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -335,6 +363,8 @@ let package = Package(
             dependencies: [
                 "GatewayCore",
                 "GatewayStorage",
+                "GatewayTestKit",
+                "ProcessTestKit",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]
@@ -345,6 +375,35 @@ let package = Package(
                 "ProcessTestKit",
                 "PrometheusMetrics",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
+            ]
+        ),
+        .testTarget(
+            name: "RedisClientTests",
+            dependencies: [
+                "GatewayTestKit",
+                "ProcessTestKit",
+                "RedisClient",
+                "RedisTestKit",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
+        .target(name: "RedisTestKit", dependencies: ["ProcessTestKit"], path: "Tests/RedisTestKit"),
+        .testTarget(
+            name: "RedisLimitsTests",
+            dependencies: [
+                "GatewayCore",
+                "GatewayTestKit",
+                "ProcessTestKit",
+                "RedisClient",
+                "RedisLimits",
+                "RedisTestKit",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
         .testTarget(
@@ -422,6 +481,7 @@ let package = Package(
                 "GatewayService",
                 "GatewayTestKit",
                 "GatewayUpstream",
+                "RedisClient",
                 "StrictJSON",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -443,6 +503,7 @@ let package = Package(
                 "GatewayStorage",
                 "GatewayTestKit",
                 "ProcessTestKit",
+                "RedisTestKit",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -29,6 +29,8 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["HTTPTypes", "Logging", "NIOCore", "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS"],
     ),
     "PrometheusMetrics": ([], ["CoreMetrics"]),
+    "RedisClient": ([], ["Logging", "NIOCore", "NIOPosix", "NIOSSL"]),
+    "CLibPQ": ([], []),
     "CProcess": ([], []),
     "COpenAPI": ([], []),
     # Level 1: the protocols.
@@ -49,8 +51,12 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "ServiceLifecycle"],
     ),
     "GatewayStorage": (
-        ["FCMModel", "GatewayCore"],
+        ["CLibPQ", "FCMModel", "GatewayCore"],
         ["Crypto", "GRDB", "GRDBSQLite", "Logging", "Metrics", "NIOCore", "NIOPosix", "ServiceLifecycle"],
+    ),
+    "RedisLimits": (
+        ["GatewayCore", "RedisClient"],
+        ["Crypto", "Logging", "ServiceLifecycle"],
     ),
     "GatewayHTTP": (
         ["COpenAPI", "EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
@@ -59,7 +65,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 4: what `serve` is, without the command line.
     "GatewayService": (
         ["CProcess", "EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayStorage", "GatewayUpstream",
-         "PrometheusMetrics", "StrictJSON"],
+         "PrometheusMetrics", "RedisClient", "RedisLimits", "StrictJSON"],
         ["CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL",
          "ServiceLifecycle", "Tracing", "UnixSignals", "Yams"],
     ),
@@ -79,12 +85,13 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
 TEST_TARGETS: dict[str, list[str]] = {
     "GatewayTestKit": ["FCMModel", "GatewayCore", "StrictJSON"],
     "ProcessTestKit": [],
+    "RedisTestKit": [],
     # The fake FCM answers what the senders ask.
     "GatewayUpstreamTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayUpstream", "StrictJSON"],
     "EndToEndTests": ["*"],
     # What reads bytes from outside, wherever it is, and the emulator to compare with.
     "FuzzTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayService",
-                  "GatewayUpstream", "StrictJSON"],
+                  "GatewayUpstream", "RedisClient", "StrictJSON"],
 }
 
 IMPORT = re.compile(

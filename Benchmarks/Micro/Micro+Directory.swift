@@ -9,6 +9,8 @@ private struct FixedDirectory: DirectoryStore {
     func load() async throws(GatewayError) -> DirectoryContents { self.contents }
 
     func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents { self.changed }
+
+    func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews { .none }
 }
 
 extension Micro {

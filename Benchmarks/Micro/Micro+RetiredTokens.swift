@@ -59,16 +59,27 @@ extension Micro {
 private struct FixedList: RetiredTokenStore {
     let entries: [RetiredTokenEntry]
 
-    func load() async throws(GatewayError) -> RetiredTokenContents { (entries: self.entries, detectors: [:]) }
+    private static let start = RetiredTokenBookmark(
+        epoch: "",
+        place: RetiredTokenBookmark.Place(transaction: 0, number: 0),
+        horizon: 0
+    )
+
+    func load() async throws(GatewayError) -> RetiredTokenContents {
+        RetiredTokenContents(entries: self.entries, detectors: [:], counts: [], bookmark: Self.start)
+    }
+
+    func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? { nil }
 
     func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {}
 
     func feed(
         of owner: RetiredTokenOwner,
-        after position: Int,
+        after cursor: RetiredTokenCursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        RetiredTokenFeed(tokens: [], position: position, hasMore: false)
+        let end = RetiredTokenCursor(epoch: "", transaction: 0, position: 0)
+        return RetiredTokenFeed(tokens: [], cursor: cursor ?? end, hasMore: false)
     }
 
     func trim(reportedBefore: Timestamp, keeping: Int) async throws(GatewayError) -> [RetiredTokenEntry] { [] }

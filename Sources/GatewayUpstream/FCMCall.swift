@@ -30,6 +30,8 @@ final class CallContext: Sendable {
     let profile: TenantProfile
     let origin: RequestOrigin
     let deadline: ContinuousClock.Instant
+    /// What each attempt of a call with an idempotency key has to ask; `nil` for any other.
+    let gate: SendReservation?
     /// Whether an open breaker keeps calls from being made; a credential check is made all the same, and only reports.
     let heedsBreaker: Bool
 
@@ -42,7 +44,8 @@ final class CallContext: Sendable {
         trying authorization: Authorization? = nil,
         for profile: TenantProfile,
         origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
+        deadline: ContinuousClock.Instant,
+        gate: SendReservation? = nil
     ) {
         self.api = api
         self.pool = pool ?? account.pool
@@ -52,10 +55,11 @@ final class CallContext: Sendable {
         self.profile = profile
         self.origin = origin
         self.deadline = deadline
+        self.gate = gate
     }
 
     convenience init(_ api: FCMAPI, by account: FCMAccount, for call: UpstreamCall) {
-        self.init(api, by: account, for: call.profile, origin: call.origin, deadline: call.deadline)
+        self.init(api, by: account, for: call.profile, origin: call.origin, deadline: call.deadline, gate: call.gate)
     }
 
     /// Why a call must not be made now; `nil` where it may, and then it is counted.

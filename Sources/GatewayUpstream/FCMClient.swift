@@ -187,6 +187,11 @@ package final class FCMClient: Sendable {
             call.context.health.report(server: .silent, credential: .silent, at: start)
             return (call.unanswered(.notStarted), nil)
         }
+        if let gate = call.context.gate, !gate.mayCall(within: timeLeft) {
+            // Another replica may be about to settle the send.
+            call.context.health.report(server: .silent, credential: .silent, at: start)
+            return (call.unanswered(.notStarted), nil)
+        }
         let (request, attempt) = self.begin(call, authorization, at: start, retries: retries)
         do {
             let response = try await call.context.pool.execute(request, deadline: .now() + TimeAmount(timeLeft))

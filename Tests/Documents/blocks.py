@@ -19,6 +19,7 @@ REASONS = {
     "systemd": "needs the real one, not the stand-in for it",
     "FCM": "needs Google's servers and a project of one's own",
     "network": "needs servers that are not on this machine",
+    "PostgreSQL and Redis": "there is neither where this test runs; Tests/Cluster and Tests/Deploy have tests",
     "terminal": "needs somebody who looks and types",
 }
 

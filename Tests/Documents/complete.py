@@ -9,8 +9,10 @@ from pathlib import Path
 
 from links import subcommands
 
-# Refused in the file, or refused altogether.
-NOT_IN_THE_EXAMPLE = {"masterKey", "previousMasterKey", "admin.token", "limits.redisUrl"}
+# Refused in the file.
+NOT_IN_THE_EXAMPLE = {
+    "masterKey", "previousMasterKey", "admin.token", "store.password", "limits.redisPassword",
+}
 
 
 def untold(root: Path, program: Path) -> list[str]:

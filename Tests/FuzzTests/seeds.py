@@ -44,6 +44,30 @@ REQUESTS = [
     "GET / HTTP/1.1\r\nHost: a\r\n" + 20 * "X: y\r\n" + "\r\n",
     "GET / HTTP/1.1\r\nHost: a\r\nX: " + 300 * "y" + "\r\n\r\n",
 ]
+REPLIES = [
+    "+OK\r\n-ERR x y\r\n:-42\r\n$5\r\nhello\r\n$-1\r\n*-1\r\n",
+    "*2\r\n:1\r\n*1\r\n$1\r\na\r\n",
+    "_\r\n#t\r\n#f\r\n,1.5e3\r\n,-inf\r\n,nan\r\n(123456789012345678901\r\n",
+    "!10\r\nSYNTAX bad\r\n=8\r\ntxt:Some\r\n",
+    "%1\r\n+a\r\n:1\r\n~2\r\n:1\r\n:2\r\n>2\r\n+invalidate\r\n_\r\n",
+    "|1\r\n+ttl\r\n:3\r\n:5\r\n",
+    "*2\r\n|1\r\n+a\r\n*0\r\n:1\r\n:2\r\n",
+    "$2\r\n\r\n\r\n$0\r\n\r\n",
+    "*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+    "$9\r\n123456789\r\n",
+    "+0123456789abcdefg\r\n",
+    "*7\r\n",
+    "%4\r\n",
+    "$?\r\n",
+    ":9223372036854775808\r\n",
+    "*1\r\n>1\r\n+a\r\n",
+    "|0\r\n|0\r\n|0\r\n|0\r\n|0\r\n|0\r\n|0\r\n:1\r\n",
+    "+OK\n",
+    "+O\rK\r\n",
+    "$1\r\nab\r\n",
+    "*3\r\n$16\r\n1790000000000000\r\n$1\r\n0\r\n$5\r\n0 0 1\r\n",
+    "%1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n",
+]
 RESPONSES = [
     "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: application/json\r\n\r\nhello",
     "HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
@@ -250,6 +274,9 @@ def by_hand() -> Iterator[Seed]:
         yield "http-response", b"\x00" + text.encode("latin-1")
     for framing, amount, text in BODIES:
         yield "http-body", bytes([framing, amount]) + text.encode("latin-1")
+    for text in REPLIES:
+        yield "resp", b"\x00" + text.encode()
+        yield "resp", b"\x01" + text.encode()
     for text in CONDITIONS:
         yield "condition", text.encode()
     for text in TRACES:

@@ -27,7 +27,7 @@ struct RetirementOverEmulatorTests {
 
         func fed() async throws -> [RetiredToken] {
             await self.retired.settleAndFlush()
-            return try await self.retired.feed(of: self.principal.profile, after: 0, limit: 10_000).tokens
+            return try await self.retired.feed(of: self.principal.profile, after: nil, limit: 10_000).tokens
         }
 
         static func run(_ body: (Fixture) async throws -> Void) async throws {

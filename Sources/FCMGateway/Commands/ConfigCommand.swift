@@ -37,6 +37,7 @@ struct ConfigCommand: ParsableCommand {
         /// Everything that `serve` checks before it starts, but for the secrets.
         static func check(_ input: ConfigurationInput) throws(ConfigurationProblems) -> GatewayConfiguration {
             let configuration = try input.configuration()
+            try input.checkServing(configuration)
             _ = try input.certificates(configuration)
             try input.checkAuthorities(configuration)
             return configuration

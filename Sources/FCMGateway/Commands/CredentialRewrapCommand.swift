@@ -11,8 +11,8 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         abstract: "Move everything that is sealed from the previous master key to the new one.",
         discussion: """
             Works on the store directly. GATEWAY_MASTER_KEY is the new key and GATEWAY_PREVIOUS_MASTER_KEY the old one, \
-            or their …_FILE. A gateway that serves the store meanwhile must have been started with both; a stopped one \
-            needs only the new key afterwards.
+            or their …_FILE. A gateway that serves the store meanwhile, and each replica of several, must have been \
+            started with both; a stopped one needs only the new key afterwards.
 
             All that is found is moved at once or not at all, and what a gateway changes meanwhile is moved after it. To \
             repeat it does no harm. Exit codes: 0 all is sealed by the new key, 1 refused or failed. The message says \
@@ -32,15 +32,10 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         try await FailureReport.reporting {
             guard let masterKey = configuration.masterKey else { throw GatewayConfiguration.missingMasterKey }
             let key = try MasterKey(masterKey, previous: configuration.previousMasterKey)
-            let database = try SQLiteDatabase(joining: configuration.databasePath)
-            let result: Swift.Result<Outcome, any Error>
-            do {
-                result = .success(try await self.rewrap(database, under: key))
-            } catch {
-                result = .failure(error)
-            }
-            try? database.close()
-            try Self.answer(try result.get(), json: self.output.isJSON).write()
+            let store = try await configuration.joinStore(sealingBy: key.fingerprint)
+            defer { store.close() }
+            let outcome = try await self.rewrap(store, under: key)
+            try Self.answer(outcome, json: self.output.isJSON).write()
         }
     }
 
@@ -50,8 +45,11 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         var fingerprint: String
     }
 
-    private func rewrap(_ database: SQLiteDatabase, under masterKey: MasterKey) async throws -> Outcome {
-        let secrets = SQLSecretStore(database: database)
+    private func rewrap(
+        _ store: GatewayConfiguration.JoinedStore,
+        under masterKey: MasterKey
+    ) async throws -> Outcome {
+        let secrets = SQLSecretStore(database: store.database)
         var outcome = Outcome(fingerprint: masterKey.fingerprint)
         let reporter = self.progress.reporter("sealed secrets")
         defer { reporter.finish() }
@@ -65,7 +63,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             let fingerprint = masterKey.fingerprint
             outcome.moved += try await secrets.apply(
                 plan.exchanges,
-                requireMasterKey: { try database.requireMasterKey(fingerprint) },
+                requireMasterKey: store.requireMasterKey,
                 record: { Self.record($0, fingerprint) },
                 sealer: AuditSealer(auditKey: auditKey)
             )

@@ -30,6 +30,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             ExplainCommand.self,
             RetiredTokenCommand.self,
             AuditCommand.self,
+            StoreCommand.self,
             ConfigCommand.self,
             DoctorCommand.self,
             MovedDevCommand.self,

@@ -25,6 +25,11 @@ struct ConfigurationCheck {
             self.add(stopping)
             self.findings += Self.cautions(configuration.warnings, besides: stopping)
             do throws(ConfigurationProblems) {
+                try input.checkServing(configuration)
+            } catch {
+                self.add(error.problems)
+            }
+            do throws(ConfigurationProblems) {
                 try input.checkAuthorities(configuration)
             } catch {
                 self.add(error.problems)

@@ -105,7 +105,8 @@ enum DataDirectoryCheck {
     static let warningBytes = 1 << 30
 
     static func examine(_ configuration: GatewayConfiguration) -> [Finding] {
-        let store = URL(fileURLWithPath: configuration.databasePath).deletingLastPathComponent().path
+        let path = configuration.postgreSQL == nil ? configuration.databasePath : configuration.dataDir + "/store"
+        let store = URL(fileURLWithPath: path).deletingLastPathComponent().path
         let data = URL(fileURLWithPath: configuration.dataDir).path
         return (store == data ? [data] : [data, store]).flatMap { Self.findings($0) }
     }

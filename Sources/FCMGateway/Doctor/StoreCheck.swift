@@ -24,6 +24,7 @@ struct StoreCheck: Sendable {
     let isThorough: Bool
 
     func examine() async -> Result {
+        if self.configuration.postgreSQL != nil { return await self.examinePostgreSQL() }
         var result = Result()
         let path = self.configuration.databasePath
         guard FileManager.default.fileExists(atPath: path) else {
@@ -43,7 +44,8 @@ struct StoreCheck: Sendable {
                 result.findings.append(.ok(.store, path, "opens (\(schema.name)), with \(tenants)"))
                 if let key = self.configuration.masterKey {
                     let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
-                    result.findings += try self.secrets(path, inspection, masterKey, &result)
+                    let announced = try result.isServed ? StoreLock.announcement(at: path) : nil
+                    result.findings += self.secrets(Set([announced].compactMap(\.self)), inspection, masterKey, &result)
                     result.findings += try await self.rows(database, masterKey)
                 }
             } else {
@@ -54,6 +56,32 @@ struct StoreCheck: Sendable {
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
             result.findings.append(.problem(.store, path, error.message + cause, Self.advice(error)))
+        }
+        return result
+    }
+
+    /// The same without the file: the server sees to the structure itself.
+    private func examinePostgreSQL() async -> Result {
+        var result = Result()
+        let subject = "PostgreSQL"
+        do {
+            result.isServed = try self.configuration.isDataDirectoryServed()
+            let database = try await self.configuration.openStoreForReading()
+            let inspection = try await SQLSecretStore(database: database).inspection()
+            result.inspection = inspection
+            let count = inspection.tenants.count
+            result.findings.append(.ok(.store, subject, "opens, with \(count) tenant\(count == 1 ? "" : "s")"))
+            if let key = self.configuration.masterKey {
+                let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
+                let served = try await SQLReplicaStore.masterKeys(in: database)
+                result.findings += self.secrets(served, inspection, masterKey, &result)
+                result.findings += try await self.rows(database, masterKey)
+            }
+            result.findings.append(try await Self.audit(database, isServed: false))
+        } catch {
+            let cause = error.cause.map { ": \($0)" } ?? ""
+            let advice = "See that store.url and its password are the server's, and docs/operations/postgresql.md"
+            result.findings.append(.problem(.store, subject, error.message + cause, advice))
         }
         return result
     }
@@ -84,21 +112,21 @@ struct StoreCheck: Sendable {
     }
 
     private func secrets(
-        _ path: String,
+        _ servedBy: Set<String>,
         _ inspection: StoreInspection,
         _ masterKey: MasterKey,
         _ result: inout Result
-    ) throws(GatewayError) -> [Finding] {
+    ) -> [Finding] {
         let plan = Rewrapping(inspection.sealed, under: masterKey)
         result.unopened = Set(plan.unopened)
         result.isMasterKeyTried = true
         var findings = [Self.opening(plan, of: inspection.sealed.count, masterKey)]
-        if result.isServed, let other = try StoreLock.announcement(at: path), other != masterKey.fingerprint {
+        if let other = servedBy.first(where: { $0 != masterKey.fingerprint }) {
             findings.append(
                 .problem(
                     .store,
                     "master key",
-                    "the gateway that serves the store was started with another one (\(other)) than this "
+                    "a gateway that serves the store was started with another one (\(other)) than this "
                         + "(\(masterKey.fingerprint))",
                     "Give doctor the gateway's own variables, or restart the gateway"
                 )
@@ -109,7 +137,7 @@ struct StoreCheck: Sendable {
 
     /// Whether the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
     private func rows(
-        _ database: SQLiteReadOnlyDatabase,
+        _ database: any SQLDatabase,
         _ masterKey: MasterKey
     ) async throws(GatewayError) -> [Finding] {
         let store = SQLSecretStore(database: database)
@@ -160,14 +188,15 @@ struct StoreCheck: Sendable {
     }
 
     private static func audit(
-        _ database: SQLiteReadOnlyDatabase,
+        _ database: any SQLDatabase,
         isServed: Bool
     ) async throws(GatewayError) -> Finding {
         let store = SQLAuditStore(database: database)
         let heads = try await store.heads()
         let records = heads.reduce(0) { $0 + $1.sequence }
         let seen = "\(records) records of \(heads.count) start\(heads.count == 1 ? "" : "s")"
-        let open = heads.filter { $0.state == .open }
+        let written = try await store.liveWriters()
+        let open = heads.filter { $0.state == .open && !written.contains($0.writer) }
         guard open.count > (isServed ? 1 : 0), let first = open.first else {
             let verifier = AuditVerifier(store: store, sealer: nil)
             // Twice, since a gateway may remove old records at that very moment.

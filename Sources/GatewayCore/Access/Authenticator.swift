@@ -19,6 +19,8 @@ package struct Authenticator: Sendable {
         case disabled
         /// The connection's client has no certificate with a name that the key's tenant asks for.
         case certificate
+        /// The store could not be asked for too long whether the key was revoked.
+        case stale
     }
 
     private let directory: Directory
@@ -34,6 +36,7 @@ package struct Authenticator: Sendable {
         guard let bytes else { return .refused(.missing) }
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
+        guard !snapshot.isExpired else { return .refused(.stale) }
         guard let principal = snapshot.principals[id], self.pepper.matches(bytes, digest: principal.key.digest) else {
             return .refused(.unknown)
         }

@@ -6,6 +6,8 @@ import Crypto
 package struct AuditCheckpoint: Sendable, Hashable {
     /// Every so many checkpoints, one is kept for good; the others go when they are some days old.
     package static let anchorInterval = 360
+    /// Numbers from here on are none that a gateway gets to; somebody may have written any.
+    package static let numberLimit = 1 << 48
     /// How many of the latest checkpoints are all kept: two days of activity.
     package static let denseCount = 48 * Self.anchorInterval
     /// What stands for the digest of a checkpoint that there is not.
@@ -64,8 +66,11 @@ package struct AuditCheckpoint: Sendable, Hashable {
     package static func openingNote(after number: Int) -> String { "after checkpoint \(number)" }
 
     static func number(inOpeningNote text: String?) -> Int? {
-        guard let text, text.hasPrefix("after checkpoint "), let number = Int(text.dropFirst(17)) else { return nil }
-        return text == self.openingNote(after: number) ? number : nil
+        guard let text else { return nil }
+        let continuation = AuditContinuation(inOpeningNote: text)?.text
+        let claim = continuation.map { text.dropLast(", ".count + $0.count) } ?? text[...]
+        guard claim.hasPrefix("after checkpoint "), let number = Int(claim.dropFirst(17)) else { return nil }
+        return claim == self.openingNote(after: number) ? number : nil
     }
 }
 

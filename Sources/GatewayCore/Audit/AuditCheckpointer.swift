@@ -5,8 +5,8 @@ import Synchronization
 
 /// Signs checkpoints of all chains, one after the other, and keeps them in the store.
 ///
-/// One gateway serves a store, so it is the one that signs; what commands add to the audit meanwhile is in its next
-/// checkpoint.
+/// One replica of a store signs, the leader; what others and commands add to the audit meanwhile is in its next checkpoint.
+/// The store takes a checkpoint only behind all others, so that a leader that was paused finds out that it is none.
 package final class AuditCheckpointer: Sendable {
     private struct State {
         /// The latest genuine checkpoint, and what it says.
@@ -15,6 +15,8 @@ package final class AuditCheckpointer: Sendable {
         var anchor = AuditCheckpoint.noDigest
         /// The number of the next checkpoint where the row does not hold: one is left out, so that the gap stays.
         var restart: Int?
+        /// Whether another replica may have made checkpoints since.
+        var isOutdated = false
         /// Writers whose heads were found not to be genuine, so that each is logged once.
         var forged: Set<Int> = []
     }
@@ -59,9 +61,11 @@ package final class AuditCheckpointer: Sendable {
     /// A row that is not what was signed is not gone on with as if it were: the next checkpoint leaves out a number behind
     /// all that are known of, and takes nothing over from one that is not genuine.
     package func prepare() async throws(GatewayError) -> Int {
+        // Before the checkpoints are read: a chain that begins meanwhile may follow one that is not among them.
+        let claimed = try await self.latestClaim(try await self.store.truncations())
         let signatures = try await self.store.signatures()
         await self.checkEnds()
-        let row = AuditCheckpointRow(signatures, claimed: try await self.latestClaim(signatures), self.signer.publicKey)
+        let row = AuditCheckpointRow(signatures, claimed: claimed, self.signer.publicKey)
         let latest = row.latest
         self.state.withLock { state in
             state.latest = latest.flatMap { signed in signed.content.map { (signed, $0) } }
@@ -80,9 +84,21 @@ package final class AuditCheckpointer: Sendable {
             return latest.number
         }
         let now = self.clock.now()
-        try await self.make(delivered: latest?.content?.delivered ?? 0)
+        do throws(GatewayError) {
+            try await self.make(delivered: latest?.content?.delivered ?? 0)
+        } catch {
+            // Another replica was first, and leads.
+            guard error.code == .conflict else { throw error }
+            self.follow()
+            return try await self.store.checkpoints(after: latest?.number ?? 0, limit: 1).last?.number ?? 0
+        }
         self.lastCheckpoint.set(now)
         return self.state.withLock { $0.latest?.signed.number ?? 0 }
+    }
+
+    /// Notes that another replica makes the checkpoints; the next one of this replica looks at the store first.
+    package func follow() {
+        self.state.withLock { $0.isOutdated = true }
     }
 
     /// Makes a checkpoint when there is something new; whether all that is stored is under one. Why not is logged and
@@ -92,13 +108,19 @@ package final class AuditCheckpointer: Sendable {
     /// checkpoint before says still holds.
     @discardableResult
     package func checkpoint(delivered: Int?) async -> Bool {
-        do {
+        let isOutdated = self.state.withLock { $0.isOutdated }
+        do throws(GatewayError) {
+            if isOutdated {
+                self.state.withLock { $0.isOutdated = false }
+                _ = try await self.prepare()
+            }
             // What is stored by this moment is seen below.
             let now = self.clock.now()
             try await self.make(delivered: delivered)
             self.lastCheckpoint.set(now)
             return true
         } catch {
+            if isOutdated || error.code == .conflict { self.follow() }
             self.failures.increment()
             self.logger.error("The audit can't be given a checkpoint", metadata: ["cause": "\(error.message)"])
             return false
@@ -106,8 +128,8 @@ package final class AuditCheckpointer: Sendable {
     }
 
     /// The checkpoint after which the latest chain began that says so; 0 for none.
-    private func latestClaim(_ signatures: AuditSignatures) async throws(GatewayError) -> Int {
-        let shortened = Set(signatures.truncations.map(\.writer))
+    private func latestClaim(_ truncations: [AuditTruncation]) async throws(GatewayError) -> Int {
+        let shortened = Set(truncations.map(\.writer))
         for head in try await self.store.heads().reversed()
         where !shortened.contains(head.writer) && self.sealer.isGenuine(head) {
             // A record that can't be read says nothing, and keeps no gateway from starting.
@@ -226,9 +248,6 @@ package final class AuditCheckpointer: Sendable {
 ///
 /// Pure. It asks the row's end alone; what lies before it is asked when some of it is to be removed, and by verifiers.
 private struct AuditCheckpointRow {
-    /// Numbers from here on are none that a gateway gets to; somebody may have written any.
-    private static let limit = 1 << 48
-
     let latest: SignedCheckpoint?
     /// Whether that is the latest that there was, as far as it can be told.
     let isWhole: Bool
@@ -262,7 +281,7 @@ private struct AuditCheckpointRow {
             self.next = last + 1
         } else {
             let named = signatures.checkpoints.map(\.number) + [signatures.end?.number ?? 0, claimed]
-            self.next = (named.filter { $0 < Self.limit } + [last]).reduce(0, max) + 2
+            self.next = (named.filter { $0 < AuditCheckpoint.numberLimit } + [last]).reduce(0, max) + 2
         }
         let anchorNumber = AuditCheckpoint.anchorNumber(before: self.next)
         self.anchor = signatures.checkpoints.last { $0.number == anchorNumber }.flatMap { isGenuine($0) ? $0 : nil }
@@ -281,21 +300,33 @@ package struct AuditCheckpointService: Service {
     private let checkpointer: AuditCheckpointer
     private let feeder: AuditSinkFeeder?
     private let interval: Duration
+    private let leader: AuditLeader?
 
+    /// A service that leads always, or where other replicas share the store, as a leader of theirs.
     package init(
         checkpointer: AuditCheckpointer,
         feeder: AuditSinkFeeder?,
         interval: Duration,
+        leader: AuditLeader? = nil,
         metrics: GatewayMetrics = GatewayMetrics()
     ) {
         metrics.gauge(.auditCheckpointInterval).set(interval / .seconds(1))
-        (self.checkpointer, self.feeder, self.interval) = (checkpointer, feeder, interval)
+        (self.checkpointer, self.feeder, self.interval, self.leader) = (checkpointer, feeder, interval, leader)
     }
 
     /// What checkpoints say of the second sink: 0 without one, `nil` until the sink was asked.
     private var delivered: Int? {
         guard let feeder = self.feeder else { return 0 }
         return feeder.delivered
+    }
+
+    /// Makes a checkpoint, if this replica leads, once what dead replicas left is closed.
+    private func checkpoint() async {
+        if let leader = self.leader {
+            guard await leader.leads() else { return self.checkpointer.follow() }
+        }
+        let isMade = await self.checkpointer.checkpoint(delivered: self.delivered)
+        if !isMade { await self.leader?.leadership.resign() }
     }
 
     package func run() async throws {
@@ -310,12 +341,13 @@ package struct AuditCheckpointService: Service {
         continuation.yield(nil)
         // The first one without a wait: an interval may be long, and the audit of this start has begun.
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            await self.checkpointer.checkpoint(delivered: self.delivered)
+            await self.checkpoint()
             continuation.yield(nil)
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
         }
         self.feeder?.stop()
-        await self.checkpointer.checkpoint(delivered: self.delivered)
+        await self.checkpoint()
+        await self.leader?.leadership.resign()
         continuation.yield(Self.lastDelivery)
         continuation.finish()
         await withTaskGroup(of: Void.self) { group in

@@ -37,6 +37,8 @@ package struct AuditExportHead: Sendable, Hashable {
     package var to: Timestamp?
     /// Whether a process wrote to the store meanwhile.
     package var isLive: Bool
+    /// The chains that replicas wrote meanwhile, rising, where several share the store.
+    package var liveWriters: [Int] = []
 
     package init(tenant: String? = nil, from: Timestamp? = nil, to: Timestamp? = nil, isLive: Bool) {
         (self.tenant, self.from, self.to, self.isLive) = (tenant, from, to, isLive)
@@ -91,6 +93,12 @@ extension AuditLine {
             if let from = head.from { writer.members("from", "from_us", from) }
             if let to = head.to { writer.members("to", "to_us", to) }
             writer.member("live", head.isLive)
+            if !head.liveWriters.isEmpty {
+                writer.key("live_writers")
+                writer.beginArray()
+                for live in head.liveWriters { writer.integer(live) }
+                writer.endArray()
+            }
         case .checkpoint(let checkpoint):
             writer.member("type", "checkpoint")
             writer.member("number", checkpoint.number)
@@ -241,7 +249,11 @@ extension AuditLine {
             guard root.integer("fcm_gateway_audit_export") == AuditExportHead.version else { throw Absence() }
             let isLive = try present(root["live"]?.bool)
             let (from, to) = (root.time("from_us"), root.time("to_us"))
-            self = .export(AuditExportHead(tenant: root.text("tenant"), from: from, to: to, isLive: isLive))
+            var head = AuditExportHead(tenant: root.text("tenant"), from: from, to: to, isLive: isLive)
+            if let writers = root["live_writers"]?.elements {
+                head.liveWriters = writers.compactMap { $0.number?.integer }
+            }
+            self = .export(head)
         case "checkpoint":
             let (number, text) = (try present(root.integer("number")), try present(root.text("content")))
             let signature = try present(root.base64("signature"))

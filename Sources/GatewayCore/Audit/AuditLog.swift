@@ -89,6 +89,8 @@ package final class AuditLog: Service {
     let writeDuration: Timer
     let logger: Logger
     private let openingNote: String?
+    /// `nil` where no other replica writes to the store.
+    let sharing: AuditSharing?
     let state = Mutex(State())
     let worker: AuditStoreWorker
     private let wake: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
@@ -108,7 +110,8 @@ package final class AuditLog: Service {
         configuration: AuditConfiguration,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger,
-        openingNote: String? = nil
+        openingNote: String? = nil,
+        sharing: AuditSharing? = nil
     ) {
         self.isStrict = configuration.mode == .strict
         (self.store, self.spool, self.sealer) = (store, spool, sealer)
@@ -123,7 +126,7 @@ package final class AuditLog: Service {
         let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wake = wake
         self.worker = AuditStoreWorker { wake.continuation.yield() }
-        self.openingNote = openingNote
+        (self.openingNote, self.sharing) = (openingNote, sharing)
     }
 
     // MARK: Taking records
@@ -303,6 +306,7 @@ package final class AuditLog: Service {
 
     /// Opens this process's chain, closing those that earlier processes left open; throws `storeUnavailable`.
     package func open() async throws(GatewayError) -> AuditChain {
+        if self.sharing != nil { return try await self.openBesideOthers() }
         let heads = try await self.store.heads()
         let spooled = try await self.spool?.inspect() ?? AuditSpool.Finding()
         for head in heads where head.state == .open {
@@ -316,8 +320,7 @@ package final class AuditLog: Service {
             }
             var chain = head.chain
             let rest = head.writer == spooled.writer ? try await self.replaySpool(onto: &chain) : []
-            var record = AuditRecord(.auditRecovered, at: self.clock.now())
-            record.object = "writer \(head.writer) ended after record \(chain.sequence)"
+            let record = AuditRecord.recovered(AuditHead(chain, state: .open), at: self.clock.now())
             let chained = rest + [chain.append(record)]
             try await self.store.append(chained, head: self.sealer.head(of: chain, state: .recovered))
             self.logger.warning(
@@ -329,21 +332,32 @@ package final class AuditLog: Service {
             )
         }
         var chain = try await self.begin()
-        try await self.emptySpool(spooled, heads, &chain)
+        // A chain that was open has been given everything just now, unless its seal is not genuine.
+        let head = heads.first { $0.writer == spooled.writer }
+        let isReplayed = head.map { $0.state == .open && self.sealer.isGenuine($0) } ?? false
+        try await self.emptySpool(spooled, isReplayed: isReplayed, hasChain: head != nil, &chain)
         return chain
     }
 
-    private func begin() async throws(GatewayError) -> AuditChain {
+    /// Begins a chain of this process's own, which may go on for another one.
+    func begin(continuing former: AuditContinuation? = nil) async throws(GatewayError) -> AuditChain {
         var attemptsLeft = 10
         while true {
             // Where an end was taken away, the records still have its writer's number; somebody may have written any.
             let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
             var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
+            // Read after the chains before it: none may name an earlier checkpoint than those.
+            let notes = [try await self.currentOpeningNote(), former?.text].compactMap(\.self)
             var record = AuditRecord(.auditOpened, at: self.clock.now())
-            record.object = self.openingNote
+            record.object = notes.isEmpty ? nil : notes.joined(separator: ", ")
             let opened = chain.append(record)
             do {
-                try await self.store.append([opened], head: self.sealer.head(of: chain, state: .open))
+                let head = self.sealer.head(of: chain, state: .open)
+                if let sharing = self.sharing {
+                    try await sharing.registry.begin(opened, head: head, by: sharing.replica)
+                } else {
+                    try await self.store.append([opened], head: head)
+                }
                 return chain
             } catch {
                 // A command's chain may have taken the number since the heads were read.
@@ -351,6 +365,19 @@ package final class AuditLog: Service {
                 guard error.code == .conflict, attemptsLeft > 0 else { throw error }
             }
         }
+    }
+
+    /// What the first record of a chain says of the checkpoint that it follows; others may have made some since the start.
+    private func currentOpeningNote() async throws(GatewayError) -> String? {
+        guard self.sharing != nil, var number = AuditCheckpoint.number(inOpeningNote: self.openingNote) else {
+            return self.openingNote
+        }
+        while let later = try await self.store.checkpoints(after: number, limit: 1_000).last?.number,
+            later < AuditCheckpoint.numberLimit
+        {
+            number = later
+        }
+        return AuditCheckpoint.openingNote(after: number)
     }
 
     /// Writes until shutdown, waits for the records that were promised a place, then closes the chain. Runs once.
@@ -394,9 +421,21 @@ package final class AuditLog: Service {
         guard await self.flush(&writer), writer.isDirect else {
             throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
         }
-        var chain = writer.tail
-        let closed = chain.append(AuditRecord(.auditClosed, at: self.clock.now()))
-        try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
+        try await self.close(&writer)
+    }
+
+    private func close(_ writer: inout AuditWriterState) async throws(GatewayError) {
+        var movesLeft = Self.maxMoves
+        while true {
+            var chain = writer.tail
+            let closed = chain.append(AuditRecord(.auditClosed, at: self.clock.now()))
+            do throws(GatewayError) {
+                return try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
+            } catch {
+                guard error.code == .conflict, movesLeft > 0, await self.move(&writer) != nil else { throw error }
+                movesLeft -= 1
+            }
+        }
     }
 
     private func beginClosing() {

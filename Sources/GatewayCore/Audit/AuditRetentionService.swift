@@ -8,6 +8,9 @@ package final class AuditRetentionService: Service {
     private static let step = 1_000
     /// A pause between two transactions, for those who wait.
     private static let pause = Duration.milliseconds(20)
+    /// How often a replica that shares the store asks whether it leads now.
+    private static let leadInterval = Duration.seconds(3_600)
+    private static let interval = Duration.seconds(86_400)
     /// How far a clock may run ahead of the time that passes while the process runs.
     private static let maxClockDrift = Duration.seconds(86_400)
 
@@ -15,6 +18,8 @@ package final class AuditRetentionService: Service {
     private struct Removed {
         var records = 0
         var writers: [Int] = []
+        /// Where the chain that is being shortened begins.
+        var current = AuditPosition(writer: 0, sequence: 0)
 
         mutating func add(_ count: Int, of writer: Int) {
             self.records += count
@@ -34,6 +39,8 @@ package final class AuditRetentionService: Service {
     private let audit: AuditLog
     private let clock: any WallClock
     private let retention: Duration
+    /// `nil` where no other replica shares the store.
+    private let leadership: (any Leadership)?
     private let changed: Meter
     private let removedRecords: Counter
     private let logger: Logger
@@ -46,22 +53,32 @@ package final class AuditRetentionService: Service {
         audit: AuditLog,
         clock: any WallClock,
         retention: Duration,
+        leadership: (any Leadership)? = nil,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         (self.store, self.signer, self.sealer) = (store, signer, sealer)
         (self.audit, self.clock, self.retention) = (audit, clock, retention)
+        self.leadership = leadership
         self.changed = metrics.gauge(.auditChanged)
         self.removedRecords = metrics.counter(.auditRecordsRemoved)
         self.logger = logger
         self.started = (clock.now(), .now)
     }
 
-    /// Removes what is too old now and once a day, until shutdown.
+    /// Removes what is too old now and once a day, until shutdown; where replicas share the store, while this one leads.
     package func run() async throws {
+        let pause = self.leadership == nil ? Self.interval : Self.leadInterval
+        var last: ContinuousClock.Instant?
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            await self.pass()
-            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(86_400)) }
+            let now = ContinuousClock.now
+            // Whoever takes the lead over has not passed yet, or a day ago.
+            let isDue = last.map { now - $0 >= Self.interval } ?? true
+            if isDue, await self.leadership?.isHeld() ?? true {
+                last = now
+                await self.pass()
+            }
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
         }
     }
 
@@ -92,13 +109,24 @@ package final class AuditRetentionService: Service {
                 if Task.isShuttingDownGracefully || Task.isCancelled { break }
             }
         } catch {
-            if error.code == .conflict { self.changed.set(1) }
+            if error.code == .conflict { await self.resolve(removed) }
             record?.outcome = .failed
             self.logger.error("Old audit records can't be removed", metadata: ["cause": "\(error.message)"])
         }
         // Also what went before something failed is told.
         if let record { await self.tell(removed, record) }
         return removed.records
+    }
+
+    /// Finds out whose a record was that is not there or not as it was: somebody's who has changed the store, or that of a
+    /// replica that took the lead while this one was paused, and has removed it as well.
+    private func resolve(_ removed: Removed) async {
+        guard let leadership = self.leadership else { return self.changed.set(1) }
+        await leadership.resign()
+        // Where the store can't be asked, the next pass finds what is wrong with it.
+        guard let truncations = try? await self.store.truncations() else { return }
+        let current = truncations.first { $0.writer == removed.current.writer }?.sequence ?? 0
+        if current <= removed.current.sequence { self.changed.set(1) }
     }
 
     /// The first place of a chain from another one on that a checkpoint signs; `nil` for none.
@@ -142,12 +170,14 @@ package final class AuditRetentionService: Service {
             throw GatewayError(.conflict, reason)
         }
         var chain = truncation?.chain ?? AuditChain(writer: place.writer)
+        removed.current = AuditPosition(writer: chain.writer, sequence: chain.sequence)
         for step in try await self.steps(from: chain, upTo: place.sequence, head, known) {
             if Task.isShuttingDownGracefully || Task.isCancelled { break }
             try await self.store.remove(upTo: try self.signer.truncation(of: step, at: self.clock.now()))
             removed.add(step.sequence - chain.sequence, of: place.writer)
             self.removedRecords.increment(by: step.sequence - chain.sequence)
             chain = step
+            removed.current.sequence = step.sequence
             try? await Task.sleep(for: Self.pause)
         }
     }

@@ -103,6 +103,17 @@ package struct DeviceGroup: Sendable, Hashable {
     }
 }
 
+/// Keys by which device groups are known.
+package struct GroupKeys: Sendable {
+    package var keys: [(tenant: TenantID, key: String)]
+    /// Transactions up to this one had ended; with it, what came since can be asked for.
+    package var horizon: Int64
+
+    package init(keys: [(tenant: TenantID, key: String)], horizon: Int64) {
+        (self.keys, self.horizon) = (keys, horizon)
+    }
+}
+
 /// Keeps what the gateway knows of tenants' device groups; all of it may throw `storeUnavailable`.
 package protocol GroupStore: Sendable {
     /// `nil` where there is none.
@@ -114,8 +125,9 @@ package protocol GroupStore: Sendable {
     /// forget all but the last thousand.
     func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
-    /// Every key by which ``group(withKey:of:)`` knows a group.
-    func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)]
+    /// Every key by which ``group(withKey:of:)`` knows a group, or those that came since an earlier answer, with some
+    /// that came before.
+    func keys(since horizon: Int64?) async throws(GatewayError) -> GroupKeys
 
     /// Stores a group in place of the version that it was made from; gives its new version.
     ///

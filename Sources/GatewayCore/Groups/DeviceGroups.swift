@@ -1,12 +1,16 @@
 package import FCMModel
+import ServiceLifecycle
 import Synchronization
 
 /// Tenants' device groups: what the gateway knows of them, kept in step with FCM.
 ///
 /// Whatever FCM is asked to change is written down before and after, so that the next request can finish what a crash
-/// broke off. Two writers of one group follow each other; across processes the version of what is stored keeps one from
-/// overwriting the other.
-package final class DeviceGroups: Sendable {
+/// broke off. Two writers of one group follow each other; across replicas by the group's lease, within which each call to
+/// FCM has to end. Whoever takes over what another replica left asks FCM for the group's key anew.
+package final class DeviceGroups: Service {
+    /// How often other replicas' keys are asked for.
+    private static let pollInterval = Duration.seconds(1)
+
     private let store: any GroupStore
     private let upstream: any GroupUpstream
     private let limiter: any RateLimiter
@@ -15,6 +19,7 @@ package final class DeviceGroups: Sendable {
     let metrics: TenantCounters
     private let knownKeys = KnownGroupKeys()
     private let locks = KeyedLock<[String]>()
+    private let leases: GroupLeases?
 
     package init(
         store: any GroupStore,
@@ -22,8 +27,10 @@ package final class DeviceGroups: Sendable {
         limiter: any RateLimiter,
         audit: AuditLog,
         clock: any WallClock,
+        leases: GroupLeases? = nil,
         metrics: GatewayMetrics = GatewayMetrics()
     ) {
+        self.leases = leases
         self.store = store
         self.upstream = upstream
         self.limiter = limiter
@@ -106,7 +113,7 @@ package final class DeviceGroups: Sendable {
     /// FCM has no such group.
     package func group(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
         if let known = try await self.stored(name, of: caller.profile), known.key != nil { return known }
-        return try await self.locked(name, by: caller) { () throws(Refusal) in
+        return try await self.locked(name, by: caller) { _ throws(Refusal) in
             let known = try await self.known(name, of: caller.profile)
             if known.key != nil { return known }
             var upstreamCode: String?
@@ -154,7 +161,7 @@ package final class DeviceGroups: Sendable {
     ///
     /// Whoever changes the group at this moment finds out as well, so that it does no harm when this has to give up.
     func forget(key: String, of name: String, by caller: Caller) async {
-        try? await self.locked(name, by: caller) { () throws(Refusal) in
+        try? await self.locked(name, by: caller) { _ throws(Refusal) in
             guard var group = try await self.stored(name, of: caller.profile), group.key == key else { return }
             group.key = nil
             _ = try await self.save(group)
@@ -168,7 +175,7 @@ package final class DeviceGroups: Sendable {
         _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup? {
         var group = group
-        let result = await self.ask(.lookUp(name: group.upstreamName), by: caller)
+        let result = await self.ask(.lookUp(name: group.upstreamName), of: group.name, by: caller)
         upstreamCode = result.upstreamCode
         switch result.answer {
         case .success(let key):
@@ -206,7 +213,7 @@ package final class DeviceGroups: Sendable {
             }
             switch step {
             case .call(let request):
-                let result = await self.ask(request, by: caller)
+                let result = await self.ask(request, of: saved.name, by: caller)
                 upstreamCode = result.upstreamCode
                 reconciliation.received(result, of: request)
             case .settled: return reconciliation.group
@@ -249,8 +256,10 @@ package final class DeviceGroups: Sendable {
         _ change: (DeviceGroup, _ upstreamCode: inout String?) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         try await self.recording(action, name, tokens, by: caller) { record throws(Refusal) in
-            try await self.locked(name, by: caller) { () throws(Refusal) in
-                let group = try await self.known(name, of: caller.profile)
+            try await self.locked(name, by: caller) { isTakenOver throws(Refusal) in
+                var group = try await self.known(name, of: caller.profile)
+                // What another replica was at may have made the key another one, or the group none.
+                if isTakenOver, group.isStored { group.key = nil }
                 return try await change(group, &record.upstreamCode)
             }
         }
@@ -299,12 +308,28 @@ package final class DeviceGroups: Sendable {
     private func locked<Answer: Sendable>(
         _ name: String,
         by caller: Caller,
-        _ body: () async throws(Refusal) -> Answer
+        _ body: (_ isTakenOver: Bool) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         let key = [caller.profile.id.text, name]
         guard await self.locks.acquire(key, until: caller.deadline) else { throw .groupConflict }
         defer { self.locks.release(key) }
-        return try await body()
+        guard let leases = self.leases else { return try await body(false) }
+        let tenant = caller.profile.id
+        let lease = try await Self.refusing { () throws(GatewayError) in
+            try await leases.acquire(name, of: tenant, until: caller.deadline)
+        }
+        guard let lease else { throw .groupConflict }
+        let result: Result<Answer, Refusal> = await withDiscardingTaskGroup { group in
+            group.addTask { await leases.renewRegularly(name, of: tenant) }
+            defer { group.cancelAll() }
+            do throws(Refusal) {
+                return .success(try await body(lease == .takenOver))
+            } catch {
+                return .failure(error)
+            }
+        }
+        await leases.release(name, of: tenant)
+        return try result.get()
     }
 }
 
@@ -332,7 +357,7 @@ extension DeviceGroups {
             return try await self.recording(action, label, change.tokens, by: caller) { record throws(Refusal) in
                 let result: GroupResult
                 if let name {
-                    result = try await self.locked(name, by: caller) { () throws(Refusal) in
+                    result = try await self.locked(name, by: caller) { _ throws(Refusal) in
                         try await self.forward(change, of: name, by: caller)
                     }
                 } else {
@@ -348,7 +373,7 @@ extension DeviceGroups {
     ///
     /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
     private func note(key: String, of name: String, by caller: Caller) async {
-        try? await self.locked(name, by: caller) { () throws(Refusal) in
+        try? await self.locked(name, by: caller) { _ throws(Refusal) in
             var group = try await self.known(name, of: caller.profile)
             guard group.key != key else { return }
             group.key = key
@@ -367,11 +392,11 @@ extension DeviceGroups {
         if change.name != nil { request.name = group.upstreamName }
         guard before.isStored || change.operation != .remove else {
             // Nothing is known of the group, and of less there is nothing to write down.
-            return await self.ask(.change(request), by: caller)
+            return await self.ask(.change(request), of: name, by: caller)
         }
         group.begin(change.operation, change.tokens)
         group = try await self.save(group)
-        let result = await self.ask(.change(request), by: caller)
+        let result = await self.ask(.change(request), of: name, by: caller)
         // What FCM said is the answer, even where it can't be written down: by the intent the next change settles it.
         try? await self.note(result, of: change, before, &group)
         return result
@@ -406,8 +431,11 @@ extension DeviceGroups {
         _ = try await self.save(restored)
     }
 
-    private func ask(_ request: GroupRequest, by caller: Caller) async -> GroupResult {
-        await self.upstream.perform(request, of: caller.profile, deadline: caller.deadline, origin: caller.origin)
+    /// Asks FCM; what is asked under a group's lease ends before that does.
+    private func ask(_ request: GroupRequest, of name: String? = nil, by caller: Caller) async -> GroupResult {
+        var deadline = caller.deadline
+        if let name, let end = self.leases?.end(of: name, of: caller.profile.id) { deadline = min(deadline, end) }
+        return await self.upstream.perform(request, of: caller.profile, deadline: deadline, origin: caller.origin)
     }
 
     /// The tenant's name of the group that a change is for; `nil` where only FCM can tell.
@@ -428,7 +456,21 @@ extension DeviceGroups {
 extension DeviceGroups {
     /// Reads by which keys groups are known; call it before serving.
     package func load() async throws(GatewayError) {
-        for (tenant, key) in try await self.store.keys() { self.knownKeys.insert(key, of: tenant) }
+        let found = try await self.store.keys(since: self.knownKeys.horizon)
+        for (tenant, key) in found.keys { self.knownKeys.insert(key, of: tenant) }
+        self.knownKeys.horizon = found.horizon
+    }
+
+    /// Learns the keys of groups that other replicas change; a send asks no store whether it knows more.
+    ///
+    /// Until a key is known here, a send to it counts as one to a device. A store that fails is asked again with the next
+    /// poll, and is told of elsewhere.
+    package func run() async throws {
+        while !Task.isShuttingDownGracefully,
+            (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pollInterval) }) != nil
+        {
+            try? await self.load()
+        }
     }
 
     /// Whether some recipients of a send are, or may be, device groups.
@@ -490,6 +532,13 @@ extension Target {
 private final class KnownGroupKeys: Sendable {
     private let hashes = Mutex<[TenantID: Set<Int>]>([:])
     private let count = Atomic(0)
+    private let lastHorizon = Mutex<Int64?>(nil)
+
+    /// Up to where the store's keys have been read; `nil` before that was done once.
+    var horizon: Int64? {
+        get { self.lastHorizon.withLock { $0 } }
+        set { self.lastHorizon.withLock { $0 = newValue } }
+    }
 
     func insert(_ key: String, of tenant: TenantID) {
         let isNew = self.hashes.withLock { $0[tenant, default: []].insert(key.hashValue).inserted }

@@ -60,17 +60,28 @@ package struct IdempotencyRecord: Sendable, Hashable {
 package struct StoredIdempotencyRecord: Sendable, Hashable {
     package var id: Int64
     package var record: IdempotencyRecord
+    /// Whether another replica may be at it: it holds the lease, or did within the time of one call to FCM.
+    package var isHeldElsewhere: Bool
 
-    package init(id: Int64, record: IdempotencyRecord) {
-        (self.id, self.record) = (id, record)
+    package init(id: Int64, record: IdempotencyRecord, isHeldElsewhere: Bool = false) {
+        (self.id, self.record, self.isHeldElsewhere) = (id, record, isHeldElsewhere)
     }
 }
 
 /// One change of the records.
+///
+/// Where replicas share a store, a record belongs to the replica that reserved it, under a lease, and every change is refused
+/// as `lost` to any other. Whoever has the store to itself owns all records.
 package enum IdempotencyChange: Sendable, Hashable {
     /// Takes a key that is free or expired.
     case reserve(IdempotencyIdentity, IdempotencyRecord)
+    /// Renews the lease as well; an open state is taken only while that still holds.
     case update(id: Int64, IdempotencyRecord.State)
+    /// Renews the lease of an open record.
+    case renew(id: Int64)
+    /// Takes an open record whose lease and one call's time have passed, or that is one's own, as far as it still is what was
+    /// read of it: its owner may have woken up meanwhile and marked more.
+    case takeOver(id: Int64, progress: [UInt8])
     /// Frees a key.
     case release(id: Int64)
 
@@ -81,6 +92,8 @@ package enum IdempotencyChange: Sendable, Hashable {
         /// Done, or there is no such record any more.
         case done
         case taken
+        /// The record is another replica's now, or the lease has ended.
+        case lost
         case full
         case tenantGone
     }
@@ -152,6 +165,7 @@ package protocol IdempotencyStore: Sendable {
     func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord?
 
     /// Makes changes in their order, in one transaction, and says what each came to; they are durable when it returns.
+    /// A reservation that is there already, as after a lost answer, is the same one once more.
     ///
     /// Where a reservation finds no room, the finished records that are oldest give way: the tenant's own, or those of
     /// the tenant that has most.

@@ -109,8 +109,8 @@ package struct IdempotencyConfiguration: Sendable {
 /// Sends that carry an idempotency key: each is made once, and answered alike however often it is asked for (decision
 /// 0018).
 ///
-/// What runs is known in memory, since one process serves a store; a record that is open and does not run was left by a
-/// process that ended. A send belongs to this service and goes on when its caller is gone; none begins before
+/// What runs is known in memory, where one process serves a store; a record that is open and does not run was left by a
+/// process that ended. What other replicas run is known by their leases. A send belongs to this service and goes on when its caller is gone; none begins before
 /// ``run()``.
 package final class IdempotentSends: Service {
     /// Renders what became of a send as the answer that replays give.
@@ -129,6 +129,8 @@ package final class IdempotentSends: Service {
     private struct State {
         /// The sends that run, with what tells their requests apart.
         var running: [IdempotencyIdentity: [UInt8]] = [:]
+        /// Those of them whose leases are to be renewed; none where there are no leases.
+        var leased: [IdempotencyIdentity: SendReservation] = [:]
         /// The time by which keys expire, once the store has said where an earlier process stood.
         var time: IdempotencyTime?
     }
@@ -139,6 +141,8 @@ package final class IdempotentSends: Service {
     private let clock: any WallClock
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let configuration: IdempotencyConfiguration
+    private let leases: LeaseTerms?
+    private let leaseCounters: LeaseCounters?
     private let counters: [IdempotencyEvent: Counter]
     private let logger: Logger
     private let state = Mutex(State())
@@ -147,13 +151,15 @@ package final class IdempotentSends: Service {
 
     /// Sends by a pipeline.
     ///
-    /// The uptime tells how much time has passed, whatever the clock is set to.
+    /// The uptime tells how much time has passed, whatever the clock is set to. Where replicas share the store, the leases
+    /// are those by which it keeps them apart.
     package init(
         pipeline: SendPipeline,
         store: any IdempotencyStore,
         clock: any WallClock,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         configuration: IdempotencyConfiguration = IdempotencyConfiguration(),
+        leases: LeaseTerms? = nil,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
@@ -165,6 +171,8 @@ package final class IdempotentSends: Service {
             }
         )
         (self.clock, self.uptime, self.configuration) = (clock, uptime, configuration)
+        self.leases = leases
+        self.leaseCounters = leases.map { _ in LeaseCounters(.request, metrics) }
         self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
         self.logger = logger
     }
@@ -210,13 +218,19 @@ package final class IdempotentSends: Service {
             return nil
         }
         guard let running else { return nil }
-        guard running == fingerprint else { return self.conflict() }
+        return running == fingerprint ? self.inProgress() : self.conflict()
+    }
+
+    private func inProgress() -> Refusal {
         self.counters[.inProgress]?.increment()
         return Refusal(.idempotencyInProgress, retryAfter: 1)
     }
 
     private func end(_ job: Job, _ answer: IdempotentAnswer) {
-        self.state.withLock { _ = $0.running.removeValue(forKey: job.identity) }
+        self.state.withLock { state in
+            state.running[job.identity] = nil
+            state.leased[job.identity] = nil
+        }
         job.continuation.resume(returning: answer)
     }
 
@@ -233,6 +247,7 @@ package final class IdempotentSends: Service {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await self.writer.run() }
             group.addTask { await self.purgeRegularly() }
+            if let leases = self.leases { group.addTask { await self.renewRegularly(leases.renewalInterval) } }
             await withGracefulShutdownHandler {
                 await withDiscardingTaskGroup { sends in
                     for await job in self.jobs.stream {
@@ -244,6 +259,19 @@ package final class IdempotentSends: Service {
             }
             self.writer.close()
             group.cancelAll()
+        }
+    }
+
+    /// Renews the leases of what runs, also while the last sends end.
+    private func renewRegularly(_ interval: Duration) async {
+        while (try? await Task.sleep(for: interval)) != nil { await self.renewLeases() }
+    }
+
+    /// Renews those leases that are due.
+    package func renewLeases() async {
+        let leased = self.state.withLock { Array($0.leased.values) }
+        await withDiscardingTaskGroup { group in
+            for reservation in leased { group.addTask { await reservation.renewLease() } }
         }
     }
 
@@ -271,11 +299,11 @@ package final class IdempotentSends: Service {
             self.counters[.replay]?.increment()
             return .replayed(answer)
         case .open(let sealed):
+            if stored.isHeldElsewhere { return .refused(self.inProgress()) }
             guard let bytes = sealer.open(sealed, as: .progress),
                 let progress = SendProgress(bytes, count: job.command.target.recipientCount)
             else { return .refused(self.unreadable(job)) }
-            self.counters[.resumed]?.increment()
-            return await self.resume(job, stored, progress, sealer)
+            return try await self.resume(job, stored, progress, sealer)
         }
     }
 
@@ -302,10 +330,12 @@ package final class IdempotentSends: Service {
         _ stored: StoredIdempotencyRecord,
         _ earlier: SendProgress,
         _ sealer: IdempotencySealer
-    ) async -> IdempotentAnswer {
+    ) async throws(GatewayError) -> IdempotentAnswer {
         // As for every send: without a place in the audit nothing is done.
         guard let place = self.pipeline.audit.reserve() else { return .refused(Refusal(.auditUnavailable)) }
         let reservation = self.reservation(job, stored.record, recordID: stored.id, earlier: earlier, sealer)
+        guard try await reservation.takeOver() else { return .refused(self.inProgress()) }
+        self.counters[.resumed]?.increment()
         var outcome = SendOutcome(messageID: stored.record.messageID, answer: .refused(.lost))
         var later: [RecipientOutcome] = []
         if let rest = job.command.target.keeping(places: earlier.remaining) {
@@ -373,7 +403,7 @@ package final class IdempotentSends: Service {
         earlier: SendProgress,
         _ sealer: IdempotencySealer
     ) -> SendReservation {
-        SendReservation(
+        let reservation = SendReservation(
             job.identity,
             to: job.command.target,
             draft: draft,
@@ -382,8 +412,12 @@ package final class IdempotentSends: Service {
             sealer: sealer,
             writer: self.writer,
             counters: self.counters,
-            startsPerMark: self.configuration.startsPerMark
+            startsPerMark: self.configuration.startsPerMark,
+            leases: self.leases,
+            leaseCounters: self.leaseCounters
         )
+        if self.leases != nil { self.state.withLock { $0.leased[job.identity] = reservation } }
+        return reservation
     }
 
     private func fail(_ error: GatewayError) {

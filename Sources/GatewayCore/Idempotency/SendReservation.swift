@@ -7,6 +7,10 @@ import Synchronization
 ///
 /// The calls of a list are marked some at a time, in their order, so that a long list costs few transactions. After a
 /// crash those that were marked and have no outcome are unknown.
+///
+/// Where replicas share the store, the key is had under a lease: each mark needs it, and so does each call at its very
+/// beginning, for as long as the call may take. Who is paused beyond it sends nothing more, since another replica may have
+/// settled the send meanwhile.
 package final class SendReservation: Sendable {
     typealias Writer = GroupCommitWriter<IdempotencyChange, IdempotencyChange.Outcome>
 
@@ -27,6 +31,10 @@ package final class SendReservation: Sendable {
         var places: [Int] = []
         var marked = 0
         var isMarking = false
+        /// `nil` where no other replica can take the key.
+        var lease: Lease?
+        /// Whether the store has said that another replica has it now.
+        var isLost = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -39,6 +47,8 @@ package final class SendReservation: Sendable {
     private let counters: [IdempotencyEvent: Counter]
     /// How many calls are marked at once.
     private let startsPerMark: Int
+    private let leases: LeaseTerms?
+    private let leaseCounters: LeaseCounters?
     private let target: Target
     /// What an earlier process had got to.
     private let earlier: SendProgress
@@ -53,12 +63,16 @@ package final class SendReservation: Sendable {
         sealer: IdempotencySealer,
         writer: Writer,
         counters: [IdempotencyEvent: Counter],
-        startsPerMark: Int
+        startsPerMark: Int,
+        leases: LeaseTerms? = nil,
+        leaseCounters: LeaseCounters? = nil
     ) {
         (self.messageID, self.identity, self.target) = (draft.messageID, identity, target)
         (self.draft, self.earlier, self.sealer) = (draft, earlier, sealer)
         (self.writer, self.counters, self.startsPerMark) = (writer, counters, startsPerMark)
-        self.state = Mutex(State(recordID: recordID, progress: earlier))
+        (self.leases, self.leaseCounters) = (leases, leaseCounters)
+        let lease = leases.map { Lease(duration: $0.duration) }
+        self.state = Mutex(State(recordID: recordID, progress: earlier, lease: lease))
     }
 
     /// The record that holds the key; `nil` while nothing can have left.
@@ -90,6 +104,13 @@ package final class SendReservation: Sendable {
             }
         }
         return places
+    }
+
+    /// Whether a call may begin now that takes so long at most; asked immediately before it leaves.
+    package func mayCall(within timeout: Duration) -> Bool {
+        guard let leases = self.leases else { return true }
+        let now = leases.uptime()
+        return self.state.withLock { $0.lease?.covers(timeout, at: now) ?? true }
     }
 
     /// Returns when a call, named by its place among those of the list, may leave; `false` where it must not.
@@ -136,11 +157,13 @@ package final class SendReservation: Sendable {
             state.progress.start(places)
             return (state.recordID, places, state.progress)
         }
+        let asked = self.leases?.uptime()
         let result = await self.save(progress, in: recordID)
         let waiters = self.state.withLock { state in
             switch result {
             case .success(let id):
                 (state.recordID, state.marked) = (id, range.upperBound)
+                if let asked { state.lease?.grant(askedAt: asked) }
             case .failure(let refusal):
                 state.progress.takeBack(places)
                 state.refusal = refusal
@@ -157,7 +180,10 @@ package final class SendReservation: Sendable {
         do throws(GatewayError) {
             let state = IdempotencyRecord.State.open(progress: try self.sealer.seal(progress.bytes, as: .progress))
             if let recordID {
-                _ = try await self.writer.commit(.update(id: recordID, state))
+                if case .lost = try await self.writer.commit(.update(id: recordID, state)) {
+                    self.lose()
+                    return .failure(Refusal(.idempotencyInProgress, retryAfter: 1))
+                }
                 return .success(recordID)
             }
             var record = self.draft
@@ -170,7 +196,7 @@ package final class SendReservation: Sendable {
                 return .failure(Refusal(.overloaded, "As many idempotency keys are kept as may be; repeat later"))
             case .tenantGone:
                 return .failure(Refusal(.notFound, "There is no such tenant any more"))
-            case .taken, .done:
+            case .taken, .lost, .done:
                 return .failure(Refusal(.idempotencyInProgress, retryAfter: 1))
             }
         } catch {
@@ -179,13 +205,50 @@ package final class SendReservation: Sendable {
         }
     }
 
+    // MARK: Leases
+
+    /// Renews the lease after a third of it; where another replica has taken the key, nothing more leaves.
+    func renewLease() async {
+        guard let leases = self.leases else { return }
+        let asked = leases.uptime()
+        let due = self.state.withLock { $0.lease?.isDue(at: asked) == true ? $0.recordID : nil }
+        guard let due else { return }
+        // A store that does not answer leaves the lease to end.
+        guard let outcome = try? await self.writer.commit(.renew(id: due)) else { return }
+        guard case .lost = outcome else { return self.state.withLock { $0.lease?.grant(askedAt: asked) ?? () } }
+        self.lose()
+    }
+
+    /// Lets nothing more leave, since another replica has the key.
+    private func lose() {
+        let isNews = self.state.withLock { state in
+            state.lease?.lose()
+            state.refusal = state.refusal ?? Refusal(.idempotencyInProgress, retryAfter: 1)
+            defer { state.isLost = true }
+            return !state.isLost
+        }
+        if isNews { self.leaseCounters?.losses.increment() }
+    }
+
+    /// Takes what another replica left; `false` where that or a third one is at it.
+    func takeOver() async throws(GatewayError) -> Bool {
+        guard let leases = self.leases, let recordID = self.recordID else { return true }
+        guard case .open(let progress) = self.draft.state else { return false }
+        let asked = leases.uptime()
+        let change = IdempotencyChange.takeOver(id: recordID, progress: progress)
+        guard case .done = try await self.writer.commit(change) else { return false }
+        self.state.withLock { $0.lease?.grant(askedAt: asked) ?? () }
+        self.leaseCounters?.takeovers.increment()
+        return true
+    }
+
     // MARK: Ending
 
     /// Keeps the answer; nothing is kept where the key was not taken.
     func complete(_ answer: [UInt8]) async throws(GatewayError) {
         guard let recordID = self.recordID else { return }
         let state = IdempotencyRecord.State.finished(answer: try self.sealer.seal(answer, as: .answer))
-        _ = try await self.writer.commit(.update(id: recordID, state))
+        if case .lost = try await self.writer.commit(.update(id: recordID, state)) { self.lose() }
     }
 
     /// Frees the key, since nothing has left for anybody; what an earlier process had started stays as it was.

@@ -57,11 +57,24 @@ struct GCRA: Sendable {
 }
 
 /// What one key has used up of the policies of a scope.
-struct LimitBucket {
+package struct LimitBucket: Sendable {
     /// An arrival time for each policy, in order; the others mean nothing.
     var arrivals: SIMD4<Int64>
     /// The policies, all of which must admit an event.
     let policies: [RatePolicy]
+
+    init(arrivals: SIMD4<Int64>, policies: [RatePolicy]) {
+        self.arrivals = arrivals
+        self.policies = policies
+    }
+
+    /// By an arrival time for each policy, in nanoseconds since 1970; those that are missing are of a whole quota.
+    package init(arrivals: [Int64], policies: [RatePolicy]) {
+        self.init(arrivals: .zero, policies: policies)
+        for (index, arrival) in arrivals.prefix(policies.count).enumerated() { self.arrivals[index] = arrival }
+    }
+
+    package func quotas(at now: Timestamp) -> [QuotaStatus] { self.quotas(at: now.microseconds * 1_000) }
 
     func available(upTo count: Int, at now: Int64) -> Int {
         self.policies.indices.reduce(count) { min($0, GCRA(self.policies[$1]).available(self.arrivals[$1], at: now)) }

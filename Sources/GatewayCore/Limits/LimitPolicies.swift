@@ -6,7 +6,7 @@ package struct RatePolicy: Sendable, Hashable {
     /// How many may come at once.
     package let burst: Int
     /// Nanoseconds between two events at the steady rate, rounded up so that the bound holds exactly.
-    let interval: Int64
+    package let interval: Int64
 
     /// The largest rate and burst; keeps all arithmetic within 64 bits.
     package static let maxCount = 1_000_000_000
@@ -27,6 +27,23 @@ package struct RatePolicy: Sendable, Hashable {
         self.periodSeconds = periodSeconds
         self.burst = burst
         self.interval = (Int64(periodSeconds) * 1_000_000_000 + Int64(rate) - 1) / Int64(rate)
+    }
+
+    private init(_ policy: RatePolicy, burst: Int, interval: Int64) {
+        self.rate = policy.rate
+        self.periodSeconds = policy.periodSeconds
+        self.burst = burst
+        self.interval = interval
+    }
+
+    /// The most replicas that a policy is divided by.
+    static let maxReplicas = 1_000
+
+    /// The policy by which each of so many replicas lets through its part alone: a burst of at least 1, and the rate
+    /// divided, so that all of them let through no more than `max(burst, replicas) + rate·t/period`.
+    func share(of replicas: Int) -> RatePolicy {
+        let replicas = min(max(1, replicas), Self.maxReplicas)
+        return RatePolicy(self, burst: max(1, self.burst / replicas), interval: self.interval * Int64(replicas))
     }
 
     /// FCM's documented ceilings for one device, kept in every window: 240 a minute and 5,000 an hour.
@@ -83,6 +100,16 @@ package struct LimitPolicies: Sendable, Hashable {
         }
     }
 
+    func share(of replicas: Int) -> LimitPolicies {
+        func share(_ policies: [RatePolicy]) -> [RatePolicy] { policies.map { $0.share(of: replicas) } }
+        return LimitPolicies(
+            tenant: share(self.tenant),
+            device: share(self.device),
+            deviceCollapsible: share(self.deviceCollapsible),
+            topic: share(self.topic)
+        )
+    }
+
     package func overridden(by overrides: LimitOverrides) -> LimitPolicies {
         LimitPolicies(
             tenant: overrides[.tenant] ?? self.tenant,
@@ -136,23 +163,45 @@ package final class PolicyHistory: Sendable {
     package let policies: LimitPolicies
     /// Their number; it wraps.
     let version: UInt16
+    /// Tells which of two replicas' policies came later: microseconds since 1970 at which this one learnt of them.
+    ///
+    /// Replicas that have learnt of the same policies differ in it, which does no harm. Each that learns of newer ones has
+    /// a higher number than it had, whatever its clock does.
+    package let revision: Int64
     /// The last policies before them, the oldest first.
     let former: [Former]
 
-    package convenience init(_ policies: LimitPolicies) {
-        self.init(policies, version: 0, former: [])
+    package convenience init(_ policies: LimitPolicies, revision: Int64 = 0) {
+        self.init(policies, version: 0, former: [], revision: revision)
     }
 
-    init(_ policies: LimitPolicies, version: UInt16, former: [Former]) {
+    init(_ policies: LimitPolicies, version: UInt16, former: [Former], revision: Int64 = 0) {
         self.policies = policies
         self.version = version
+        self.revision = revision
         self.former = former
     }
 
     package func followed(by policies: LimitPolicies, at time: Timestamp) -> PolicyHistory {
         guard policies != self.policies else { return self }
         let former = self.former + [Former(policies: self.policies, until: time.microseconds * 1_000)]
-        return PolicyHistory(policies, version: self.version &+ 1, former: former.suffix(Self.maxFormer))
+        return PolicyHistory(
+            policies,
+            version: self.version &+ 1,
+            former: former.suffix(Self.maxFormer),
+            revision: max(self.revision + 1, time.microseconds)
+        )
+    }
+
+    /// What each of so many replicas lets through alone, now and before.
+    func share(of replicas: Int) -> PolicyHistory {
+        guard replicas > 1 else { return self }
+        return PolicyHistory(
+            self.policies.share(of: replicas),
+            version: self.version,
+            former: self.former.map { Former(policies: $0.policies.share(of: replicas), until: $0.until) },
+            revision: self.revision
+        )
     }
 
     /// Whether a bucket's version is one that came after these policies, as a request meets that began before a change.

@@ -11,12 +11,14 @@ package final class MemoryRateLimiter: RateLimiter {
     private let metrics: LimiterMetrics?
 
     /// A limiter with every quota whole; of the buckets of a scope, the fullest are forgotten beyond the bound.
-    package init(maxEntries: Int = 4_000_000, metrics: GatewayMetrics? = nil) {
+    ///
+    /// The source is what metrics call it.
+    package init(maxEntries: Int = 4_000_000, metrics: GatewayMetrics? = nil, source: String = "memory") {
         self.tenants = LimitTable(.tenant, maxEntries: maxEntries)
         self.devices = LimitTable(.device, maxEntries: maxEntries)
         self.collapsibles = LimitTable(.deviceCollapsible, maxEntries: maxEntries)
         self.topics = LimitTable(.topic, maxEntries: maxEntries)
-        self.metrics = metrics.map(LimiterMetrics.init)
+        self.metrics = metrics.map { LimiterMetrics($0, source: source) }
     }
 
     /// The tables of all scopes, in the order in which they are saved.
@@ -70,30 +72,23 @@ package final class MemoryRateLimiter: RateLimiter {
 
     private func admitDevices(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, keys.count, under: request.history, now: now)
-        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant.bucket, request, now)) }
+        guard tenant.granted > 0 else { return .none(self.waits(request, now).tenantDenial) }
 
         // Nothing is allocated until the first refusal.
-        var refused: [Refused] = []
+        var refused: [LimitWaits.Refused] = []
         var used = 0
         for (index, key) in keys.enumerated() {
             if used == tenant.granted {
-                refused.append(Refused(index: index, scope: .tenant))
+                refused.append(LimitWaits.Refused(index: index, scope: .tenant))
             } else if let scope = self.chargeRecipient(index, key, request, now) {
-                refused.append(Refused(index: index, scope: scope))
+                refused.append(LimitWaits.Refused(index: index, scope: scope))
             } else {
                 used += 1
             }
         }
         self.tenants.refund(request.tenant, tenant.granted - used, under: request.history, now: now)
         if refused.isEmpty { return .all }
-        let queue = self.queue(refused, keys, request, now)
-        // No recipient's quota has room, so one refusal says it all.
-        if used == 0, let last = queue.max(by: { $0.returns < $1.returns }) {
-            let tenant = self.tenants.bucket(request.tenant, under: request.history)
-            let wait = max(tenant.wait(for: keys.count, at: now), last.returns - now)
-            return .none(Self.denial(last.scope, wait: wait))
-        }
-        return .some(self.denials(queue, of: keys.count, keys, request, now))
+        return self.waits(request, now).admission(refusing: refused, of: keys.count)
     }
 
     /// Charges a recipient's own quotas, and those of all its members, or none; gives the scope of the quota that has
@@ -124,14 +119,15 @@ package final class MemoryRateLimiter: RateLimiter {
 
     private func admitTopics(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, 1, under: request.history, now: now)
-        guard tenant.granted == 1 else { return .none(self.tenantDenial(tenant.bucket, request, now)) }
+        guard tenant.granted == 1 else { return .none(self.waits(request, now).tenantDenial) }
         for (index, key) in keys.enumerated() {
             guard self.topics.charge(key, 1, under: request.history, now: now).granted == 1 else {
                 for charged in keys[..<index] {
                     self.topics.refund(charged, 1, under: request.history, now: now)
                 }
                 self.tenants.refund(request.tenant, 1, under: request.history, now: now)
-                return .none(Self.denial(.topic, wait: self.topicsWait(keys, request, now)))
+                let refused = [LimitWaits.Refused(index: 0, scope: .topic)]
+                return self.waits(request, now).admission(refusing: refused, of: 1)
             }
         }
         return .all
@@ -140,152 +136,61 @@ package final class MemoryRateLimiter: RateLimiter {
     private func admitTenantOnly(_ count: Int, _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, count, under: request.history, now: now)
         if tenant.granted == count { return .all }
-        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant.bucket, request, now)) }
-        let refused = (tenant.granted..<count).map { Refused(index: $0, scope: .tenant, returns: now) }
-        return .some(self.denials(refused, of: count, [], request, now))
+        guard tenant.granted > 0 else { return .none(self.waits(request, now).tenantDenial) }
+        let refused = (tenant.granted..<count).map { LimitWaits.Refused(index: $0, scope: .tenant) }
+        return self.waits(request, now).admission(refusing: refused, of: count)
     }
 
-    // MARK: Waiting
-
-    /// The denial of a whole request by the tenant's quota: when all of it fits there, or as much as ever does, and a
-    /// recipient's own quota has room.
-    private func tenantDenial(_ tenant: LimitBucket, _ request: LimitRequest, _ now: Int64) -> LimitDenial {
-        var count = 1
-        var recipients: Int64 = 0
-        switch request.recipients {
-        case .devices(let keys):
-            count = keys.count
-            // One device with room is enough to send something; the others are told their own times then.
-            recipients = keys.isEmpty ? 0 : .max
-            for (index, key) in keys.enumerated() where recipients > 0 {
-                recipients = min(recipients, self.own(index, key, request, now).next - now)
+    private func waits(_ request: LimitRequest, _ now: Int64) -> LimitWaits {
+        LimitWaits(request, now: Timestamp(microseconds: now / 1_000)) { scope, key in
+            switch scope {
+            case .tenant: self.tenants.bucket(key, under: request.history)
+            // A charge of nothing, since what is told must hold: it writes down a time from before the clock was set back.
+            case .device: self.devices.charge(key, 0, under: request.history, now: now).bucket
+            case .deviceCollapsible: self.collapsibles.charge(key, 0, under: request.history, now: now).bucket
+            case .topic: self.topics.charge(key, 0, under: request.history, now: now).bucket
             }
-        case .topics(let keys):
-            recipients = self.topicsWait(keys, request, now)
-        case .tenantOnly(let calls):
-            count = calls
         }
-        return Self.denial(.tenant, wait: max(tenant.wait(for: count, at: now), recipients))
-    }
-
-    private func topicsWait(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> Int64 {
-        keys.reduce(0) { max($0, self.topics.charge($1, 0, under: request.history, now: now).bucket.wait(at: now)) }
-    }
-
-    /// A recipient of a list whose message is not sent.
-    private struct Refused {
-        var index: Int
-        /// The scope of the quota that has no room.
-        var scope: LimitScope
-        /// When its own quotas have room, in nanoseconds since 1970.
-        var returns: Int64 = 0
-    }
-
-    /// Quotas as they will be once recipients have come back who were told when.
-    private struct Forecast {
-        var buckets: [LimitBucket]
-        /// When the last of them comes, or now.
-        var time: Int64
-
-        /// When one more fits.
-        var next: Int64 {
-            self.buckets.reduce(self.time) { max($0, self.time + $1.wait(at: self.time)) }
-        }
-
-        mutating func charge(at time: Int64) {
-            for index in self.buckets.indices { self.buckets[index].charge(1, at: time) }
-            self.time = time
-        }
-    }
-
-    private func own(_ index: Int, _ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> Forecast {
-        let keys = request.members.isEmpty ? [key] : [key] + (request.members[index] ?? [])
-        // A charge of nothing, since what is told must hold: it writes down a time from before the clock was set back.
-        var buckets = keys.map { self.devices.charge($0, 0, under: request.history, now: now).bucket }
-        if request.isCollapsible {
-            buckets += keys.map { self.collapsibles.charge($0, 0, under: request.history, now: now).bucket }
-        }
-        return Forecast(buckets: buckets, time: now)
-    }
-
-    /// The refused recipients with the times at which their own quotas have room, each time one more where a device is
-    /// named repeatedly.
-    private func queue(_ refused: [Refused], _ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> [Refused] {
-        var forecasts: [LimitKey: Forecast] = [:]
-        return refused.map { recipient in
-            var recipient = recipient
-            let key = keys[recipient.index]
-            var forecast = forecasts[key] ?? self.own(recipient.index, key, request, now)
-            recipient.returns = Self.wholeSeconds(forecast.next, after: now)
-            forecast.charge(at: recipient.returns)
-            forecasts[key] = forecast
-            return recipient
-        }
-    }
-
-    /// Tells every refused recipient when it fits, given that those come back whose turn is before: first those whose own
-    /// quotas have room first.
-    private func denials(
-        _ queue: [Refused],
-        of count: Int,
-        _ keys: [LimitKey],
-        _ request: LimitRequest,
-        _ now: Int64
-    ) -> [LimitDenial?] {
-        var denials: [LimitDenial?] = Array(repeating: nil, count: count)
-        var tenant = Forecast(buckets: [self.tenants.bucket(request.tenant, under: request.history)], time: now)
-        // A device that comes late because of the tenant's quota may come as much later each further time.
-        var delays: [LimitKey: Int64] = [:]
-        for recipient in queue.sorted(by: { ($0.returns, $0.index) < ($1.returns, $1.index) }) {
-            let key = keys.isEmpty ? nil : keys[recipient.index]
-            let own = recipient.returns + (key.flatMap { delays[$0] } ?? 0)
-            let time = Self.wholeSeconds(max(own, tenant.next), after: now)
-            tenant.charge(at: time)
-            if let key { delays[key] = time - recipient.returns }
-            denials[recipient.index] = Self.denial(recipient.scope, wait: time - now)
-        }
-        return denials
-    }
-
-    /// A time that is told in whole seconds from now, at least one.
-    private static func wholeSeconds(_ time: Int64, after now: Int64) -> Int64 {
-        now + Int64(max(1, LimitTable.seconds(time - now))) * 1_000_000_000
-    }
-
-    private static func denial(_ scope: LimitScope, wait: Int64) -> LimitDenial {
-        LimitDenial(scope: scope, retryAfter: LimitTable.seconds(wait))
     }
 }
 
 /// Counts a limiter's decisions, and times some of them.
-private final class LimiterMetrics: Sendable {
+package final class LimiterMetrics: Sendable {
     /// One decision of so many is timed: asking for the time twice would cost as much as the decision.
     private static let decisionsPerSample = 16
-    private static let source = "memory"
 
     private let admitted: Counter
     private let denied: [LimitScope: Counter]
     private let durations: Timer
+    private let fallbackActive: Meter
     private let begun = Atomic(0)
 
-    init(_ metrics: GatewayMetrics) {
-        self.admitted = metrics.counter(.limiterDecisions, LimitScope.tenant.rawValue, "admitted", Self.source)
-        self.denied = metrics.counters(.limiterDecisions, by: LimitScope.self, "denied", Self.source)
-        self.durations = metrics.timer(.limiterDuration, Self.source)
+    /// The source tells limiters apart.
+    package init(_ metrics: GatewayMetrics, source: String) {
+        self.admitted = metrics.counter(.limiterDecisions, LimitScope.tenant.rawValue, "admitted", source)
+        self.denied = metrics.counters(.limiterDecisions, by: LimitScope.self, "denied", source)
+        self.durations = metrics.timer(.limiterDuration, source)
+        self.fallbackActive = metrics.gauge(.limiterFallbackActive)
+        self.fallbackActive.set(0)
     }
 
     /// When a decision begins, if it is one of those that are timed: the first, and then every 16th.
-    func began() -> ContinuousClock.Instant? {
+    package func began() -> ContinuousClock.Instant? {
         let number = self.begun.wrappingAdd(1, ordering: .relaxed).oldValue
         return number % Self.decisionsPerSample == 0 ? .now : nil
     }
 
-    func ended(since start: ContinuousClock.Instant) {
+    package func ended(since start: ContinuousClock.Instant) {
         self.durations.record(duration: .now - start)
     }
 
+    /// Shows whether limits that ought to be shared are not.
+    package func show(isFallbackActive: Bool) {
+        self.fallbackActive.set(isFallbackActive ? 1 : 0)
+    }
+
     /// Counts a decision: once for a whole request, or once for each recipient of one that was admitted in part.
-    func count(_ admission: LimitDecision.Admission) {
+    package func count(_ admission: LimitDecision.Admission) {
         switch admission {
         case .all:
             self.admitted.increment()

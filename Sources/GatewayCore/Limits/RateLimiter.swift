@@ -47,6 +47,13 @@ package struct LimitRequest: Sendable {
         self.isCollapsible = isCollapsible
     }
 
+    /// The same request where each of so many replicas keeps its part of the limits alone.
+    package func share(of replicas: Int) -> LimitRequest {
+        var request = self
+        request.history = self.history.share(of: replicas)
+        return request
+    }
+
     /// Calls that bring no device a message: they cost the tenant's quota alone.
     package init(calls count: Int, of profile: TenantProfile) {
         (self.tenant, self.history) = (profile.limitKey, profile.policyHistory)
@@ -65,8 +72,13 @@ package struct LimitDecision: Sendable {
     }
 
     package var admission: Admission
-    /// The tenant's quotas after the charge, one for each policy.
+    /// The tenant's quotas after the charge, one for each policy; none where they could not be asked.
     package var tenantQuotas: [QuotaStatus]
+
+    package init(admission: Admission, tenantQuotas: [QuotaStatus]) {
+        self.admission = admission
+        self.tenantQuotas = tenantQuotas
+    }
 }
 
 /// A quota that is used up.
@@ -88,11 +100,21 @@ package struct LimitStatus: Sendable, Hashable {
     package struct Entry: Sendable, Hashable {
         package var scope: LimitScope
         package var quota: QuotaStatus
+
+        package init(scope: LimitScope, quota: QuotaStatus) {
+            self.scope = scope
+            self.quota = quota
+        }
     }
 
     package var tenant: [QuotaStatus]
     /// The quotas of each device or topic, in the request's order; empty for a dry run, which spends none of them.
     package var recipients: [[Entry]]
+
+    package init(tenant: [QuotaStatus], recipients: [[Entry]]) {
+        self.tenant = tenant
+        self.recipients = recipients
+    }
 }
 
 /// What is left of one policy.
@@ -101,6 +123,10 @@ package struct QuotaStatus: Sendable, Hashable {
     package var remaining: Int
     /// Seconds, rounded up, until one event fits where none does now, else until the quota is whole again.
     package var resetSeconds: Int
+
+    package init(policy: RatePolicy, remaining: Int, resetSeconds: Int) {
+        (self.policy, self.remaining, self.resetSeconds) = (policy, remaining, resetSeconds)
+    }
 }
 
 /// What a bucket belongs to: 14 bytes that a keyed hash made of a tenant's token or topic.
@@ -126,6 +152,15 @@ package struct LimitKey: Sendable, Hashable {
 
     init(tenant: TenantID, _ pseudonymizer: Pseudonymizer) {
         self.init(pseudonymizer.pseudonym(of: tenant.text))
+    }
+
+    /// The key in hexadecimal digits, as names in a store outside this process have it.
+    package var text: String {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: self.high)
+        bytes.removeLast(2)
+        bytes.append(bigEndian: self.low)
+        return Hex.text(bytes)
     }
 
     /// Which of so many parts holds the key; the hash is uniform, so its bits can be used as they are.

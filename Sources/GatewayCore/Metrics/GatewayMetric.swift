@@ -13,6 +13,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case authentications = "fcmgw_auth_total"
     case limiterDecisions = "fcmgw_limiter_decisions_total"
     case limiterDuration = "fcmgw_limiter_duration_seconds"
+    case limiterFallbackActive = "fcmgw_limiter_fallback_active"
     case idempotency = "fcmgw_idempotency_total"
     case upstreamAttemptDuration = "fcmgw_upstream_attempt_duration_seconds"
     case upstreamInFlight = "fcmgw_upstream_inflight"
@@ -28,6 +29,15 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case storeLogBytes = "fcmgw_store_wal_bytes"
     case directoryRefusedRows = "fcmgw_directory_refused_rows"
     case storeCallDuration = "fcmgw_store_call_duration_seconds"
+    case storeConnections = "fcmgw_store_connections"
+    case storePoolWaiters = "fcmgw_store_pool_waiters"
+    case storeRetries = "fcmgw_store_retries_total"
+    case storeCommitsUnknown = "fcmgw_store_commits_unknown_total"
+    case cacheAge = "fcmgw_cache_age_seconds"
+    case replicas = "fcmgw_replicas"
+    case leader = "fcmgw_leader"
+    case leaseTakeovers = "fcmgw_lease_takeovers_total"
+    case leaseLosses = "fcmgw_lease_losses_total"
     case auditRecords = "fcmgw_audit_records_total"
     case auditQueue = "fcmgw_audit_queue_records"
     case auditWriteDuration = "fcmgw_audit_write_duration_seconds"
@@ -124,6 +134,8 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
                 ["source"],
                 "Time that a decision of the rate limiter took, by source; one decision of 16 is timed."
             )
+        case .limiterFallbackActive:
+            .gauge([], "1 while Redis fails and rate limits are not shared with other replicas.")
         case .idempotency:
             .counter(["result"], "Requests and records with an idempotency key, by what became of the key.")
         case .upstreamAttemptDuration:
@@ -168,6 +180,24 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
                 ["op", "store"],
                 "Time from a call of the store to its result, by store and operation."
             )
+        case .storeConnections:
+            .gauge(["state"], "Connections that may be made to PostgreSQL, by whether a call has one.")
+        case .storePoolWaiters:
+            .gauge([], "Calls that wait for a connection to PostgreSQL now.")
+        case .storeRetries:
+            .counter(["reason"], "Transactions of PostgreSQL that were run again, by what got in between.")
+        case .storeCommitsUnknown:
+            .counter([], "Commits whose answer was lost and of which the server could not tell what became.")
+        case .cacheAge:
+            .gauge(["cache"], "Time since the store last told what other replicas had changed, by what is cached.")
+        case .replicas:
+            .gauge([], "Replicas of which the store had heard within ten seconds when it last answered this one.")
+        case .leader:
+            .gauge([], "Whether this replica does what one does for all: 0 or 1.")
+        case .leaseTakeovers:
+            .counter(["kind"], "Leases that this replica took over from others, by what they are of.")
+        case .leaseLosses:
+            .counter(["kind"], "Leases that others took over while this replica was at work, by what they are of.")
         case .auditRecords:
             .counter(
                 ["result"],

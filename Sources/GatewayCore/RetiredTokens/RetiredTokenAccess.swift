@@ -10,9 +10,10 @@ package struct RetiredTokenAccess: Sendable {
         (self.retired, self.audit, self.clock) = (retired, audit, clock)
     }
 
-    /// A page of the feed, after the position where the page before ended; 0 for the beginning.
+    /// A page of the feed, after the cursor of the page before, or from the beginning. Throws `invalid` for a cursor from
+    /// before the store was restored or copied.
     package func feed(
-        after position: Int,
+        after cursor: RetiredTokenCursor?,
         limit: Int,
         by caller: Caller
     ) async throws(GatewayError) -> RetiredTokenFeed {
@@ -21,11 +22,12 @@ package struct RetiredTokenAccess: Sendable {
             orThrow: GatewayError.unrecordedReading
         ) { record throws(GatewayError) in
             do throws(GatewayError) {
-                let feed = try await self.retired.feed(of: caller.profile, after: position, limit: limit)
-                record.object = "after \(position): \(feed.tokens.count)"
+                let feed = try await self.retired.feed(of: caller.profile, after: cursor, limit: limit)
+                let start = cursor.map { "\($0.transaction).\($0.position)" } ?? "0"
+                record.object = "after \(start): \(feed.tokens.count)"
                 return feed
             } catch {
-                record.outcome = .failed
+                if error.code == .invalid { record.reject(.invalidField) } else { record.outcome = .failed }
                 throw error
             }
         }

@@ -12,9 +12,9 @@ final class RetiredTokenList: Sendable {
     /// Accepted recipients that the detector has not heard of yet.
     private let accepted = Atomic(0)
 
-    init(of owner: RetiredTokenOwner, detector: SpikeDetector, writer: RetiredTokens.Writer) {
+    init(of owner: RetiredTokenOwner, detector: SpikeDetector, isShared: Bool, writer: RetiredTokens.Writer) {
         (self.owner, self.writer) = (owner, writer)
-        self.state = Mutex(RetiredTokenTable(of: owner, detector: detector))
+        self.state = Mutex(RetiredTokenTable(of: owner, detector: detector, isShared: isShared))
     }
 
     var isEmpty: Bool { self.listed.load(ordering: .relaxed) == 0 }
@@ -72,6 +72,39 @@ final class RetiredTokenList: Sendable {
         }
     }
 
+    // MARK: Other replicas
+
+    /// Tells the other replicas' detectors of what this one has heard since; whether a spike began or ended.
+    func count(at now: Timestamp) -> SpikeDetector.Transition {
+        self.update { $0.count(accepted: self.accepted.exchange(0, ordering: .relaxed), at: now) }
+    }
+
+    /// Takes in what other replicas have counted.
+    func hear(accepted: Int, unregistered: Int, at now: Timestamp) -> SpikeDetector.Transition {
+        self.update { $0.observe(accepted: accepted, unregistered: unregistered, at: now) }
+    }
+
+    /// Takes the detector of a replica that has been through more.
+    func adopt(_ detector: SpikeDetector) -> SpikeDetector.Transition {
+        self.update { $0.adopt(detector) }
+    }
+
+    /// Takes in what the store has of tokens by now; those of which it has yet to hear are left as they are. Gives the
+    /// place of the first that was.
+    func follow(_ changes: [RetiredTokenNews.Change]) -> RetiredTokenBookmark.Place? {
+        self.update { $0.follow(changes) }
+    }
+
+    /// Takes in everything that the store has of this list.
+    func reload(_ entries: [RetiredTokenEntry]) {
+        self.update { ($0.reload(entries), ()) }
+    }
+
+    /// Notes that changes have been written.
+    func wrote(_ changes: [RetiredTokenChange]) {
+        self.state.withLock { $0.wrote(changes) }
+    }
+
     func forget(_ entries: [RetiredTokenEntry]) {
         self.update { table in
             for entry in entries { table.forget(entry) }
@@ -84,6 +117,7 @@ final class RetiredTokenList: Sendable {
     ) -> Result {
         self.state.withLock { table in
             let (changes, result) = body(&table)
+            table.willWrite(changes)
             self.listed.store(table.count, ordering: .relaxed)
             // Under the lock, so that the store hears of changes in the order in which the table made them.
             self.writer.add(changes)
@@ -149,9 +183,16 @@ struct RetiredTokenTable {
     private(set) var detector: SpikeDetector
     /// The detector as the store was last given it.
     private var savedDetector: SpikeDetector
+    /// Whether other replicas change the list too.
+    private let isShared: Bool
+    /// How many changes of a token wait to be written; only where the list is shared.
+    private var unwritten: [UInt64: Int] = [:]
+    /// What the other replicas' detectors have not been told of; only where the list is shared.
+    private var uncounted = (accepted: 0, unregistered: 0)
 
-    init(of owner: RetiredTokenOwner, detector: SpikeDetector) {
+    init(of owner: RetiredTokenOwner, detector: SpikeDetector, isShared: Bool = false) {
         (self.owner, self.detector, self.savedDetector) = (owner, detector, detector)
+        self.isShared = isShared
     }
 
     var count: Int { self.marks.count }
@@ -175,20 +216,21 @@ struct RetiredTokenTable {
     ///
     /// What was pending when a spike was noticed is suspected, even if the store had no time to learn of it.
     mutating func restore(_ entries: [RetiredTokenEntry]) -> [RetiredTokenChange] {
-        var suspected: [UInt64] = []
-        for entry in entries {
-            var mark = Mark(
-                state: entry.state,
-                replacement: entry.replacement,
-                reportedAt: UInt32(clamping: entry.reportedAt.seconds)
-            )
-            if mark.state == .pending, self.detector.isSpiking {
-                mark.state = .suspected
-                suspected.append(entry.key)
-            }
-            self.set(mark, of: entry.key)
-        }
-        return self.moves(of: suspected, to: .suspected)
+        let suspected = entries.filter { self.restore($0) }
+        return self.moves(of: suspected.map(\.key), to: .suspected)
+    }
+
+    /// Takes in what was stored of a token; whether it is suspected because of that.
+    private mutating func restore(_ entry: RetiredTokenEntry) -> Bool {
+        var mark = Mark(
+            state: entry.state,
+            replacement: entry.replacement,
+            reportedAt: UInt32(clamping: entry.reportedAt.seconds)
+        )
+        let isSuspected = mark.state == .pending && self.detector.isSpiking
+        if isSuspected { mark.state = .suspected }
+        if self.marks[entry.key] != mark { self.set(mark, of: entry.key) }
+        return isSuspected
     }
 
     /// Takes in what one answer of FCM says of tokens that are on the list or are to be put there, and how many other
@@ -199,13 +241,30 @@ struct RetiredTokenTable {
         at now: Timestamp
     ) -> ([RetiredTokenChange], SpikeDetector.Transition) {
         let (alive, dead) = self.tally(reports)
-        let transition = self.detector.note(accepted: accepted + alive, unregistered: dead, at: now)
-        var changes: [RetiredTokenChange] = []
-        if transition != .none { changes.append(self.savingDetector()) }
-        if transition == .began { changes += self.moves(of: self.suspectPending(), to: .suspected) }
+        let (observed, transition) = self.observe(accepted: accepted + alive, unregistered: dead, at: now)
+        var changes = observed
+        if self.isShared {
+            self.uncounted.accepted += accepted + alive
+            self.uncounted.unregistered += dead
+            // What is accepted can wait for the next poll.
+            if dead > 0 { changes += self.countings() }
+        }
         for report in reports {
             if let change = self.note(report, at: now) { changes.append(change) }
         }
+        return (changes, transition)
+    }
+
+    /// Has the detector observe what this replica or another one heard.
+    mutating func observe(
+        accepted: Int,
+        unregistered: Int,
+        at now: Timestamp
+    ) -> ([RetiredTokenChange], SpikeDetector.Transition) {
+        let transition = self.detector.note(accepted: accepted, unregistered: unregistered, at: now)
+        var changes: [RetiredTokenChange] = []
+        if transition != .none { changes.append(self.savingDetector()) }
+        if transition == .began { changes += self.moves(of: self.suspectPending(), to: .suspected) }
         return (changes, transition)
     }
 
@@ -230,6 +289,76 @@ struct RetiredTokenTable {
         guard self.marks[key] != nil else { return nil }
         self.remove(key)
         return .remove(self.owner, key)
+    }
+
+    // MARK: Other replicas
+
+    /// Observes what was accepted since, and tells the other replicas' detectors of what they have not been told of.
+    mutating func count(accepted: Int, at now: Timestamp) -> ([RetiredTokenChange], SpikeDetector.Transition) {
+        let (changes, transition) = accepted > 0 ? self.learn([], accepted: accepted, at: now) : ([], .none)
+        return (changes + self.countings(), transition)
+    }
+
+    private mutating func countings() -> [RetiredTokenChange] {
+        defer { self.uncounted = (0, 0) }
+        let (accepted, unregistered) = self.uncounted
+        guard accepted + unregistered > 0 else { return [] }
+        return [.count(self.owner, accepted: accepted, unregistered: unregistered)]
+    }
+
+    /// Takes the detector of a replica that has been through more, and suspects what is pending if it saw a spike begin.
+    mutating func adopt(_ other: SpikeDetector) -> ([RetiredTokenChange], SpikeDetector.Transition) {
+        guard other.transitions > self.detector.transitions else { return ([], .none) }
+        let wasSpiking = self.detector.isSpiking
+        (self.detector, self.savedDetector) = (other, other)
+        guard other.isSpiking != wasSpiking else { return ([], .none) }
+        guard other.isSpiking else { return ([], .ended) }
+        return (self.moves(of: self.suspectPending(), to: .suspected), .began)
+    }
+
+    /// Takes in what the store has of tokens by now, but for those whose own changes wait to be written; the place of
+    /// the first of these.
+    mutating func follow(
+        _ changes: [RetiredTokenNews.Change]
+    ) -> ([RetiredTokenChange], RetiredTokenBookmark.Place?) {
+        var held: RetiredTokenBookmark.Place?
+        var suspected: [UInt64] = []
+        for change in changes {
+            guard self.unwritten[change.key] == nil else {
+                held = held ?? change.place
+                continue
+            }
+            guard let entry = change.entry else {
+                self.remove(change.key)
+                continue
+            }
+            if self.restore(entry) { suspected.append(change.key) }
+        }
+        return (self.moves(of: suspected, to: .suspected), held)
+    }
+
+    /// Takes in everything that is stored, but for tokens whose own changes wait to be written.
+    mutating func reload(_ entries: [RetiredTokenEntry]) -> [RetiredTokenChange] {
+        let stored = Set(entries.map(\.key))
+        let gone = self.marks.keys.filter { !stored.contains($0) && self.unwritten[$0] == nil }
+        for key in gone { self.remove(key) }
+        return self.restore(entries.filter { self.unwritten[$0.key] == nil })
+    }
+
+    mutating func willWrite(_ changes: [RetiredTokenChange]) {
+        guard self.isShared else { return }
+        for change in changes {
+            for key in change.keys { self.unwritten[key, default: 0] += 1 }
+        }
+    }
+
+    mutating func wrote(_ changes: [RetiredTokenChange]) {
+        for change in changes {
+            for key in change.keys {
+                let rest = (self.unwritten[key] ?? 0) - 1
+                self.unwritten[key] = rest > 0 ? rest : nil
+            }
+        }
     }
 
     // MARK: Reports

@@ -109,19 +109,52 @@ package struct RetiredTokenEntry: Sendable, Hashable {
 package enum RetiredTokenChange: Sendable, Hashable {
     /// Adds a token that was reported at its `since`, or replaces it, and then may keep the time of its first report.
     case put(RetiredTokenOwner, UInt64, RetiredToken, replacement: UInt16, keepsSince: Bool)
-    /// Changes the state of tokens that are there.
+    /// Changes the state of those tokens that are pending.
     case move(RetiredTokenOwner, [UInt64], to: RetiredToken.State)
     /// Notes a further report of a token that is there.
     case touch(RetiredTokenOwner, UInt64, at: Timestamp)
     case remove(RetiredTokenOwner, UInt64)
     case save(RetiredTokenOwner, SpikeDetector)
+    /// Adds to what this replica has told the others' spike detectors of.
+    case count(RetiredTokenOwner, accepted: Int, unregistered: Int)
 
     /// About how many bytes it holds in memory; a change without texts holds next to none.
     var byteCount: Int {
         switch self {
         case .put(_, _, let token, _, _): token.text.utf8.count + (token.replacement?.utf8.count ?? 0)
-        case .move, .touch, .remove, .save: 0
+        case .move, .touch, .remove, .save, .count: 0
         }
+    }
+
+    package var owner: RetiredTokenOwner {
+        switch self {
+        case .put(let owner, _, _, _, _), .move(let owner, _, _), .touch(let owner, _, _), .remove(let owner, _),
+            .save(let owner, _), .count(let owner, _, _):
+            owner
+        }
+    }
+
+    /// The tokens that it changes.
+    package var keys: [UInt64] {
+        switch self {
+        case .put(_, let key, _, _, _), .touch(_, let key, _), .remove(_, let key): [key]
+        case .move(_, let keys, _): keys
+        case .save, .count: []
+        }
+    }
+}
+
+/// A place in a tenant's feed, in one life of the store.
+package struct RetiredTokenCursor: Sendable, Hashable {
+    /// Tells the store from one that it was restored from or copied to.
+    package var epoch: String
+    /// The number of the transaction that fed what stands there; 0 where the store has no such numbers.
+    package var transaction: Int64
+    /// Its place among what that transaction fed, or in all of the feed where there are no numbers.
+    package var position: Int64
+
+    package init(epoch: String, transaction: Int64, position: Int64) {
+        (self.epoch, self.transaction, self.position) = (epoch, transaction, position)
     }
 }
 
@@ -129,38 +162,60 @@ package enum RetiredTokenChange: Sendable, Hashable {
 package struct RetiredTokenFeed: Sendable, Hashable {
     package var tokens: [RetiredToken]
     /// Where it ends; what is fed later comes after it.
-    package var position: Int
+    package var cursor: RetiredTokenCursor
     package var hasMore: Bool
     /// How many are left out because what is stored of them does not open.
     package var unreadable: Int
 
-    package init(tokens: [RetiredToken], position: Int, hasMore: Bool, unreadable: Int = 0) {
-        (self.tokens, self.position) = (tokens, position)
+    package init(tokens: [RetiredToken], cursor: RetiredTokenCursor, hasMore: Bool, unreadable: Int = 0) {
+        (self.tokens, self.cursor) = (tokens, cursor)
         (self.hasMore, self.unreadable) = (hasMore, unreadable)
     }
 }
 
 /// All retired tokens without their texts, in the order of their last reports, and the tenants' spike detectors.
-package typealias RetiredTokenContents = (entries: [RetiredTokenEntry], detectors: [TenantID: SpikeDetector])
+package struct RetiredTokenContents: Sendable {
+    package var entries: [RetiredTokenEntry]
+    package var detectors: [TenantID: SpikeDetector]
+    /// What the other replicas have counted.
+    package var counts: [RetiredTokenCount]
+    /// Changes after it are not in here.
+    package var bookmark: RetiredTokenBookmark
+
+    package init(
+        entries: [RetiredTokenEntry],
+        detectors: [TenantID: SpikeDetector],
+        counts: [RetiredTokenCount],
+        bookmark: RetiredTokenBookmark
+    ) {
+        (self.entries, self.detectors) = (entries, detectors)
+        (self.counts, self.bookmark) = (counts, bookmark)
+    }
+}
 
 /// Stores retired tokens, their texts sealed by their owners, and each tenant's spike detector.
 ///
 /// Its calls throw `storeUnavailable`; one that writes has changed nothing then.
 package protocol RetiredTokenStore: Sendable {
-    /// Everything in one snapshot.
+    /// Everything in one snapshot. A store that was restored or copied gets another epoch before.
     func load() async throws(GatewayError) -> RetiredTokenContents
 
     /// Makes changes in their order, in one transaction; those of a tenant that is gone are left out.
     ///
-    /// A token that is put in a state that is fed, or moved to one, gets the position after all others of its tenant's
-    /// feed.
+    /// A token that is put in a state that is fed, or moved to one, gets a place after all others of its tenant's feed
+    /// that a reader can have seen. A detector is saved unless one is stored that has been through more.
     func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError)
 
+    /// What is fed after a cursor, or from the beginning, as far as nothing can come before it any more. Throws `invalid`
+    /// where the cursor is of another epoch.
     func feed(
         of owner: RetiredTokenOwner,
-        after position: Int,
+        after cursor: RetiredTokenCursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed
+
+    /// What replicas changed since a bookmark, this one included; `nil` where the bookmark is of another epoch.
+    func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews?
 
     /// Drops tokens that were last reported before a moment, and then the oldest of the tenant that has most, until no
     /// more than so many are left; returns what was dropped.

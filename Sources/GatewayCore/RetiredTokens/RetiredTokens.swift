@@ -18,6 +18,9 @@ package struct RetiredTokenConfiguration: Sendable {
     package var settleInterval = Duration.seconds(30)
     /// How often tokens are dropped that are too old or too many.
     package var trimInterval = Duration.seconds(3_600)
+    /// How often other replicas' changes are asked for, where there are others: they know of each other's within two
+    /// seconds, with the flush interval in between.
+    package var pollInterval = Duration.milliseconds(900)
     /// How long a token stays that is not reported again.
     package var retention = Duration.seconds(90 * 86_400)
     /// The most tokens of all tenants together.
@@ -39,12 +42,17 @@ package enum RetiredTokenScreening: Sendable, Hashable {
 /// to the store by one writer (decision 0016).
 ///
 /// What is reported is known in memory at once and durable within the flush interval; a killed process forgets what
-/// waited, and hears of it again with the next send to the token.
+/// waited, and hears of it again with the next send to the token. Replicas of one store read each other's changes from it
+/// (decision 0055).
 package final class RetiredTokens: Service {
     typealias Writer = GroupCommitWriter<RetiredTokenChange, Void>
 
     private let store: any RetiredTokenStore
+    private let isShared: Bool
     private let writer: Writer
+    /// What has been read of other replicas' changes.
+    private let follower: Mutex<RetiredTokenFollower>
+    private let uptime: @Sendable () -> ContinuousClock.Instant
     private let clock: any WallClock
     private let configuration: RetiredTokenConfiguration
     private let refusals: Counter
@@ -53,17 +61,23 @@ package final class RetiredTokens: Service {
     private let tokenCounts: [RetiredToken.State: Meter]
     /// Tenants whose reports are held back.
     let heldBack: TenantGauges
+    /// Where others change what the store has.
+    private let age: Meter?
     private let logger: Logger
     private let profiles: @Sendable () -> [TenantProfile]
-    /// The tenants' lists, by a key that a tenant made anew does not share with its predecessor.
-    private let lists = Mutex<[LimitKey: RetiredTokenList]>([:])
+    private let lists: Lists
     private let hasRun = Atomic(false)
     /// Whether it was logged since the last settling that reports are left out.
     private let isOverflowing = Atomic(false)
+    /// Whether it was logged that the store can't be asked for other replicas' changes.
+    private let isFailing = Atomic(false)
 
-    /// A list that knows nothing yet; call ``load()`` before serving.
+    /// A list that knows nothing yet; call ``load()`` before serving. Where it is shared, other replicas change what the
+    /// store has.
     package init(
         store: any RetiredTokenStore,
+        isShared: Bool = false,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         clock: any WallClock,
         configuration: RetiredTokenConfiguration = RetiredTokenConfiguration(),
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -71,12 +85,17 @@ package final class RetiredTokens: Service {
         profiles: @escaping @Sendable () -> [TenantProfile]
     ) {
         (self.store, self.clock, self.configuration) = (store, clock, configuration)
+        (self.isShared, self.uptime) = (isShared, uptime)
+        self.follower = Mutex(RetiredTokenFollower(at: uptime()))
         self.refusals = metrics.counter(.retiredTokenRefusals)
         self.droppedChanges = metrics.counter(.retiredTokenChanges, "dropped")
         self.tokenCounts = metrics.gauges(.retiredTokens, by: RetiredToken.State.self)
+        self.age = isShared ? metrics.gauge(.cacheAge, "retired_tokens") : nil
         self.heldBack = TenantGauges(.spikeDetectorActive, metrics) { $0.reduce(0, +) }
         self.logger = logger
         self.profiles = profiles
+        let lists = Lists()
+        self.lists = lists
         let written = metrics.counter(.retiredTokenChanges, "written")
         // Once for each attempt.
         let refused = metrics.counter(.retiredTokenChanges, "refused")
@@ -96,17 +115,46 @@ package final class RetiredTokens: Service {
                     throw error
                 }
                 written.increment(by: changes.count)
+                if isShared { lists.wrote(changes) }
                 return changes.map { _ in }
             }
         )
     }
 
-    /// Reads the list into memory.
+    /// The tenants' lists, by a key that a tenant made anew does not share with its predecessor.
+    private final class Lists: Sendable {
+        private let lists = Mutex<[LimitKey: RetiredTokenList]>([:])
+
+        func withLock<Result: Sendable>(_ body: (inout [LimitKey: RetiredTokenList]) -> Result) -> Result {
+            self.lists.withLock { body(&$0) }
+        }
+
+        func wrote(_ changes: [RetiredTokenChange]) {
+            let lists = self.withLock { Array($0.values) }
+            let byOwner = Dictionary(grouping: changes, by: \.owner)
+            for list in lists {
+                if let own = byOwner[list.owner] { list.wrote(own) }
+            }
+        }
+    }
+
+    /// Reads the list into memory: before serving, and again where a replica could not follow the others.
     package func load() async throws(GatewayError) {
-        let (stored, detectors) = try await self.store.load()
-        let entries = Dictionary(grouping: stored, by: \.tenant)
+        let moment = self.uptime()
+        let contents = try await self.store.load()
+        let isFirst = self.follower.withLock { follower in
+            defer { follower.read(contents, askedAt: moment) }
+            return follower.bookmark == nil
+        }
+        let entries = Dictionary(grouping: contents.entries, by: \.tenant)
         for profile in self.profiles() {
-            let (own, detector) = (entries[profile.id] ?? [], detectors[profile.id])
+            let (own, detector) = (entries[profile.id] ?? [], contents.detectors[profile.id])
+            guard isFirst else {
+                let list = self.list(of: profile)
+                list.reload(own)
+                if let detector { self.note(list.adopt(detector), in: list) }
+                continue
+            }
             guard !own.isEmpty || detector != nil else { continue }
             let list = self.newList(of: profile, detector)
             list.restore(own)
@@ -132,6 +180,7 @@ package final class RetiredTokens: Service {
         RetiredTokenList(
             of: RetiredTokenOwner(profile),
             detector: detector ?? SpikeDetector(at: self.clock.now()),
+            isShared: self.isShared,
             writer: self.writer
         )
     }
@@ -256,13 +305,13 @@ package final class RetiredTokens: Service {
 
     // MARK: The tenant's view
 
-    /// A tenant's feed after a position: 0 for all of it.
+    /// A tenant's feed after a cursor, or from its beginning; `invalid` for a cursor of another epoch.
     package func feed(
         of profile: TenantProfile,
-        after position: Int,
+        after cursor: RetiredTokenCursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        let feed = try await self.store.feed(of: RetiredTokenOwner(profile), after: position, limit: limit)
+        let feed = try await self.store.feed(of: RetiredTokenOwner(profile), after: cursor, limit: limit)
         if feed.unreadable > 0 {
             self.logger.error(
                 "Stored retired tokens do not open and are left out of the feed",
@@ -288,6 +337,7 @@ package final class RetiredTokens: Service {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.settleRegularly() }
             group.addTask { await self.trimRegularly() }
+            if self.isShared { group.addTask { await self.pollRegularly() } }
             group.addTask {
                 try? await gracefulShutdown()
                 self.settle()
@@ -304,6 +354,62 @@ package final class RetiredTokens: Service {
 
     private func settleRegularly() async {
         while (try? await Task.sleep(for: self.configuration.settleInterval)) != nil { self.settle() }
+    }
+
+    private func pollRegularly() async {
+        while (try? await Task.sleep(for: self.configuration.pollInterval)) != nil { await self.poll() }
+    }
+
+    /// Takes in what other replicas changed, and tells them what this one has counted; the first failure of several
+    /// is logged, and so is their end.
+    package func poll() async {
+        defer { self.age?.set((self.uptime() - self.follower.withLock { $0.readAt }) / .seconds(1)) }
+        do throws(GatewayError) {
+            try await self.follow()
+            // Not while the store fails, when nothing would bound what waits to be counted.
+            let now = self.clock.now()
+            for list in self.allLists { self.note(list.count(at: now), in: list) }
+            guard self.isFailing.exchange(false, ordering: .relaxed) else { return }
+            self.logger.notice("Other replicas' retired tokens are known again")
+        } catch {
+            // A poll that the shutdown ends tells nothing of the store.
+            guard !Task.isCancelled, !self.isFailing.exchange(true, ordering: .relaxed) else { return }
+            self.logger.error(
+                "Other replicas' retired tokens can't be read; they are asked of FCM again meanwhile",
+                metadata: ["cause": "\(error.message)"]
+            )
+        }
+    }
+
+    /// Reads what replicas changed since the last poll.
+    private func follow() async throws(GatewayError) {
+        let moment = self.uptime()
+        guard case .changes(since: let bookmark) = self.follower.withLock({ $0.step(at: moment) }),
+            let news = try await self.store.changes(since: bookmark)
+        else { return try await self.load() }
+        let isNothing = news.changes.isEmpty && news.detectors.isEmpty && news.counts.isEmpty
+        let known = isNothing ? [] : self.profiles()
+        let profiles = Dictionary(known.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        var held: RetiredTokenBookmark.Place?
+        for (tenant, changes) in Dictionary(grouping: news.changes, by: \.tenant) {
+            // A tenant that another replica has just made is one that the directory will soon have.
+            let place = profiles[tenant].map { self.list(of: $0).follow(changes) } ?? changes.first?.place
+            if let place { held = min(held ?? place, place) }
+        }
+        for (tenant, detector) in news.detectors {
+            guard let list = profiles[tenant].map({ self.list(of: $0) }) else { continue }
+            self.note(list.adopt(detector), in: list)
+        }
+        let now = self.clock.now()
+        for count in news.counts {
+            let (accepted, unregistered) = self.follower.withLock { $0.increase(of: count) }
+            guard accepted + unregistered > 0, let profile = profiles[count.counter.tenant] else { continue }
+            let list = self.list(of: profile)
+            self.note(list.hear(accepted: accepted, unregistered: unregistered, at: now), in: list)
+        }
+        let heldFrom = held
+        self.follower.withLock { $0.read(news, holdingFrom: heldFrom, askedAt: moment) }
+        if !news.changes.isEmpty { self.countTokens() }
     }
 
     private func trimRegularly() async {

@@ -62,12 +62,15 @@ package struct SpikeDetector: Sendable, Hashable {
     package private(set) var agedAt: Timestamp
     /// The surplus, in thousandths of a recipient.
     package private(set) var surplus: Int
+    /// How often the phase has changed; of two replicas' detectors of one tenant, the one with more is right.
+    package private(set) var transitions: Int
 
     package init(at now: Timestamp) {
         self.init(phase: .steady, history: Tally(), agedAt: now, surplus: 0)
     }
 
-    package init(phase: Phase, history: Tally, agedAt: Timestamp, surplus: Int) {
+    package init(phase: Phase, history: Tally, agedAt: Timestamp, surplus: Int, transitions: Int = 0) {
+        self.transitions = max(0, transitions)
         self.phase = phase
         self.history = history
         self.agedAt = agedAt
@@ -92,12 +95,14 @@ package struct SpikeDetector: Sendable, Hashable {
             var tally = Tally()
             tally.add(accepted: accepted, unregistered: unregistered)
             self.phase = .spike(since: now, tally)
+            self.transitions += 1
             return .began
         case .steady:
             self.history.add(accepted: accepted, unregistered: unregistered)
             return .none
         case .spike where self.surplus == 0:
             self.phase = .steady
+            self.transitions += 1
             return .ended
         case .spike(let since, var tally):
             tally.add(accepted: accepted, unregistered: unregistered)
@@ -109,6 +114,7 @@ package struct SpikeDetector: Sendable, Hashable {
             self.history = tally
             self.surplus = 0
             self.phase = .steady
+            self.transitions += 1
             return .ended
         }
     }

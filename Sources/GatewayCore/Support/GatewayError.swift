@@ -27,6 +27,17 @@ package struct GatewayError: Error, Sendable {
         self.message = message
         self.cause = cause
     }
+
+    /// Whether what was to be stored may be there all the same.
+    package var leavesOutcomeUnknown: Bool { self.cause is CommitOutcomeUnknown }
+}
+
+/// The cause of a `storeUnavailable` after which nobody knows whether the transaction was committed: its unique keys
+/// tell.
+package struct CommitOutcomeUnknown: Error, CustomStringConvertible {
+    package init() {}
+
+    package var description: String { "the connection was lost during COMMIT" }
 }
 
 extension Refusal {

@@ -6,7 +6,8 @@ import Synchronization
 /// The directory in memory: the current snapshot, swapped whole.
 ///
 /// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one state. A change
-/// brings what its tenant has then, and nothing is read or opened of any other.
+/// brings what its tenant has then, and nothing is read or opened of any other. Where other replicas change the store,
+/// their changes are asked for once a second, by the version that each of them raises.
 package final class Directory: Service {
     private struct State {
         var opener: DirectorySnapshot.Opener
@@ -17,9 +18,14 @@ package final class Directory: Service {
         var newestRead = 0
         /// By tenant, how many reads had begun when it was changed; only while a read is open.
         var changes: [TenantID: Int] = [:]
+        /// Every change up to this version is shown.
+        var version: Int64 = 0
+        /// `nil` where nobody else changes the store.
+        var freshness: SnapshotFreshness?
     }
 
     private static let retryInterval = Duration.seconds(1)
+    private static let pollInterval = Duration.seconds(1)
 
     private let store: any DirectoryStore
     private let clock: any WallClock
@@ -28,18 +34,25 @@ package final class Directory: Service {
     private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
     private let retries: AsyncStream<Void>
     private let retryContinuation: AsyncStream<Void>.Continuation
+    private let polls = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let uptime: @Sendable () -> ContinuousClock.Instant
     private let refused: [RefusedRow.Kind: Meter]
+    /// `nil` where nobody else changes the store.
+    private let age: Meter?
     private let logger: Logger
 
     /// A directory that starts empty; call ``reload()`` before serving. The saved policies are the limits that were in
-    /// force when quotas were saved.
+    /// force when quotas were saved. Where other replicas change the store, the limit says for how long a snapshot is used
+    /// that can't be compared with it.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
         auditKey: Secret,
         defaultLimits: LimitPolicies,
         savedPolicies: [LimitKey: PolicyHistory] = [:],
+        maxStale: Duration? = nil,
         clock: any WallClock,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
     ) {
@@ -51,9 +64,11 @@ package final class Directory: Service {
             defaultLimits: defaultLimits,
             time: clock.now()
         )
-        self.state = Mutex(State(opener: opener))
-        self.clock = clock
+        let freshness = maxStale.map { SnapshotFreshness(limit: $0, confirmedAt: uptime()) }
+        self.state = Mutex(State(opener: opener, freshness: freshness))
+        (self.clock, self.uptime) = (clock, uptime)
         self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
+        self.age = maxStale.map { _ in metrics.gauge(.cacheAge, "directory") }
         self.logger = logger
         (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         for meter in self.refused.values { meter.set(0) }
@@ -85,7 +100,9 @@ package final class Directory: Service {
             if error.code == .storeUnavailable { self.retryContinuation.yield() }
             throw error
         }
-        let refused = self.state.withLock { state in
+        let refused = self.state.withLock { state -> Set<RefusedRow> in
+            // A reading that was shown meanwhile has seen this change, and perhaps another replica's after it.
+            guard contents.version >= state.version else { return [] }
             if state.openReads > 0 { state.changes[change.tenant] = state.reads }
             state.opener.time = self.clock.now()
             return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener))
@@ -95,26 +112,52 @@ package final class Directory: Service {
 
     /// Reads the whole store and swaps the snapshot; where the store fails, the old one stays.
     package func reload() async throws(GatewayError) {
-        let (read, opener) = self.state.withLock { state in
+        let begin = self.beginReading()
+        defer { self.endReading() }
+        self.show(try await self.store.load(), readSince: begin)
+    }
+
+    /// What is known when a reading begins; it sees the store as of then, or as of a later moment.
+    private struct ReadingBegin {
+        let read: Int
+        let version: Int64
+        let opener: DirectorySnapshot.Opener
+        let time: ContinuousClock.Instant
+    }
+
+    private func beginReading() -> ReadingBegin {
+        self.state.withLock { state in
             state.reads += 1
             state.openReads += 1
             state.opener.time = self.clock.now()
-            return (state.reads, state.opener)
+            return ReadingBegin(
+                read: state.reads,
+                version: state.version,
+                opener: state.opener,
+                time: self.uptime()
+            )
         }
-        defer {
-            self.state.withLock { state in
-                state.openReads -= 1
-                if state.openReads == 0 { state.changes = [:] }
-            }
+    }
+
+    private func endReading() {
+        self.state.withLock { state in
+            state.openReads -= 1
+            if state.openReads == 0 { state.changes = [:] }
         }
-        let contents = try await self.store.load()
+    }
+
+    private func show(_ contents: DirectoryContents, readSince begin: ReadingBegin) {
+        let (read, opener) = (begin.read, begin.opener)
         // Outside the lock: this may be thousands of envelopes.
         let loaded = DirectorySnapshot(contents, after: self.snapshot, opener)
         let refused = self.state.withLock { state -> Set<RefusedRow> in
             // A read that began later has seen more, and so has a change that was shown since this one began.
             guard read > state.newestRead else { return [] }
             state.newestRead = read
+            state.freshness?.confirm(at: begin.time)
             let later = state.changes.filter { $0.value >= read }.keys
+            // What was shown of these may be older than another replica's change, which is then asked for again.
+            if later.isEmpty { state.version = contents.version }
             let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
             guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged) }
             state.opener.time = self.clock.now()
@@ -123,8 +166,100 @@ package final class Directory: Service {
         self.announce(refused)
     }
 
-    /// Repeats readings until shutdown: what was changed comes into force late rather than never.
+    // MARK: Changes of other replicas
+
+    /// Shows what was changed since the last reading, of the changed tenants alone.
+    ///
+    /// A store that fails is asked again with the next poll. A snapshot that could not be compared with the store for too
+    /// long expires: keys may have been revoked meanwhile.
+    package func refresh() async {
+        let begin = self.beginReading()
+        defer {
+            self.endReading()
+            self.measureAge()
+        }
+        do throws(GatewayError) {
+            switch try await self.store.changes(since: begin.version) {
+            case .none: self.show([:], version: begin.version, readSince: begin)
+            case .tenants(let changed, let version): self.show(changed, version: version, readSince: begin)
+            case .all(let contents): self.show(contents, readSince: begin)
+            }
+        } catch {
+            let hasExpired = self.state.withLock { state -> Bool in
+                guard state.freshness?.isExpired(at: self.uptime()) == true else { return false }
+                guard !self.snapshot.isExpired else { return false }
+                _ = self.show(self.snapshot.expired(true))
+                return true
+            }
+            guard hasExpired else { return }
+            self.logger.error(
+                "The directory can't be read for too long, so no key is accepted any more",
+                metadata: ["cause": "\(error.message)"]
+            )
+        }
+    }
+
+    private func measureAge() {
+        let age = self.state.withLock { state in state.freshness?.age(at: self.uptime()) }
+        if let age { self.age?.set(age / .seconds(1)) }
+    }
+
+    private func show(_ changed: [TenantID: DirectoryContents], version: Int64, readSince begin: ReadingBegin) {
+        let refused = self.state.withLock { state -> Set<RefusedRow> in
+            guard begin.read > state.newestRead else { return [] }
+            state.newestRead = begin.read
+            state.freshness?.confirm(at: begin.time)
+            var snapshot = self.snapshot
+            var isWhole = true
+            state.opener.time = self.clock.now()
+            for (tenant, contents) in changed {
+                // This replica has shown a change of its own meanwhile; which of the two is later, the next poll tells.
+                guard state.changes[tenant] ?? 0 < begin.read else {
+                    isWhole = false
+                    continue
+                }
+                snapshot = snapshot.replacing(tenant, with: contents, state.opener)
+            }
+            if isWhole { state.version = max(state.version, version) }
+            guard !changed.isEmpty || snapshot.isExpired else { return [] }
+            return self.show(snapshot.isExpired ? snapshot.expired(false) : snapshot)
+        }
+        if !changed.isEmpty { self.announce(refused) }
+    }
+
+    /// Has changes asked for at once instead of with the next poll: a driver calls it that hears of them.
+    package func hint() {
+        self.polls.continuation.yield()
+    }
+
+    private func poll() async {
+        for await _ in self.polls.stream.cancelOnGracefulShutdown() { await self.refresh() }
+    }
+
+    private func remind() async {
+        while (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pollInterval) }) != nil,
+            !Task.isShuttingDownGracefully
+        {
+            // Now, because a store that hangs answers no poll.
+            self.measureAge()
+            self.hint()
+        }
+    }
+
+    /// Asks for others' changes, if there are others, and repeats readings that failed, until shutdown.
     package func run() async throws {
+        let isShared = self.state.withLock { $0.freshness != nil }
+        await withDiscardingTaskGroup { group in
+            if isShared {
+                group.addTask { await self.poll() }
+                group.addTask { await self.remind() }
+            }
+            await self.retryReadings()
+        }
+    }
+
+    /// What was changed comes into force late rather than never.
+    private func retryReadings() async {
         for await _ in self.retries.cancelOnGracefulShutdown() {
             var isDone = false
             while !isDone, await Self.pause() { isDone = (try? await self.reload()) != nil }
@@ -171,8 +306,38 @@ package final class Directory: Service {
     }
 }
 
+/// For how long a snapshot may be used that can't be compared with the store. Pure.
+struct SnapshotFreshness: Sendable, Hashable {
+    let limit: Duration
+    private var confirmedAt: ContinuousClock.Instant
+
+    init(limit: Duration, confirmedAt: ContinuousClock.Instant) {
+        (self.limit, self.confirmedAt) = (limit, confirmedAt)
+    }
+
+    /// Notes that the snapshot has all that the store held at a moment.
+    mutating func confirm(at moment: ContinuousClock.Instant) {
+        self.confirmedAt = max(self.confirmedAt, moment)
+    }
+
+    func age(at now: ContinuousClock.Instant) -> Duration { now - self.confirmedAt }
+
+    func isExpired(at now: ContinuousClock.Instant) -> Bool { self.age(at: now) > self.limit }
+}
+
+/// What was changed since a version of the directory.
+package enum DirectoryNews: Sendable {
+    case none
+    /// What these tenants have now, nothing where they are gone; and the version that this brings the reader to.
+    case tenants([TenantID: DirectoryContents], version: Int64)
+    /// Everything: the store is not the one that the version was read from.
+    case all(DirectoryContents)
+}
+
 /// What the directory holds, or as much of it as belongs to one tenant.
 package struct DirectoryContents: Sendable {
+    /// How many changes had been made when this was read.
+    package var version: Int64 = 0
     package var tenants: [Tenant] = []
     /// What each tenant's pseudonyms are salted with; destroyed with the tenant.
     package var salts: [TenantID: [UInt8]] = [:]
@@ -254,4 +419,7 @@ package protocol DirectoryStore: Sendable {
     /// what it adds is there already, or what it builds on is a refused row.
     @discardableResult
     func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents
+
+    /// What was changed since a version, in one consistent snapshot; throws `storeUnavailable`.
+    func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews
 }

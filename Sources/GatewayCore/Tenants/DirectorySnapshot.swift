@@ -16,6 +16,7 @@ package final class DirectorySnapshot: Sendable {
         var tenants: [TenantID: TenantProfile] = [:]
         var principals: [String: Principal] = [:]
         var refused: Set<RefusedRow> = []
+        var isExpired = false
 
         mutating func remove(_ id: TenantID) {
             for key in self.tenants.removeValue(forKey: id)?.keys ?? [] { self.principals[key.id] = nil }
@@ -59,6 +60,8 @@ package final class DirectorySnapshot: Sendable {
     /// The keys by id with their tenants, revoked ones included.
     package let principals: [String: Principal]
     package let refused: Set<RefusedRow>
+    /// Whether the store could not be asked for too long, so that no key is accepted.
+    package let isExpired: Bool
 
     package convenience init() {
         self.init(Parts())
@@ -68,6 +71,7 @@ package final class DirectorySnapshot: Sendable {
         self.tenants = parts.tenants
         self.principals = parts.principals
         self.refused = parts.refused
+        self.isExpired = parts.isExpired
     }
 
     /// Opens and compiles all that the store holds; tenants' loads, and what is opened already, are carried over.
@@ -114,8 +118,13 @@ package final class DirectorySnapshot: Sendable {
         }
     }
 
+    func expired(_ isExpired: Bool) -> DirectorySnapshot {
+        self.changed { $0.isExpired = isExpired }
+    }
+
     private func changed(_ change: (inout Parts) -> Void) -> DirectorySnapshot {
         var parts = Parts(tenants: self.tenants, principals: self.principals, refused: self.refused)
+        parts.isExpired = self.isExpired
         change(&parts)
         return DirectorySnapshot(parts)
     }
@@ -158,7 +167,8 @@ extension TenantProfile {
             },
             storedCredentials: stored,
             limits: policies,
-            policyHistory: history?.followed(by: policies, at: opener.time),
+            policyHistory: history?.followed(by: policies, at: opener.time)
+                ?? PolicyHistory(policies, revision: opener.time.microseconds),
             limitOverrides: limits,
             pseudonymizer: pseudonymizer,
             salt: salt,

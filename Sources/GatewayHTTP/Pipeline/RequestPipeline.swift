@@ -168,6 +168,9 @@ struct RequestPipeline: Sendable {
                     metadata: ["key_id": "\(key.flatMap { APIKey.id(in: $0) } ?? "")"]
                 )
             }
+            if refusal == .stale {
+                throw Refusal(.overloaded, "The store can't be reached, so keys can't be checked", retryAfter: 5)
+            }
             // Why a key is refused would help only those who guess.
             throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }

@@ -20,15 +20,12 @@ struct RetiredTokenRoutes {
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
         let (limit, cursor) = try exchange.pageQuery()
-        var position = 0
+        var start: RetiredTokenCursor?
         if let cursor {
-            guard cursor.hasPrefix(Self.cursorPrefix),
-                let place = Int(digits: cursor.dropFirst(Self.cursorPrefix.count)),
-                place >= 0
-            else { throw Cursor.refusal }
-            position = place
+            guard let place = Self.place(of: cursor) else { throw Cursor.refusal }
+            start = place
         }
-        return Self.response(try await self.retired.feed(after: position, limit: limit, by: caller))
+        return Self.response(try await self.retired.feed(after: start, limit: limit, by: caller))
     }
 
     @Sendable
@@ -49,10 +46,22 @@ struct RetiredTokenRoutes {
     }
 
     /// Keeps cursors of other lists out.
-    private static let cursorPrefix = "retired."
+    private static let cursorName = "retired"
+
+    private static func text(of place: RetiredTokenCursor) -> String {
+        "\(self.cursorName).\(place.epoch).\(place.transaction).\(place.position)"
+    }
+
+    /// `nil` for a text that is not exactly one of these.
+    private static func place(of text: String) -> RetiredTokenCursor? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 4, let transaction = Int64(parts[2]), let position = Int64(parts[3]) else { return nil }
+        let place = RetiredTokenCursor(epoch: String(parts[1]), transaction: transaction, position: position)
+        return self.text(of: place) == text ? place : nil
+    }
 
     private static func response(_ feed: RetiredTokenFeed) -> HTTPServerResponse {
-        let cursor = Cursor.text(of: "\(Self.cursorPrefix)\(feed.position)")
+        let cursor = Cursor.text(of: Self.text(of: feed.cursor))
         var writer = JSONWriter(reservingCapacity: 96 + feed.tokens.count * 320)
         writer.beginObject()
         writer.beginArray("retired_tokens")

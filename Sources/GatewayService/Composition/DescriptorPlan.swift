@@ -4,9 +4,9 @@ import GatewayUpstream
 
 /// How many connections of each kind there may be, so that together they leave the process the descriptors it needs.
 ///
-/// Of the limit, 64 and four for each event loop are left for everything that is no connection: the store, the spool, the
-/// log, the loops, the resolver. Operators have a sixteenth, upstreams a quarter, callers what is left; what callers do not
-/// want is for upstreams as well. All of it is bounded by what is configured.
+/// Of the limit, 64, four for each event loop and those of PostgreSQL's pool are left for everything else: the store,
+/// the spool, the log, the loops, the resolver. Operators have a sixteenth, upstreams a quarter, callers what is left;
+/// what callers do not want is for upstreams as well. All of it is bounded by what is configured.
 package struct DescriptorPlan: Equatable {
     package let dataConnections: Int
     package let adminConnections: Int
@@ -20,7 +20,7 @@ package struct DescriptorPlan: Equatable {
         let loops = configuration.eventLoops
         // Far from overflow, and more than any configuration asks for.
         let limit = min(limit ?? .max, Int(Int32.max))
-        let own = min(Self.ownDescriptors(loops: loops), limit / 2)
+        let own = min(Self.ownDescriptors(configuration), limit / 2)
         self.adminConnections = max(1, min(configuration.admin.server.maxConnections, limit / 16))
         let free = limit - own - self.adminConnections
         self.dataConnections = max(1, min(configuration.http.server.maxConnections, free - limit / 4))
@@ -35,12 +35,15 @@ package struct DescriptorPlan: Equatable {
     package static func descriptors(for configuration: GatewayConfiguration) -> Int {
         let loops = configuration.eventLoops
         let admin = configuration.admin.server.maxConnections
-        let listeners = Self.ownDescriptors(loops: loops) + admin + configuration.http.server.maxConnections
+        let listeners = Self.ownDescriptors(configuration) + admin + configuration.http.server.maxConnections
         let upstream = 2 * loops * configuration.upstream.maxConnectionsPerLoop
         return max(listeners + max(listeners / 3 + 1, upstream), 16 * admin)
     }
 
-    private static func ownDescriptors(loops: Int) -> Int { 64 + 4 * loops }
+    private static func ownDescriptors(_ configuration: GatewayConfiguration) -> Int {
+        let store = configuration.postgreSQL == nil ? 0 : configuration.store.poolSize
+        return 64 + 4 * configuration.eventLoops + store
+    }
 
     /// The process's own limit; `nil` where it can't be asked for.
     package static var currentLimit: Int? {

@@ -27,8 +27,8 @@ package struct Gateway: Sendable {
 
     /// Opens the store and puts the parts together; nothing listens yet.
     ///
-    /// Without token hosts, access tokens may be asked for where the configuration says. Throws what is wrong with the
-    /// store, the secrets or the configuration, in words for an operator.
+    /// Without token hosts, access tokens may be asked for where the configuration says. Throws what is wrong with the store, the
+    /// secrets or the configuration, in words for an operator.
     package init(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
@@ -46,15 +46,30 @@ package struct Gateway: Sendable {
         let metrics = GatewayMetrics(factory: registry)
         metrics.gauge(.buildInfo, GatewayVersion.current).set(1)
 
-        let database = try SQLiteDatabase(
-            path: configuration.databasePath,
-            metrics: StoreMetrics(store: "sqlite", metrics)
+        let (database, closeStore) = try await configuration.openStore(
+            announcing: masterKey.fingerprint,
+            metrics: metrics
         )
-        // Before anything is read, so that no command changes the key of what has just been read by another.
-        try database.announce(masterKey: masterKey.fingerprint)
+        let replicaStore = SQLReplicaStore(database: database, masterKey: masterKey.fingerprint)
+        let replicas = Replicas(
+            id: ReplicaID(name: HostName.current, startedAt: clock.now()),
+            store: replicaStore,
+            // A process that has its store to itself shows nothing of a fleet.
+            metrics: database.isShared ? metrics : GatewayMetrics(),
+            logger: logger.part(.state)
+        )
         let auditStore = SQLAuditStore(database: database)
         let sealedSecrets = SQLSecretStore(database: database)
-        let ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
+        // Before anything is read, as with SQLite's lock; and who was not heard of can't begin a chain of the audit.
+        if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
+        let ownSecrets: GatewaySecrets
+        do {
+            ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
+        } catch {
+            // It does not serve, so it must not count as one that does.
+            if database.isShared { try? await replicaStore.leave(replicas.id) }
+            throw error
+        }
         let sealed = Rewrapping(try await sealedSecrets.all(), under: masterKey)
         if let first = sealed.unopened.first {
             logger.error(
@@ -65,23 +80,28 @@ package struct Gateway: Sendable {
         if !sealed.exchanges.isEmpty {
             logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
         }
-        let limiter = MemoryRateLimiter(metrics: metrics)
-        let limitSnapshot = LimitSnapshotFile(
-            of: limiter,
-            in: configuration.databasePath + ".limits",
+        let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        let limits = try await LimiterParts(
+            configuration,
+            replicas: { replicas.aliveCount },
+            eventLoops: eventLoops,
             clock: clock,
+            metrics: metrics,
             logger: logger.part(.state)
         )
+        let limiter = limits.limiter
         let directory = Directory(
             store: SQLDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
             defaultLimits: configuration.limits.defaults,
-            savedPolicies: limitSnapshot.load(),
+            savedPolicies: limits.savedPolicies,
+            maxStale: database.isShared ? configuration.store.maxStale : nil,
             clock: clock,
             metrics: metrics,
             logger: logger.part(.state)
         )
+        database.whenNotified { directory.hint() }
         try await directory.reload()
 
         let signer = try ownSecrets.auditSigner()
@@ -100,6 +120,23 @@ package struct Gateway: Sendable {
         self.auditSinkFile = configuration.auditSinkPath.map { AuditSinkFile(path: $0) }
         var sink: (any AuditSink)? = self.auditSinkFile
         if configuration.audit.sink == AuditConfiguration.sinkOutput { sink = AuditSinkOutput() }
+        let leadership: SQLLeadership? =
+            database.isShared
+            ? SQLLeadership(database: database, metrics: metrics, logger: logger.part(.audit)) : nil
+        let sharing: AuditSharing? =
+            database.isShared ? AuditSharing(replica: replicas.id, registry: auditStore) : nil
+        var leader: AuditLeader?
+        if let leadership {
+            let closer = AuditChainCloser(
+                store: auditStore,
+                registry: auditStore,
+                replicas: replicas,
+                sealer: auditSealer,
+                clock: clock,
+                logger: logger.part(.audit)
+            )
+            leader = AuditLeader(leadership: leadership, closer: closer, logger: logger.part(.audit))
+        }
         let checkpoints = AuditCheckpointService(
             checkpointer: checkpointer,
             feeder: sink.map { sink in
@@ -112,6 +149,7 @@ package struct Gateway: Sendable {
                 )
             },
             interval: configuration.audit.checkpointInterval,
+            leader: leader,
             metrics: metrics
         )
         let audit = AuditLog(
@@ -126,7 +164,8 @@ package struct Gateway: Sendable {
             configuration: configuration.audit,
             metrics: metrics,
             logger: logger.part(.audit),
-            openingNote: AuditCheckpoint.openingNote(after: try await checkpointer.prepare())
+            openingNote: AuditCheckpoint.openingNote(after: try await checkpointer.prepare()),
+            sharing: sharing
         )
         let retention = AuditRetentionService(
             store: auditStore,
@@ -135,18 +174,19 @@ package struct Gateway: Sendable {
             audit: audit,
             clock: clock,
             retention: .seconds(retentionDays * 86_400),
+            leadership: leadership,
             metrics: metrics,
             logger: logger
         )
         let retired = RetiredTokens(
-            store: SQLRetiredTokenStore(database: database),
+            store: SQLRetiredTokenStore(database: database, replica: database.isShared ? replicas.id : nil),
+            isShared: database.isShared,
             clock: clock,
             metrics: metrics,
             logger: logger.part(.state),
             profiles: { Array(directory.snapshot.tenants.values) }
         )
         try await retired.load()
-        let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let plan = DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit)
         let upstreamSettings = UpstreamSettings(
             configuration.upstream,
@@ -156,6 +196,12 @@ package struct Gateway: Sendable {
                 perLoop: plan.upstreamConnectionsPerLoop
             )
         )
+        let leases =
+            database.isShared
+            ? LeaseTerms(
+                duration: configuration.store.lease,
+                attemptTimeout: { upstreamSettings.attemptTimeout.current }
+            ) : nil
         let upstream = FCMClient(
             settings: upstreamSettings,
             eventLoopGroup: eventLoops,
@@ -164,12 +210,14 @@ package struct Gateway: Sendable {
             logger: logger.part(.upstream)
         )
         directory.whenChanged { upstream.keep($0.tenants) }
+        let groupStore = SQLGroupStore(database: database, owner: replicas.id, leases: leases)
         let groups = DeviceGroups(
-            store: SQLGroupStore(database: database),
+            store: groupStore,
             upstream: upstream,
             limiter: limiter,
             audit: audit,
             clock: clock,
+            leases: leases.map { GroupLeases(store: groupStore, terms: $0, metrics: metrics) },
             metrics: metrics
         )
         try await groups.load()
@@ -201,8 +249,9 @@ package struct Gateway: Sendable {
         )
         let idempotent = IdempotentSends(
             pipeline: pipeline,
-            store: SQLIdempotencyStore(database: database),
+            store: SQLIdempotencyStore(database: database, owner: replicas.id, leases: leases),
             clock: clock,
+            leases: leases,
             metrics: metrics,
             logger: logger.part(.state)
         )
@@ -308,14 +357,18 @@ package struct Gateway: Sendable {
             upstream: upstreamSettings,
             lastReload: lastReload
         )
-        self.services =
-            tracing.services + [
-                ForcedShutdownService(forced: forced), ClosingService("store") { try database.close() },
-                ClosingService("limits") { limitSnapshot.save(under: directory.snapshot) }, directory,
-                checkpoints, audit, retention, retired,
-                ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
-                self.adminListener, self.dataListener,
-            ]
+        // A process that has its store to itself has nobody to tell that it lives.
+        let membership: [any Service] = database.isShared ? [replicas, groups] : []
+        let foundations: [any Service] = [
+            ForcedShutdownService(forced: forced), ClosingService("store", close: closeStore),
+            limits.service { directory.snapshot },
+        ]
+        let parts: [any Service] = [
+            directory, checkpoints, audit, retention, retired,
+            ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
+            self.adminListener, self.dataListener,
+        ]
+        self.services = tracing.services + foundations + membership + parts
     }
 
     /// How long an operator's request may take that is being answered when the admin listener ends.

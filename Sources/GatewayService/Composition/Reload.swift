@@ -23,6 +23,7 @@ struct LoadedConfiguration: Sendable {
         _ input: ConfigurationInput
     ) throws(ConfigurationProblems) -> (LoadedConfiguration, ServingSecrets) {
         let given = try input.configuration()
+        try input.checkServing(given)
         let secrets = try given.servingSecrets()
         return (try LoadedConfiguration(given, input), secrets)
     }
@@ -52,6 +53,12 @@ extension ConfigurationInput {
         } catch {
             throw ConfigurationProblems(error.problems.map(self.sources.locate))
         }
+    }
+
+    /// Checks what only `serve` needs, but for the secrets.
+    package func checkServing(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
+        let problems = configuration.servingProblems.map(self.sources.locate)
+        guard problems.isEmpty else { throw ConfigurationProblems(problems) }
     }
 
     /// Checks that the file of upstream servers' authorities, if there is one, can be used.

@@ -117,6 +117,12 @@ struct ConfigurationFormat<Written: ConfigurationValue, Value: Sendable>: Sendab
     let text: @Sendable (Value) -> String
 }
 
+extension ConfigurationFormat where Written == Bool, Value == Bool {
+    static var flag: Self {
+        Self(values: "`true`, `false`", problems: { _ in [] }, value: { $0 }, text: { "\($0)" })
+    }
+}
+
 extension ConfigurationFormat where Written == Int, Value == Int {
     static func wholeNumber(_ range: ClosedRange<Int>) -> Self {
         Self(values: Self.readable(range), problems: { Self.problems($0, range) }, value: { $0 }, text: { "\($0)" })

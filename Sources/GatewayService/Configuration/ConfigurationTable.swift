@@ -1,8 +1,11 @@
 import EventLoopHTTP
 import Foundation
 import GatewayCore
+import GatewayStorage
 import GatewayUpstream
 import Logging
+import RedisClient
+import RedisLimits
 
 /// Every key an operator can set, in the order `config show` prints them.
 ///
@@ -51,10 +54,29 @@ package enum ConfigurationTable {
 
     // swift-format-ignore
     private static let storeAndLimits: [Key] = [
-        Key("store.url", \.storeURL, .text("`sqlite:` and a path", problem: Self.storeProblem),
-            "the store: one file, relative to `dataDir`"),
-        Key("limits.redisUrl", \.limits.redisURL, .text("nothing", problem: Self.redisProblem),
-            "limits that several replicas share are coming; refused until then"),
+        Key("store.url", \.storeURL,
+            .text("`sqlite:` and a path, or `postgres://` and what libpq takes", problem: Self.storeProblem),
+            "the store: one file, relative to `dataDir`, or a database of a PostgreSQL"),
+        Key("store.password", \.store.password, Self.storePassword,
+            "the password of PostgreSQL's user, where libpq does not find it by itself"),
+        Key("store.poolSize", \.store.poolSize, .wholeNumber(4...100), "connections to PostgreSQL"),
+        Key("store.migrate", \.store.migrates, .flag,
+            "whether `serve` brings PostgreSQL's schema up to date by itself; SQLite's always is"),
+        Key("store.leaseMs", \.store.lease, .milliseconds(2_000...60_000),
+            "a replica's lease of an idempotency key or device group; more than twice `upstream.timeoutMs`"),
+        Key("store.maxStaleMs", \.store.maxStale, .milliseconds(1_000...86_400_000),
+            "how long keys are accepted from memory while a store of several replicas can't be reached"),
+        Key("limits.redisUrl", \.limits.redisURL,
+            .text("`redis://`, `rediss://` or `redis+sentinel://`, and where it is", problem: Self.redisProblem),
+            "the Redis or Valkey server by which replicas share what is used up; none for each one's memory"),
+        Key("limits.redisPassword", \.limits.redisPassword, Self.redisPassword, "the password of that server"),
+        Key("limits.redisTimeoutMs", \.limits.redisTimeout, .milliseconds(1...1_000),
+            "how long it may take for a decision before it counts as failing"),
+        Key("limits.whenRedisFails", \.limits.whenRedisFails, .choice,
+            "what decides while it fails: each replica its part of the limits, nobody, or a refusal of everything"),
+        Key("limits.perReplica", \.limits.perReplica, .flag,
+            "whether each replica on PostgreSQL is to allow the limits by itself; without it, or `limits.redisUrl`, "
+            + "`serve` does not start there"),
         Key("limits.defaults.device", \.limits.defaults.device, .policies,
             "messages to one device, of tenants that have no limits of their own", reloads: true),
         Key("limits.defaults.deviceCollapsible", \.limits.defaults.deviceCollapsible, .policies,
@@ -169,9 +191,19 @@ package enum ConfigurationTable {
 
     private static let emptiness: @Sendable (String) -> String? = { $0.isEmpty ? "must not be empty" : nil }
 
-    private static let redisProblem: @Sendable (String) -> String? = {
-        $0.isEmpty ? nil : "limits shared through Redis are not supported yet; leave this unset"
+    /// The text is not repeated: it may hold a password.
+    @Sendable private static func redisProblem(_ text: String) -> String? {
+        guard !text.isEmpty else { return nil }
+        do throws(RedisLocation.Fault) {
+            _ = try RedisLocation(text)
+            return nil
+        } catch {
+            return error.message
+        }
     }
+
+    private static let redisPassword = ConfigurationFormat<String, Redacted<String>?>
+        .secret("text", problem: { $0.isEmpty ? "must not be empty" : nil }, value: { $0 }, text: { $0 })
 
     private static let masterKey = ConfigurationFormat<String, Redacted<[UInt8]>?>
         .secret(
@@ -198,9 +230,20 @@ package enum ConfigurationTable {
             text: { $0 }
         )
 
-    /// The text is not repeated: an address of another store may hold a password.
-    @Sendable private static func storeProblem(_ text: String) -> String? {
-        guard text.hasPrefix(GatewayConfiguration.sqliteScheme) else { return "only sqlite:PATH is supported" }
+    private static let storePassword = ConfigurationFormat<String, Redacted<String>?>
+        .secret(
+            "text",
+            problem: { $0.utf8.contains(0) ? "must not hold a zero byte" : nil },
+            value: { $0 },
+            text: { $0 }
+        )
+
+    /// Why a store's address can't be used; the text is not repeated, since one of another store may hold a password.
+    @Sendable package static func storeProblem(_ text: String) -> String? {
+        if PostgreSQLSettings.isAddress(text) { return PostgreSQLSettings.problem(text) }
+        guard text.hasPrefix(GatewayConfiguration.sqliteScheme) else {
+            return "must be sqlite:PATH or postgres://USER@HOST/DATABASE"
+        }
         let path = text.dropFirst(GatewayConfiguration.sqliteScheme.count)
         return if path.isEmpty || path.hasSuffix("/") {
             "names no file after sqlite:"

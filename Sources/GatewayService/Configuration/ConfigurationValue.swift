@@ -48,6 +48,22 @@ extension Int: ConfigurationValue {
     }
 }
 
+extension Bool: ConfigurationValue {
+    init(node: Node) throws(ConfigurationFaults) {
+        guard case .scalar(let scalar) = node, scalar.resolvedTagName == .bool, let value = Bool(scalar.string) else {
+            throw ConfigurationFaults(node, "expected true or false\(YAMLSource.butFound(node))")
+        }
+        self = value
+    }
+
+    init(variable: String) throws(ConfigurationFaults) {
+        guard let value = Bool(variable) else {
+            throw ConfigurationFaults(nil, "\"\(variable)\" is not true or false")
+        }
+        self = value
+    }
+}
+
 extension [String]: ConfigurationValue {
     init(node: Node) throws(ConfigurationFaults) {
         guard case .sequence(let sequence) = node else {

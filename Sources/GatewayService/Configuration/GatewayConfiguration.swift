@@ -2,6 +2,7 @@ package import EventLoopHTTP
 package import GatewayCore
 package import GatewayUpstream
 import NIOCore
+package import RedisLimits
 
 /// Everything an operator can set, in sections; a section that one part reads is that part's own struct.
 ///
@@ -47,10 +48,27 @@ package struct GatewayConfiguration: Sendable {
         package var isPlain: Bool { self.certificateFile == nil }
     }
 
-    /// Rate limiting, whose state lives in memory.
+    /// What a store needs besides its address, if it is PostgreSQL.
+    package struct Store: Sendable {
+        package var password: Redacted<String>?
+        package var poolSize = 8
+        /// Whether `serve` brings the schema up to date by itself.
+        package var migrates = false
+        /// How long a replica has something to itself; it renews that after a third.
+        package var lease = Duration.seconds(30)
+        /// For how long a snapshot of the directory serves that can't be compared with the store.
+        package var maxStale = Duration.seconds(900)
+    }
+
+    /// Rate limiting, whose state lives in memory or, where replicas share it, in Redis.
     package struct Limits: Sendable {
-        /// Not supported yet: a known key, so that setting it is refused by name.
-        var redisURL = ""
+        /// Empty for limits in memory.
+        package var redisURL = ""
+        package var redisPassword: Redacted<String>?
+        package var redisTimeout = Duration.milliseconds(25)
+        package var whenRedisFails = RedisRateLimiter.Fallback.local
+        /// Whether each replica is meant to allow the limits by itself.
+        package var perReplica = false
         package var defaults = LimitPolicies()
     }
 
@@ -63,6 +81,7 @@ package struct GatewayConfiguration: Sendable {
     package var http = DataListener()
     package var admin = AdminListener()
     package var storeURL = "sqlite:gateway.sqlite"
+    package var store = Store()
     package var limits = Limits()
     package var upstream = UpstreamConfiguration()
     package var audit = AuditConfiguration()
@@ -78,6 +97,7 @@ package struct GatewayConfiguration: Sendable {
 
     static let sqliteScheme = "sqlite:"
 
+    /// The store's file, if it is SQLite's.
     package var databasePath: String { self.path(String(self.storeURL.dropFirst(Self.sqliteScheme.count))) }
 
     package var spoolDirectory: String {
@@ -117,6 +137,21 @@ package struct GatewayConfiguration: Sendable {
                 "upstream.timeoutMs must not exceed upstream.deadlineMs"
             )
         }
+        // Renewed between a third and half of it, a lease has to outlast the attempt that begins just before.
+        if !self.storeURL.hasPrefix(Self.sqliteScheme), self.store.lease / 2 <= self.upstream.timeout {
+            report(
+                "store.leaseMs",
+                or: "upstream.timeoutMs",
+                "store.leaseMs must be more than twice upstream.timeoutMs"
+            )
+        }
+        if self.limits.perReplica, !self.limits.redisURL.isEmpty {
+            report(
+                "limits.perReplica",
+                or: "limits.redisUrl",
+                "limits.perReplica means limits in memory; leave it out, or limits.redisUrl"
+            )
+        }
         if self.upstream.connectTimeout > self.upstream.timeout {
             report(
                 "upstream.connectTimeoutMs",
@@ -144,6 +179,21 @@ package struct GatewayConfiguration: Sendable {
             }
         guard let problem else { return [] }
         return [ConfigurationProblem(key: "\(section).\(problem.name)", message: "needs \(problem.missing)")]
+    }
+
+    /// What keeps `serve` from starting while commands do without it.
+    ///
+    /// PostgreSQL is there for several replicas, of which each would allow the limits by itself.
+    var servingProblems: [ConfigurationProblem] {
+        guard self.postgreSQL != nil, self.limits.redisURL.isEmpty, !self.limits.perReplica else { return [] }
+        return [
+            ConfigurationProblem(
+                key: "limits.redisUrl",
+                otherKey: "store.url",
+                message: "each replica on PostgreSQL would allow the limits by itself; set limits.redisUrl, "
+                    + "or limits.perReplica to true if that is meant"
+            )
+        ]
     }
 
     // MARK: Secrets

@@ -1,14 +1,21 @@
 package import GatewayCore
+package import Logging
+import Metrics
+import Synchronization
 
-/// A database that the stores' SQL runs on; GRDB over SQLite is its first driver, libpq over PostgreSQL will be another.
+/// A database that the stores' SQL runs on: SQLite by GRDB, or PostgreSQL by libpq.
 ///
 /// Statements are written once, in the SQL that both speak: parameters are `$1`, `$2` and so on, in any order; text is
 /// ordered by its bytes, the place of NULLs is never relied on, sums are cast to `BIGINT`, a parameter of no evident type is
 /// cast, and no statement upserts a row twice.
 ///
 /// A closure may run several times, so it has no effects but through its connection, and catches no error of a statement:
-/// the transaction is lost by then.
+/// the transaction is lost by then. It runs no statement while it is handed the rows of another one.
 package protocol SQLDatabase: Sendable {
+    /// Whether several replicas may serve the database; where one process has it to itself, leases say nothing and nobody
+    /// else's changes need be looked for.
+    var isShared: Bool { get }
+
     /// Runs a closure that only reads, in one snapshot.
     ///
     /// Throws `storeUnavailable`, for a listing `overloaded`, or what the closure throws, if it is a `GatewayError`.
@@ -22,15 +29,68 @@ package protocol SQLDatabase: Sendable {
     ///
     /// A cancelled task's transaction is committed all the same, so that its caller knows what came of it.
     ///
-    /// Throws `storeUnavailable`, or what the closure throws; then nothing was written.
+    /// Throws `storeUnavailable`, or what the closure throws; then nothing was written, unless the cause is a
+    /// ``CommitOutcomeUnknown``.
     func write<T: Sendable>(
         scope: SQLScope,
         isolation: SQLIsolation,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T
 
+    /// Whether this process does what one process does for all that serve the database; it takes the lead where nobody has
+    /// it. A process that has the database to itself leads always.
+    ///
+    /// Throws `storeUnavailable` where the database does not tell within a call's time.
+    func isLeader() async throws(GatewayError) -> Bool
+
+    /// Gives the lead up, if this process has it.
+    func resignLead() async
+
+    /// Has an observer called after each transaction that called `gateway_notify()`, whichever process ran it, and when
+    /// some may have been missed. It takes the place of an earlier one, and must not block.
+    ///
+    /// Only a hint: while the database can't be reached, nobody is told of anything.
+    func whenNotified(_ observer: @escaping @Sendable () -> Void)
+
     /// Overwrites what deleted rows left behind outside of the tables, as far as readers allow at this moment.
     func eraseDeleted() async
+}
+
+/// The lead among the processes that serve a database.
+package final class SQLLeadership: Leadership {
+    private let database: any SQLDatabase
+    private let leads: Meter
+    private let logger: Logger
+    private let isFailing = Atomic(false)
+
+    package init(database: any SQLDatabase, metrics: GatewayMetrics = GatewayMetrics(), logger: Logger) {
+        (self.database, self.logger) = (database, logger)
+        self.leads = metrics.gauge(.leader)
+        self.leads.set(0)
+    }
+
+    /// Who can't ask the database does not lead; the first failure of several is logged.
+    package func isHeld() async -> Bool {
+        do throws(GatewayError) {
+            let isHeld = try await self.database.isLeader()
+            self.isFailing.store(false, ordering: .relaxed)
+            self.leads.set(isHeld ? 1 : 0)
+            return isHeld
+        } catch {
+            self.leads.set(0)
+            guard !self.isFailing.exchange(true, ordering: .relaxed) else { return false }
+            self.logger.error(
+                "The store does not tell whether this replica leads, so it does not",
+                metadata: ["cause": "\(error.message)"]
+            )
+            return false
+        }
+    }
+
+    package func resign() async {
+        self.leads.set(0)
+        await self.database.resignLead()
+    }
 }
 
 extension SQLDatabase {
@@ -126,6 +186,7 @@ package enum SQLValue: Sendable, Hashable {
     static func text(_ tenant: TenantID) -> SQLValue { .string(tenant.text) }
     static func bytes(_ value: [UInt8]) -> SQLValue { .blob(value) }
     static func bytes(_ value: some Sequence<UInt8>) -> SQLValue { .blob(Array(value)) }
+    static func microseconds(_ duration: Duration) -> SQLValue { .integer(Int64(duration / .microseconds(1))) }
     static func time(_ value: Timestamp?) -> SQLValue { value.map { .integer($0.microseconds) } ?? .null }
 }
 

@@ -2,13 +2,57 @@
 /// `INTEGER` by `BIGINT`, `BLOB` by `BYTEA`, `REAL` by `DOUBLE PRECISION`, `TEXT` by `TEXT COLLATE "C"`, the counted key by
 /// an identity, and the options at a table's end by nothing. PostgreSQL's schema has `instr(bytea, bytea)` besides.
 ///
+/// Statements call functions that each driver provides:
+///
+/// - `gateway_time()` is the database's own time at the moment of the call, in microseconds, which no replica's clock can
+///   be ahead of;
+/// - `gateway_notify()` has other replicas told, once the transaction is committed, what
+///   ``SQLDatabase/whenNotified(_:)`` waits for; where there are no others it does nothing;
+/// - `gateway_transaction()` is the number of the transaction, later ones having higher numbers; always 0 where
+///   transactions follow each other anyway;
+/// - `gateway_change_horizon()` is the highest number up to which no transaction is still under way, as seen by the
+///   transaction's snapshot: what it does not see of these it never will;
+/// - `gateway_origin()` tells where the database is, and is another one in a restored or copied database.
+///
 /// Times are microseconds since 1970, truth is 0 or 1, lists are JSON texts. A tenant's rows go with its row in `tenants`,
 /// but for the audit's, which outlive it. There are no triggers and no computed columns.
 enum SQLSchema {
-    static let statements = [Self.directory, Self.groups, Self.retiredTokens, Self.idempotency, Self.audit]
+    static let statements =
+        [Self.replicas, Self.epoch, Self.directory, Self.groups, Self.retiredTokens, Self.idempotency, Self.audit]
         .joined(separator: "\n")
 
+    /// The tables, each behind those that it refers to.
+    static let tables: [String] = Self.statements.split(separator: "\n")
+        .compactMap { line -> String? in
+            let command = "CREATE TABLE "
+            return line.hasPrefix(command) ? String(line.dropFirst(command.count).prefix { $0 != " " }) : nil
+        }
+
+    /// One row for each run of a process that serves the store together with others; `seen_at` is the database's time.
+    /// `master_key` is the fingerprint of the key that the process seals by.
+    private static let replicas = """
+        CREATE TABLE replicas (
+            id TEXT NOT NULL PRIMARY KEY,
+            started_at INTEGER NOT NULL,
+            seen_at INTEGER NOT NULL,
+            master_key TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Which life of the store this is (``StoreEpoch``).
+    private static let epoch = """
+        CREATE TABLE store_epoch (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            epoch TEXT NOT NULL,
+            origin TEXT NOT NULL
+        ) STRICT;
+        """
+
     /// A `seal` covers all other columns of its row, and what ``SQLDirectoryStore`` binds it to besides.
+    ///
+    /// `directory_version` rises with each change, in its transaction: changes come one after the other by its row's lock, so
+    /// that a reader of a version has missed none before it. `directory_changes` has the latest change of each tenant, also
+    /// of those that are gone.
     private static let directory = """
         CREATE TABLE tenants (
             id TEXT NOT NULL PRIMARY KEY,
@@ -61,6 +105,18 @@ enum SQLSchema {
             PRIMARY KEY (tenant, scope)
         ) STRICT, WITHOUT ROWID;
 
+        CREATE TABLE directory_version (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            version INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TABLE directory_changes (
+            tenant TEXT NOT NULL PRIMARY KEY,
+            version INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX directory_changes_by_version ON directory_changes (version);
+
         CREATE TABLE gateway_secrets (
             name TEXT NOT NULL PRIMARY KEY,
             wrapped_key BLOB NOT NULL,
@@ -71,7 +127,11 @@ enum SQLSchema {
     /// A group is read and written whole, so its members are one text.
     ///
     /// Every key that FCM handed out for a group stays one of it, so that callers may keep the first they got; the
-    /// `version` of a key is the group's when the key was the latest.
+    /// `version` of a key is the group's when the key was the latest, `changed_in` the number of the transaction that made
+    /// it the latest.
+    ///
+    /// A lease is there while a replica changes a group, which need not be stored; one that has ended, by the database's
+    /// time, was left by a replica that ended before its change did.
     private static let groups = """
         CREATE TABLE device_groups (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
@@ -90,17 +150,32 @@ enum SQLSchema {
             notification_key TEXT NOT NULL,
             name TEXT NOT NULL,
             version INTEGER NOT NULL,
+            changed_in INTEGER NOT NULL,
             PRIMARY KEY (tenant, notification_key),
             FOREIGN KEY (tenant, name) REFERENCES device_groups (tenant, name) ON DELETE CASCADE
         ) STRICT, WITHOUT ROWID;
 
+        CREATE TABLE device_group_leases (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            owner TEXT NOT NULL,
+            lease_until INTEGER NOT NULL,
+            PRIMARY KEY (tenant, name)
+        ) STRICT, WITHOUT ROWID;
+
         CREATE INDEX device_group_keys_by_name ON device_group_keys (tenant, name, version);
+
+        CREATE INDEX device_group_keys_by_change ON device_group_keys (changed_in);
         """
 
     /// `key` is the first 64 bits of a token's pseudonym.
     ///
-    /// A position in the feed is given to an entry when it comes to be fed and is never used again: `last_position` only
-    /// rises. The index over positions has the fed entries alone.
+    /// A place in the feed is given to an entry when it comes to be fed and is never used again: the transaction's number,
+    /// `fed_in`, and a position. Where transactions have no numbers, `last_position` only rises; where they have, positions
+    /// count within one. The index over places has the fed entries alone.
+    ///
+    /// `retired_token_changes` and `retired_token_counts` are for the other replicas of a shared store, and empty in any
+    /// other: which tokens were changed, and what each replica has heard in all. `changed_in` is the transaction's number.
     private static let retiredTokens = """
         CREATE TABLE retired_token_lists (
             tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
@@ -111,8 +186,12 @@ enum SQLSchema {
             surplus INTEGER NOT NULL,
             spike_since INTEGER,
             spike_sent REAL NOT NULL,
-            spike_unregistered REAL NOT NULL
+            spike_unregistered REAL NOT NULL,
+            transitions INTEGER NOT NULL,
+            changed_in INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX retired_token_lists_by_change ON retired_token_lists (changed_in);
 
         CREATE TABLE retired_tokens (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
@@ -123,17 +202,44 @@ enum SQLSchema {
             reported_at INTEGER NOT NULL,
             replacement INTEGER NOT NULL,
             sealed BLOB NOT NULL,
+            fed_in INTEGER NOT NULL,
             position INTEGER,
             PRIMARY KEY (tenant, key)
         ) STRICT, WITHOUT ROWID;
 
-        CREATE UNIQUE INDEX retired_tokens_by_position ON retired_tokens (tenant, position)
+        CREATE INDEX retired_tokens_by_place ON retired_tokens (tenant, fed_in, position)
         WHERE position IS NOT NULL;
 
         CREATE INDEX retired_tokens_by_report ON retired_tokens (reported_at);
+
+        CREATE TABLE retired_token_changes (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            key INTEGER NOT NULL,
+            changed_in INTEGER NOT NULL,
+            noted_at INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE INDEX retired_token_changes_in_order ON retired_token_changes (changed_in, number);
+
+        CREATE INDEX retired_token_changes_by_tenant ON retired_token_changes (tenant);
+
+        CREATE TABLE retired_token_counts (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            replica TEXT NOT NULL,
+            accepted INTEGER NOT NULL,
+            unregistered INTEGER NOT NULL,
+            changed_in INTEGER NOT NULL,
+            PRIMARY KEY (tenant, replica)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX retired_token_counts_by_change ON retired_token_counts (changed_in);
         """
 
     /// `key` is the SHA-256 of the caller's key, `content` is sealed.
+    ///
+    /// `owner` is the replica that works at an open record, until `lease_until` by the database's time; a process that has
+    /// the store to itself asks for neither.
     ///
     /// Numbers are never used again, so that a late change of a record that is gone meets no other. `idempotency_usage`
     /// says how much a tenant has, and `idempotency_mark` how far the time of keys has come.
@@ -148,6 +254,8 @@ enum SQLSchema {
             created_at INTEGER NOT NULL,
             expires_at INTEGER NOT NULL,
             is_finished INTEGER NOT NULL,
+            owner TEXT NOT NULL,
+            lease_until INTEGER NOT NULL,
             weight INTEGER NOT NULL,
             content BLOB NOT NULL,
             UNIQUE (tenant, route, key)
@@ -175,6 +283,7 @@ enum SQLSchema {
     /// A record is few columns: those that look-ups narrow by, and `body` for the rest (`AuditCodec`); `tenant_uid` repeats
     /// what stands in the body. Chains are read by the primary key, lists by the two indexes (decision 0037 says what they
     /// cost).
+    /// `audit_writers` says which replica writes a chain, where several share the store.
     /// `gateway_checkpoint_end` names the latest checkpoint; it is there for as long as the gateway's secrets are, and says
     /// what there was when the audit's tables are emptied.
     private static let audit = """
@@ -200,6 +309,11 @@ enum SQLSchema {
             hash BLOB NOT NULL,
             state TEXT NOT NULL,
             seal BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE audit_writers (
+            writer INTEGER NOT NULL PRIMARY KEY,
+            replica TEXT NOT NULL
         ) STRICT;
 
         CREATE TABLE audit_checkpoints (

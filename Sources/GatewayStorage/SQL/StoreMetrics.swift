@@ -45,3 +45,43 @@ package final class StoreMetrics: Sendable {
         }
     }
 }
+
+/// What is measured of a PostgreSQL's connections and transactions; no other store has these metrics.
+final class PostgreSQLMetrics: Sendable {
+    /// Whether a call has a connection; the raw value is the metrics' label.
+    private enum ConnectionState: String, CaseIterable {
+        case busy, idle
+    }
+
+    /// What got in a transaction's way, so that it was run again; the raw value is the metrics' label.
+    enum RetryReason: String, CaseIterable {
+        case serialization, deadlock
+    }
+
+    private let connections: [ConnectionState: Meter]
+    private let waiters: Meter
+    private let retries: [RetryReason: Counter]
+    private let commitsUnknown: Counter
+
+    init(_ metrics: GatewayMetrics) {
+        self.connections = metrics.gauges(.storeConnections, by: ConnectionState.self)
+        self.waiters = metrics.gauge(.storePoolWaiters)
+        self.retries = metrics.counters(.storeRetries, by: RetryReason.self)
+        self.commitsUnknown = metrics.counter(.storeCommitsUnknown)
+    }
+
+    /// Notes how many connections calls have, how many they may still have, and how many calls wait for one.
+    func measured(busy: Int, idle: Int, waiting: Int) {
+        self.connections[.busy]?.set(busy)
+        self.connections[.idle]?.set(idle)
+        self.waiters.set(waiting)
+    }
+
+    func retried(_ reason: RetryReason) {
+        self.retries[reason]?.increment()
+    }
+
+    func lostOutcome() {
+        self.commitsUnknown.increment()
+    }
+}

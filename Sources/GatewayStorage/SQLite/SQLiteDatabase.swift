@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 package import GatewayCore
 import NIOPosix
@@ -29,20 +30,39 @@ package final class SQLiteDatabase: SQLDatabase {
     private let path: String
     private let metrics: StoreMetrics?
 
+    package var isShared: Bool { false }
+
+    package func isLeader() async throws(GatewayError) -> Bool { true }
+
+    package func resignLead() async {}
+
+    package func whenNotified(_ observer: @escaping @Sendable () -> Void) {}
+
     /// Opens a database to serve it, makes it when it is not there, and brings its schema up to date; blocks.
+    ///
+    /// The clock is the database's own, which `gateway_time()` reads.
     ///
     /// - Throws: `conflict` when another process serves the file, `invalid` when the file is not a gateway's store or
     ///   one of a later version, `storeUnavailable` otherwise.
-    package convenience init(path: String, metrics: StoreMetrics? = nil) throws(GatewayError) {
-        try self.init(path: path, metrics: metrics, logLimit: Self.defaultLogLimit)
+    package convenience init(
+        path: String,
+        metrics: StoreMetrics? = nil,
+        clock: any WallClock = SystemWallClock()
+    ) throws(GatewayError) {
+        try self.init(path: path, metrics: metrics, logLimit: Self.defaultLogLimit, clock: clock)
     }
 
-    convenience init(path: String, metrics: StoreMetrics? = nil, logLimit: Int) throws(GatewayError) {
+    convenience init(
+        path: String,
+        metrics: StoreMetrics? = nil,
+        logLimit: Int,
+        clock: any WallClock = SystemWallClock()
+    ) throws(GatewayError) {
         let file = StoreFile(path)
         try file.makeDirectory()
         let lock = try StoreLock(at: file.path)
         try file.makeFile()
-        try self.init(file, lock: lock, metrics: metrics, logLimit: logLimit) { pool in
+        try self.init(file, lock: lock, metrics: metrics, logLimit: logLimit, clock: clock) { pool in
             // The check comes before anything is changed; a foreign file is left as it was.
             try pool.read { try SQLiteSchema.requireKnown($0) }
             try SQLiteSchema.migrator.migrate(pool)
@@ -65,7 +85,8 @@ package final class SQLiteDatabase: SQLDatabase {
             guard error.code == .conflict else { throw error }
             lock = nil
         }
-        try self.init(file, lock: lock, metrics: nil, logLimit: Self.defaultLogLimit) { pool in
+        let (limit, clock) = (Self.defaultLogLimit, SystemWallClock())
+        try self.init(file, lock: lock, metrics: nil, logLimit: limit, clock: clock) { pool in
             try pool.read { try SQLiteSchema.requireCurrent($0) }
         }
     }
@@ -75,13 +96,14 @@ package final class SQLiteDatabase: SQLDatabase {
         lock: StoreLock?,
         metrics: StoreMetrics?,
         logLimit: Int,
+        clock: any WallClock,
         prepare: (DatabasePool) throws -> Void
     ) throws(GatewayError) {
         (self.path, self.lock, self.metrics) = (file.path, lock, metrics)
         do {
-            self.pool = try Self.pool(of: file, logLimit: logLimit)
+            self.pool = try Self.pool(of: file, logLimit: logLimit, clock)
             try prepare(self.pool)
-            self.scanPool = try Self.scanPool(of: file)
+            self.scanPool = try Self.scanPool(of: file, clock)
         } catch {
             throw GatewayError(translating: error)
         }
@@ -105,8 +127,22 @@ package final class SQLiteDatabase: SQLDatabase {
         }
     }
 
-    private static func pool(of file: StoreFile, logLimit: Int) throws -> DatabasePool {
-        let pool = try DatabasePool(path: file.path, configuration: Self.configuration())
+    /// Throws `conflict` where another process serves the file.
+    func requireLock() throws(GatewayError) {
+        guard self.lock == nil else { return }
+        throw GatewayError(.conflict, "A gateway serves this store; stop it first: \(self.path)")
+    }
+
+    /// Where the file is.
+    var directory: String { URL(fileURLWithPath: self.path).deletingLastPathComponent().path }
+
+    /// Runs a closure that only reads, in one snapshot, and blocks the calling thread meanwhile.
+    func readBlocking<T>(_ body: (any SQLConnection) throws -> T) throws -> T {
+        try self.pool.read { try body(GRDBConnection(db: $0)) }
+    }
+
+    private static func pool(of file: StoreFile, logLimit: Int, _ clock: any WallClock) throws -> DatabasePool {
+        let pool = try DatabasePool(path: file.path, configuration: Self.configuration(clock, file))
         try file.restrictPermissions()
         try pool.writeWithoutTransaction { db in
             // Set here because opening a pool sets NORMAL, which may lose the last transactions with the power.
@@ -117,8 +153,8 @@ package final class SQLiteDatabase: SQLDatabase {
         return pool
     }
 
-    private static func scanPool(of file: StoreFile) throws -> DatabasePool {
-        var configuration = Self.configuration()
+    private static func scanPool(of file: StoreFile, _ clock: any WallClock) throws -> DatabasePool {
+        var configuration = Self.configuration(clock, file)
         configuration.label = "fcm-gateway.store.scans"
         configuration.readonly = true
         configuration.maximumReaderCount = Self.scanReaderCount
@@ -213,7 +249,8 @@ package final class SQLiteDatabase: SQLDatabase {
         }
     }
 
-    private static func configuration() -> Configuration {
+    private static func configuration(_ clock: any WallClock, _ file: StoreFile) -> Configuration {
+        let functions = SQLiteSchema.functions(clock, file)
         var configuration = Configuration()
         configuration.label = "fcm-gateway.store"
         configuration.foreignKeysEnabled = true
@@ -221,6 +258,7 @@ package final class SQLiteDatabase: SQLDatabase {
         configuration.prepareDatabase { db in
             try SQLiteSchema.requireOursOrEmpty(db)
             try db.execute(sql: "PRAGMA secure_delete = ON")
+            for function in functions { db.add(function: function) }
         }
         return configuration
     }

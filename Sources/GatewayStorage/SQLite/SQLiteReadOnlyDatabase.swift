@@ -14,6 +14,14 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
     /// What the file looked like when it was opened, if it is read without locks.
     private let stamp: StoreFile.Stamp?
 
+    package var isShared: Bool { false }
+
+    package func isLeader() async throws(GatewayError) -> Bool { false }
+
+    package func resignLead() async {}
+
+    package func whenNotified(_ observer: @escaping @Sendable () -> Void) {}
+
     /// Opens a store for looking; blocks.
     ///
     /// - Throws: `notFound` when there is no file, `invalid` when it is not a gateway's store, an empty one, or one of a

@@ -13,6 +13,18 @@ enum SQLiteSchema {
         return migrator
     }()
 
+    /// The functions that statements call and SQLite has not; ``SQLSchema`` says what they mean.
+    static func functions(_ clock: any WallClock, _ file: StoreFile) -> [DatabaseFunction] {
+        [
+            DatabaseFunction("gateway_time", argumentCount: 0) { _ in clock.now().microseconds },
+            DatabaseFunction("gateway_notify", argumentCount: 0) { _ in nil },
+            // One process writes, one transaction after the other.
+            DatabaseFunction("gateway_transaction", argumentCount: 0) { _ in 0 },
+            DatabaseFunction("gateway_change_horizon", argumentCount: 0) { _ in 0 },
+            DatabaseFunction("gateway_origin", argumentCount: 0) { _ in file.origin },
+        ]
+    }
+
     /// Stands in the file's header, where SQLite keeps a number for the application: `FCMG`.
     static let applicationID: Int32 = 0x4643_4D47
 

@@ -36,6 +36,12 @@ struct StoreFile: Sendable, Hashable {
         return Stamp(size: size.intValue, modified: modified, hasWriteAheadLog: self.hasWriteAheadLog)
     }
 
+    /// Tells the file from a copy of it that takes its place.
+    var origin: String {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: self.path)
+        return "\((attributes?[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0)"
+    }
+
     /// Makes the file's directory, readable by its owner alone; one that is there is left as it is.
     func makeDirectory() throws(GatewayError) {
         let directory = URL(fileURLWithPath: self.path).deletingLastPathComponent().path
@@ -107,6 +113,17 @@ package final class StoreLock: Sendable {
         }
         throw GatewayError(.conflict, "Another gateway process serves this store: \(store)")
     }
+
+    /// Takes the lock of a data directory, whose store is a server's; makes the directory where it is missing.
+    ///
+    /// Replicas share a store, but never the files beside it.
+    package convenience init(ofDirectory directory: String) throws(GatewayError) {
+        try StoreFile(Self.path(inDirectory: directory)).makeDirectory()
+        try self.init(at: Self.path(inDirectory: directory))
+    }
+
+    /// What the lock of a data directory stands beside.
+    package static func path(inDirectory directory: String) -> String { directory + "/gateway" }
 
     deinit {
         self.release()

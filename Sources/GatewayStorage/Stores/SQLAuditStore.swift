@@ -328,10 +328,21 @@ package struct SQLAuditStore: AuditStore {
         end: CheckpointEnd
     ) async throws(GatewayError) {
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            try db.execute(
-                "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)",
+            let isOvertaken = try db.exists(
+                "SELECT 1 FROM audit_checkpoints WHERE number >= $1 AND number < $2 LIMIT 1",
+                [.int(checkpoint.number), .int(AuditCheckpoint.numberLimit)]
+            )
+            let added = try db.execute(
+                """
+                INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)
+                ON CONFLICT (number) DO NOTHING
+                """,
                 [.int(checkpoint.number), .bytes(checkpoint.text), .bytes(checkpoint.signature)]
             )
+            guard !isOvertaken, added > 0 else {
+                let reason = "Checkpoint \(checkpoint.number) of the audit, or a later one, is there already"
+                throw GatewayError(.conflict, reason)
+            }
             try Self.put(end, db)
             guard let content else { return }
             try db.execute(
@@ -366,6 +377,69 @@ package struct SQLAuditStore: AuditStore {
             ORDER BY id LIMIT 1
             """
         ) { try $0.text(0) }
+    }
+}
+
+extension SQLAuditStore: AuditChainRegistry {
+    package func begin(
+        _ record: ChainedAuditRecord,
+        head: AuditHead,
+        by replica: ReplicaID
+    ) async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            try Self.append([record], head: head, db)
+            // A repeated commit meets its own row; two replicas that start at one moment may begin with the same record.
+            try db.execute(
+                "INSERT INTO audit_writers (writer, replica) VALUES ($1, $2) ON CONFLICT (writer) DO NOTHING",
+                [.int(record.writer), .text(replica.text)]
+            )
+            let isOwn = try db.exists(
+                "SELECT 1 FROM audit_writers WHERE writer = $1 AND replica = $2",
+                [.int(record.writer), .text(replica.text)]
+            )
+            guard isOwn else {
+                throw GatewayError(.conflict, "Another replica writes as audit writer \(record.writer)")
+            }
+            let living = try db.execute(
+                "UPDATE replicas SET seen_at = gateway_time() WHERE id = $1",
+                [.text(replica.text)]
+            )
+            guard living > 0 else {
+                throw GatewayError(.storeUnavailable, "The store has not heard of this replica yet")
+            }
+        }
+    }
+
+    /// The chains that living replicas write; none where a process has the store to itself.
+    package func liveWriters() async throws(GatewayError) -> Set<Int> {
+        guard self.database.isShared else { return [] }
+        return try await self.database.read(scope: .gateway) { db in
+            Set(
+                try db.rows(
+                    """
+                    SELECT audit_writers.writer FROM audit_writers JOIN replicas ON replicas.id = audit_writers.replica
+                    WHERE replicas.seen_at > gateway_time() - $1
+                    """,
+                    [.microseconds(ReplicaSighting.aliveAge)]
+                ) { try $0.int(0) }
+            )
+        }
+    }
+
+    package func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int] {
+        try await self.database.read(scope: .gateway) { db in
+            try db.rows(
+                """
+                SELECT audit_heads.writer FROM audit_heads
+                LEFT JOIN audit_writers ON audit_writers.writer = audit_heads.writer
+                LEFT JOIN replicas ON replicas.id = audit_writers.replica
+                WHERE audit_heads.state = 'open'
+                    AND (replicas.id IS NULL OR replicas.seen_at + $1 <= gateway_time())
+                ORDER BY audit_heads.writer
+                """,
+                [.microseconds(age)]
+            ) { try $0.int(0) }
+        }
     }
 }
 

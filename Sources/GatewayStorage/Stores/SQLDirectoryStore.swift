@@ -19,6 +19,24 @@ package struct SQLDirectoryStore: DirectoryStore {
         return try await self.database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: sealer).contents() }
     }
 
+    package func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews {
+        let sealer = self.sealer
+        return try await self.database.read(scope: .gateway) { db in
+            let rows = DirectoryRows(db: db, sealer: sealer)
+            let current = try rows.version()
+            if current == version { return .none }
+            // A backup was restored.
+            if current < version { return .all(try rows.contents()) }
+            let tenants = try db.rows(
+                "SELECT tenant FROM directory_changes WHERE version > $1 ORDER BY tenant",
+                [.int(version)]
+            ) { try $0.tenant(0) }
+            var changed: [TenantID: DirectoryContents] = [:]
+            for tenant in tenants { changed[tenant] = try rows.contents(of: tenant) }
+            return .tenants(changed, version: current)
+        }
+    }
+
     @discardableResult
     package func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
         let sealer = self.sealer
@@ -61,6 +79,7 @@ struct DirectoryRows {
     /// - Throws: ``DamagedValue`` for a sealed row that this version does not understand.
     func contents(of tenant: TenantID? = nil) throws -> DirectoryContents {
         var contents = DirectoryContents()
+        contents.version = try self.version()
         let limits = try self.limits(of: tenant)
         for row in try self.rows("\(Self.tenantColumns), seal FROM tenants", "id", tenant) {
             let id = try row.text(0)
@@ -88,6 +107,11 @@ struct DirectoryRows {
             contents.keys.append(try Self.key(row))
         }
         return contents
+    }
+
+    /// How many changes were made; 0 before the first.
+    func version() throws -> Int64 {
+        try self.db.first("SELECT version FROM directory_version") { try $0.int64(0) } ?? 0
     }
 
     /// The credentials of all tenants, or of one, with or without a tenant that is served; their envelopes are their
@@ -254,7 +278,25 @@ private struct DirectoryWriter {
             _ = try self.salt(of: tenant)
             try self.put(limits, of: tenant)
         }
+        try self.raiseVersion(changing: change.tenant)
         return try self.rows.contents(of: change.tenant)
+    }
+
+    private func raiseVersion(changing tenant: TenantID) throws {
+        try self.db.execute(
+            """
+            INSERT INTO directory_version (id, version) VALUES (1, 1)
+            ON CONFLICT (id) DO UPDATE SET version = directory_version.version + 1
+            """
+        )
+        try self.db.execute(
+            """
+            INSERT INTO directory_changes (tenant, version) SELECT CAST($1 AS TEXT), version FROM directory_version WHERE id = 1
+            ON CONFLICT (tenant) DO UPDATE SET version = excluded.version
+            """,
+            [.text(tenant)]
+        )
+        _ = try self.db.exists("SELECT gateway_notify()")
     }
 
     /// What is stored of a tenant; nothing where there is none.

@@ -6,9 +6,12 @@ package struct SQLGroupStore: GroupStore {
     private static let keptKeys = 1_000
 
     private let database: any SQLDatabase
+    private let owner: String
+    private let leases: LeaseTerms?
 
-    package init(database: any SQLDatabase) {
-        self.database = database
+    /// A store for one replica, whose leases keep others from a group; without terms for a process that is alone.
+    package init(database: any SQLDatabase, owner: ReplicaID = ReplicaID(text: ""), leases: LeaseTerms? = nil) {
+        (self.database, self.owner, self.leases) = (database, owner.text, leases)
     }
 
     package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
@@ -25,11 +28,14 @@ package struct SQLGroupStore: GroupStore {
         }
     }
 
-    package func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)] {
+    package func keys(since horizon: Int64?) async throws(GatewayError) -> GroupKeys {
         try await self.database.read(scope: .gateway) { db in
-            try db.rows("SELECT tenant, notification_key FROM device_group_keys") {
-                (tenant: try $0.tenant(0), key: try $0.text(1))
-            }
+            let keys = try db.rows(
+                "SELECT tenant, notification_key FROM device_group_keys WHERE changed_in >= $1",
+                [.int(horizon ?? .min)]
+            ) { (tenant: try $0.tenant(0), key: try $0.text(1)) }
+            let end = try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) }
+            return GroupKeys(keys: keys, horizon: end ?? 0)
         }
     }
 
@@ -44,8 +50,10 @@ package struct SQLGroupStore: GroupStore {
     }
 
     package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
-        try await self.database.write(scope: .tenant(group.tenant.text), isolation: .serializable) { db in
+        let owner = self.leases == nil ? nil : self.owner
+        return try await self.database.write(scope: .tenant(group.tenant.text), isolation: .serializable) { db in
             try Self.requireTenant(group, db)
+            try Self.requireLease(of: group, by: owner, db)
             let changes = try group.version == 0 ? Self.insert(group, db) : Self.update(group, db)
             guard changes > 0 else { throw Self.conflict }
             try Self.noteKey(group, db)
@@ -54,8 +62,10 @@ package struct SQLGroupStore: GroupStore {
     }
 
     package func remove(_ group: DeviceGroup) async throws(GatewayError) {
+        let owner = self.leases == nil ? nil : self.owner
         try await self.database.write(scope: .tenant(group.tenant.text), isolation: .serializable) { db in
             try Self.requireTenant(group, db)
+            try Self.requireLease(of: group, by: owner, db)
             let changes = try db.execute(
                 "DELETE FROM device_groups WHERE tenant = $1 AND name = $2 AND version = $3",
                 [.text(group.tenant), .text(group.name), .int(group.version)]
@@ -95,6 +105,16 @@ package struct SQLGroupStore: GroupStore {
         }
     }
 
+    /// Another replica may have taken over what this one, paused for too long, still is at.
+    private static func requireLease(of group: DeviceGroup, by owner: String?, _ db: any SQLConnection) throws {
+        guard let owner else { return }
+        let isHeld = try db.exists(
+            "SELECT 1 FROM device_group_leases WHERE tenant = $1 AND name = $2 AND owner = $3",
+            [.text(group.tenant), .text(group.name), .text(owner)]
+        )
+        guard isHeld else { throw Self.conflict }
+    }
+
     private static func insert(_ group: DeviceGroup, _ db: any SQLConnection) throws -> Int {
         try db.execute(
             """
@@ -129,8 +149,10 @@ package struct SQLGroupStore: GroupStore {
         guard let key = group.key else { return }
         try db.execute(
             """
-            INSERT INTO device_group_keys (tenant, notification_key, name, version) VALUES ($1, $2, $3, $4)
-            ON CONFLICT (tenant, notification_key) DO UPDATE SET name = excluded.name, version = excluded.version
+            INSERT INTO device_group_keys (tenant, notification_key, name, version, changed_in)
+            VALUES ($1, $2, $3, $4, gateway_transaction())
+            ON CONFLICT (tenant, notification_key) DO UPDATE SET
+                name = excluded.name, version = excluded.version, changed_in = excluded.changed_in
             """,
             [.text(group.tenant), .text(key), .text(group.name), .int(group.version + 1)]
         )
@@ -146,6 +168,59 @@ package struct SQLGroupStore: GroupStore {
 
     private static var conflict: GatewayError {
         GatewayError(.conflict, "The device group was changed meanwhile")
+    }
+}
+
+extension SQLGroupStore: GroupLeaseStore {
+    package func acquire(_ name: String, of tenant: TenantID) async throws(GatewayError) -> GroupLeaseOutcome {
+        let (owner, grace) = (self.owner, self.leases?.attemptTimeout() ?? .zero)
+        let duration = self.leases?.duration ?? .zero
+        return try await self.database.write(scope: .tenant(tenant.text), isolation: .serializable) { db in
+            let key: [SQLValue] = [.text(tenant), .text(name)]
+            guard try db.exists("SELECT 1 FROM tenants WHERE id = $1", [.text(tenant)]) else {
+                throw GatewayError(.notFound, "There is no tenant \(tenant.text)")
+            }
+            let former = try db.first(
+                """
+                SELECT CAST(CASE WHEN owner = $3 OR lease_until + $4 <= gateway_time() THEN 1 ELSE 0 END AS BIGINT)
+                FROM device_group_leases WHERE tenant = $1 AND name = $2
+                """,
+                key + [.text(owner), .microseconds(grace)]
+            ) { try $0.bool(0) }
+            if former == false { return .held }
+            try db.execute(
+                """
+                INSERT INTO device_group_leases (tenant, name, owner, lease_until)
+                VALUES ($1, $2, $3, gateway_time() + $4)
+                ON CONFLICT (tenant, name) DO UPDATE SET owner = excluded.owner, lease_until = excluded.lease_until
+                """,
+                key + [.text(owner), .microseconds(duration)]
+            )
+            return former == nil ? .granted : .takenOver
+        }
+    }
+
+    package func renew(_ name: String, of tenant: TenantID) async throws(GatewayError) -> Bool {
+        let (owner, duration) = (self.owner, self.leases?.duration ?? .zero)
+        return try await self.database.write(scope: .tenant(tenant.text), isolation: .readCommitted) { db in
+            try db.execute(
+                """
+                UPDATE device_group_leases SET lease_until = gateway_time() + $4
+                WHERE tenant = $1 AND name = $2 AND owner = $3
+                """,
+                [.text(tenant), .text(name), .text(owner), .microseconds(duration)]
+            ) > 0
+        }
+    }
+
+    package func release(_ name: String, of tenant: TenantID) async throws(GatewayError) {
+        let owner = self.owner
+        try await self.database.write(scope: .tenant(tenant.text), isolation: .readCommitted) { db in
+            _ = try db.execute(
+                "DELETE FROM device_group_leases WHERE tenant = $1 AND name = $2 AND owner = $3",
+                [.text(tenant), .text(name), .text(owner)]
+            )
+        }
     }
 }
 

@@ -1,20 +1,35 @@
 package import GatewayCore
 
 /// Outcomes of sends that carry an idempotency key.
+///
+/// Replicas of one store own their open records under leases; each change of one carries that condition, so that transactions
+/// need no more protection than a row's lock. What there is in all is then kept within its bounds only nearly.
 package struct SQLIdempotencyStore: IdempotencyStore {
     private let database: any SQLDatabase
     private let bounds: IdempotencyBounds
+    private let owner: RecordOwner
 
-    package init(database: any SQLDatabase, bounds: IdempotencyBounds = IdempotencyBounds()) {
+    /// A store for one replica, by whose leases others know what it is at; without terms for a process that is alone.
+    package init(
+        database: any SQLDatabase,
+        bounds: IdempotencyBounds = IdempotencyBounds(),
+        owner: ReplicaID = ReplicaID(text: ""),
+        leases: LeaseTerms? = nil
+    ) {
         self.database = database
         self.bounds = bounds
+        self.owner = RecordOwner(id: owner.text, leases: leases)
     }
 
+    private var isolation: SQLIsolation { self.owner.leases == nil ? .serializable : .readCommitted }
+
     package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
-        try await self.database.read(scope: .tenant(identity.tenant.text)) { db in
+        let owner = self.owner
+        return try await self.database.read(scope: .tenant(identity.tenant.text)) { db in
             try db.first(
                 """
-                SELECT records.id, fingerprint, message_id, records.created_at, expires_at, is_finished, content
+                SELECT records.id, fingerprint, message_id, records.created_at, expires_at, is_finished, content,
+                    owner, lease_until - gateway_time()
                 FROM idempotency_records AS records JOIN tenants ON tenants.id = records.tenant
                 WHERE records.tenant = $1 AND tenants.created_at = $2 AND route = $3 AND key = $4
                 """,
@@ -32,16 +47,28 @@ package struct SQLIdempotencyStore: IdempotencyStore {
                         createdAt: try row.time(3),
                         expiresAt: try row.time(4),
                         state: try row.bool(5) ? .finished(answer: content) : .open(progress: content)
-                    )
+                    ),
+                    isHeldElsewhere: try !row.bool(5)
+                        && owner.leaves(to: row.text(7), withTimeLeft: .microseconds(row.int64(8)))
                 )
             }
         }
     }
 
     package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
-        let bounds = self.bounds
-        return try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            var writer = try IdempotencyWriter(db: db, bounds: bounds)
+        do throws(GatewayError) {
+            return try await self.write(changes)
+        } catch {
+            // A change that was made after all is met again by what it left.
+            guard error.leavesOutcomeUnknown else { throw error }
+            return try await self.write(changes)
+        }
+    }
+
+    private func write(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
+        let (bounds, owner) = (self.bounds, self.owner)
+        return try await self.database.write(scope: .gateway, isolation: self.isolation) { db in
+            var writer = try IdempotencyWriter(db: db, bounds: bounds, owner: owner)
             let outcomes = try changes.map { try writer.apply($0) }
             try writer.finish()
             return outcomes
@@ -49,8 +76,8 @@ package struct SQLIdempotencyStore: IdempotencyStore {
     }
 
     package func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
-        let bounds = self.bounds
-        return try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+        let (bounds, owner) = (self.bounds, self.owner)
+        return try await self.database.write(scope: .gateway, isolation: self.isolation) { db in
             try db.execute(
                 """
                 INSERT INTO idempotency_mark (id, time, wall) VALUES (1, $1, $2)
@@ -58,7 +85,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
                 """,
                 [.time(mark.time), .time(mark.wall)]
             )
-            var writer = try IdempotencyWriter(db: db, bounds: bounds)
+            var writer = try IdempotencyWriter(db: db, bounds: bounds, owner: owner)
             let count = try writer.remove(
                 "id IN (SELECT id FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)",
                 [.time(mark.time), .int(limit)]
@@ -75,6 +102,21 @@ package struct SQLIdempotencyStore: IdempotencyStore {
             }
         }
     }
+}
+
+/// Who changes records, and by which leases.
+private struct RecordOwner: Sendable {
+    let id: String
+    /// `nil` for a process that has the store to itself.
+    let leases: LeaseTerms?
+
+    /// Whether an open record has to be left to its owner, whose lease lasts for so long.
+    func leaves(to owner: String, withTimeLeft rest: Duration) -> Bool {
+        guard let leases = self.leases, owner != self.id else { return false }
+        return rest + leases.attemptTimeout() > .zero
+    }
+
+    var duration: SQLValue { .microseconds(self.leases?.duration ?? .zero) }
 }
 
 /// Changes records within a transaction, and keeps count of what each tenant has.
@@ -94,13 +136,15 @@ private struct IdempotencyWriter {
 
     private let db: any SQLConnection
     private let bounds: IdempotencyBounds
+    private let owner: RecordOwner
     private var usage: [String: Usage]
     private var total = Usage()
-    private var changed: Set<String> = []
+    /// What the transaction adds for each tenant; others may add to the same rows.
+    private var added: [String: Usage] = [:]
 
     /// Reads how much there is: a row a tenant, once a transaction.
-    init(db: any SQLConnection, bounds: IdempotencyBounds) throws {
-        (self.db, self.bounds) = (db, bounds)
+    init(db: any SQLConnection, bounds: IdempotencyBounds, owner: RecordOwner) throws {
+        (self.db, self.bounds, self.owner) = (db, bounds, owner)
         let rows = try db.rows("SELECT tenant, records, weight FROM idempotency_usage") { row in
             (try row.text(0), Usage(records: try row.int(1), weight: try row.int(2)))
         }
@@ -113,31 +157,62 @@ private struct IdempotencyWriter {
         case .reserve(let identity, let record):
             return try self.reserve(identity, record)
         case .update(let id, let state):
-            try self.update(id, state)
-            return .done
+            return try self.update(id, state)
+        case .renew(let id):
+            return try self.renew(id)
+        case .takeOver(let id, let progress):
+            return try self.takeOver(id, progress)
         case .release(let id):
-            _ = try self.remove("id = $1", [.int(id)])
-            return .done
+            guard self.owner.leases != nil else {
+                _ = try self.remove("id = $1", [.int(id)])
+                return .done
+            }
+            return try self.remove("id = $1 AND owner = $2", [.int(id), .text(self.owner.id)]) > 0 ? .done : .lost
         }
+    }
+
+    private func renew(_ id: Int64) throws -> IdempotencyChange.Outcome {
+        let changes = try self.db.execute(
+            """
+            UPDATE idempotency_records SET lease_until = gateway_time() + $3
+            WHERE id = $1 AND owner = $2 AND is_finished = 0
+            """,
+            [.int(id), .text(self.owner.id), self.owner.duration]
+        )
+        return changes > 0 ? .done : .lost
+    }
+
+    private func takeOver(_ id: Int64, _ progress: [UInt8]) throws -> IdempotencyChange.Outcome {
+        let grace = self.owner.leases?.attemptTimeout() ?? .zero
+        let changes = try self.db.execute(
+            """
+            UPDATE idempotency_records SET owner = $2, lease_until = gateway_time() + $3
+            WHERE id = $1 AND is_finished = 0 AND content = $5
+                AND (owner = $2 OR lease_until + $4 <= gateway_time())
+            """,
+            [.int(id), .text(self.owner.id), self.owner.duration, .microseconds(grace), .bytes(progress)]
+        )
+        return changes > 0 ? .done : .lost
     }
 
     func finish() throws {
         try self.db.executeMany(
             """
             INSERT INTO idempotency_usage (tenant, records, weight) VALUES ($1, $2, $3)
-            ON CONFLICT (tenant) DO UPDATE SET records = excluded.records, weight = excluded.weight
+            ON CONFLICT (tenant) DO UPDATE SET
+                records = idempotency_usage.records + excluded.records,
+                weight = idempotency_usage.weight + excluded.weight
             """,
-            self.changed.map { tenant in
-                let usage = self.usage[tenant] ?? Usage()
-                return [.text(tenant), .int(usage.records), .int(usage.weight)]
-            }
+            // In one order, so that transactions don't wait for each other in a circle.
+            self.added.sorted { $0.key < $1.key }
+                .map { tenant, usage in [.text(tenant), .int(usage.records), .int(usage.weight)] }
         )
     }
 
     private mutating func count(_ tenant: String, records: Int, weight: Int) {
         self.usage[tenant, default: Usage()].add(records, weight)
         self.total.add(records, weight)
-        self.changed.insert(tenant)
+        self.added[tenant, default: Usage()].add(records, weight)
     }
 
     /// Removes records that meet a condition; how many there were.
@@ -165,32 +240,57 @@ private struct IdempotencyWriter {
         let id = try self.db.first(
             """
             INSERT INTO idempotency_records
-                (tenant, route, key, fingerprint, message_id, created_at, expires_at, is_finished, weight, content)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                (tenant, route, key, fingerprint, message_id, created_at, expires_at, is_finished, owner,
+                lease_until, weight, content)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $11, gateway_time() + $12, $9, $10)
             ON CONFLICT (tenant, route, key) DO NOTHING
             RETURNING id
             """,
             key + [
                 .bytes(record.fingerprint), .text(record.messageID), .time(record.createdAt), .time(record.expiresAt),
-                isFinished, .int(record.state.weight), content,
+                isFinished, .int(record.state.weight), content, .text(self.owner.id), self.owner.duration,
             ]
         ) { try $0.int64(0) }
-        guard let id else { return .taken }
+        guard let id else {
+            // The same reservation once more: what is sealed in it is in no other.
+            let own = try self.db.first(
+                """
+                SELECT id FROM idempotency_records
+                WHERE tenant = $1 AND route = $2 AND key = $3 AND owner = $4 AND is_finished = $5 AND content = $6
+                    AND message_id = $7
+                """,
+                key + [.text(self.owner.id), isFinished, content, .text(record.messageID)]
+            ) { try $0.int64(0) }
+            return own.map { .reserved(id: $0, evicted: evicted) } ?? .taken
+        }
         self.count(identity.tenant.text, records: 1, weight: record.state.weight)
         return .reserved(id: id, evicted: evicted)
     }
 
-    private mutating func update(_ id: Int64, _ state: IdempotencyRecord.State) throws {
+    private mutating func update(
+        _ id: Int64,
+        _ state: IdempotencyRecord.State
+    ) throws -> IdempotencyChange.Outcome {
         let old = try self.db.first("SELECT tenant, weight FROM idempotency_records WHERE id = $1", [.int(id)]) { row in
             (tenant: try row.text(0), weight: try row.int(1))
         }
-        guard let old else { return }
+        let isAlone = self.owner.leases == nil
+        guard let old else { return isAlone ? .done : .lost }
+        // What became of a send is worth knowing also when its lease has just ended and nobody took it over.
+        let condition = isAlone ? "" : "AND owner = $6 AND (lease_until > gateway_time() OR CAST($2 AS BIGINT) = 1)"
+        let owner: [SQLValue] = isAlone ? [] : [.text(self.owner.id)]
         let (isFinished, content) = state.columns
-        try self.db.execute(
-            "UPDATE idempotency_records SET is_finished = $2, weight = $3, content = $4 WHERE id = $1",
-            [.int(id), isFinished, .int(state.weight), content]
+        let changes = try self.db.execute(
+            """
+            UPDATE idempotency_records SET
+                is_finished = $2, weight = $3, content = $4, lease_until = gateway_time() + $5
+            WHERE id = $1 \(condition)
+            """,
+            [.int(id), isFinished, .int(state.weight), content, self.owner.duration] + owner
         )
+        guard changes > 0 else { return .lost }
         if state.weight != old.weight { self.count(old.tenant, records: 0, weight: state.weight - old.weight) }
+        return .done
     }
 
     /// Makes room for one more record of a tenant: how many finished ones gave way, or `nil` when none can be made.

@@ -63,15 +63,16 @@ package struct SQLSecretStore: GatewaySecretStore {
     ///
     /// A secret that was replaced since it was read is left as it is. The old wrapped keys are overwritten. Whether the new
     /// keys may be used is asked within the transaction, by `requireMasterKey`: a process that starts meanwhile waits for
-    /// its end, and finds what it left.
+    /// its end, and finds what it left. That has to be seen where it began before this waited for it, so that each
+    /// statement sees what was committed before it.
     package func apply(
         _ exchanges: [Rewrapping.Exchange],
-        requireMasterKey: @escaping @Sendable () throws -> Void,
+        requireMasterKey: @escaping @Sendable (any SQLConnection) throws -> Void,
         record: @escaping @Sendable (_ count: Int) -> AuditRecord,
         sealer: AuditSealer
     ) async throws(GatewayError) -> Int {
-        let count = try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            try requireMasterKey()
+        let count = try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            try requireMasterKey(db)
             let count = try exchanges.reduce(0) { $0 + (try Self.apply($1, db)) }
             guard count > 0 else { return 0 }
             let last = try db.first("SELECT writer FROM audit_heads ORDER BY writer DESC LIMIT 1") { try $0.int(0) }

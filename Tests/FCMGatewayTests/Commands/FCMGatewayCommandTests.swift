@@ -48,7 +48,10 @@ struct FCMGatewayCommandTests {
             "tenant apply -f t.yaml", "tenant apply --file t.yaml --dry-run --output json --progress",
             "tenant apply -f t.yaml --prune --yes --no-progress", "key generate", "key generate --output json",
             "key create demo --scope audit:read --key-file -", "audit verify --progress --output json",
-            "credential rewrap --no-progress", "doctor", "doctor --config g.yaml --output json --offline --thorough",
+            "store copy --from sqlite:a/gateway.sqlite --to postgres://u@h/d?sslmode=verify-full --no-progress --output json",
+            "store copy --from sqlite:/b.sqlite --to postgresql:///d --dry-run --config g.yaml",
+            "credential rewrap --no-progress", "store migrate --config g.yaml --output json", "doctor",
+            "doctor --config g.yaml --output json --offline --thorough",
         ]
     )
     func accepted(line: String) {
@@ -59,6 +62,9 @@ struct FCMGatewayCommandTests {
         "Wrong usage exits with 64",
         arguments: [
             "health --wait 30", "health --admin-url gw", "health /readyz",
+            "store copy", "store copy --from sqlite:a", "store copy --from sqlite:a --to sqlite:b",
+            "store copy --from postgres://u@h/d --to sqlite:a", "store copy --from a --to postgres://u@h/d",
+            "store copy --from sqlite:a --to postgres://u:secret@h/d",
             "nonsense", "tenant get", "tenant get Demo", "tenant put demo --upstream v2", "tenant list --limit 0",
             "tenant list --output xml", "tenant get demo --admin-url nowhere", "credential put demo legacy",
             "credential put demo legacy --server-key AAAA", "credential put demo v1 --server-key-file -",

@@ -23,6 +23,13 @@ enum Words {
         ";", "\r\n", "\r", "\n", "X-A: b\r\n", ":", "\0",
     ]
 
+    static let redis = [
+        "\r\n", "\r", "\n", "+OK\r\n", "-ERR x\r\n", ":1\r\n", ":-9223372036854775808\r\n", "$3\r\nabc\r\n", "$-1\r\n",
+        "$0\r\n\r\n", "*2\r\n", "*-1\r\n", "*0\r\n", "_\r\n", "#t\r\n", "#f\r\n", ",1.5\r\n", ",inf\r\n", ",nan\r\n",
+        "(12345678901234567890\r\n", "!5\r\nERR x\r\n", "=7\r\ntxt:abc\r\n", "%1\r\n", "~2\r\n", ">1\r\n", "|1\r\n",
+        "|0\r\n", "*1\r\n*1\r\n*1\r\n", "9999999999999999999", "-", "+", "$", "*",
+    ]
+
     static let form = [
         "&", "=", "%", "+", "%20", "%00", "%C3%A9", "%ff", "%ED%A0%80", "registration_id=", "registration_id=a",
         "data.", "data.k=v", "data.google=x", "data.from=x", "collapse_key=c", "time_to_live=60",

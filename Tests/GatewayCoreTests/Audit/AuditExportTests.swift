@@ -211,6 +211,20 @@ struct AuditExportTests {
         #expect(try self.verdict(none, publicKey: audit.publicKey) == .intact(records: 0))
     }
 
+    @Test("A chain that a replica was at is named in the export's first line, and is not unclean")
+    func openByReplica() async throws {
+        let audit = try await SignedAudit(.open)
+        for (writers, isUnclean) in [([2], false), ([1, 3], true)] {
+            var head = AuditExportHead(isLive: false)
+            head.liveWriters = writers
+            #expect(AuditLine(AuditLine.export(head).text) == .export(head))
+            let lines = try await audit.export(head)
+            let verdict = try self.verdict(lines, publicKey: audit.publicKey)
+            let count = self.records(lines).count
+            #expect(verdict == (isUnclean ? .unclean(writer: 2, records: count) : .intact(records: count)))
+        }
+    }
+
     @Test("A record's line has all that its hash covers, and reads back as it was", arguments: RecordChange.all)
     func line(change: RecordChange) throws {
         var record = RecordChange.original

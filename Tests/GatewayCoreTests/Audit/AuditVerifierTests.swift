@@ -102,6 +102,23 @@ struct AuditVerifierTests {
         #expect(try await commanded.verify().badPlace == AuditPosition(writer: 3, sequence: 3))
     }
 
+    @Test("Of several replicas each chain is open that a living one writes, and no other")
+    func openChainsOfReplicas() async throws {
+        let fixture = try await AuditFixture((5, .open), (6, .closed), (2, .open), (1, .open))
+        let verifier = AuditVerifier(store: fixture.store, sealer: fixture.sealer)
+        let cases: [(live: Set<Int>, verdict: AuditVerifier.Verdict)] = [
+            ([1, 3, 4, 9], .intact(records: 14)), ([1, 4], .unclean(writer: 3, records: 14)),
+            ([], .unclean(writer: 1, records: 14)),
+        ]
+        for (live, verdict) in cases {
+            let found = try await verifier.verify(
+                isLive: false,
+                liveWriters: { () async throws(GatewayError) -> Set<Int> in live }
+            )
+            #expect(found == verdict)
+        }
+    }
+
     @Test("What a live writer adds meanwhile is no tampering, a change in it is", arguments: [1, 3, 4_090, 9_000])
     func growth(count: Int) async throws {
         for changed in [nil, 6 + count] as [Int?] {

@@ -1,6 +1,7 @@
 import FCMModel
 import GatewayTestKit
 import Logging
+import MetricsTestKit
 import Testing
 
 @testable import GatewayCore
@@ -59,6 +60,100 @@ struct IdempotentSendsTests {
         #expect(store.store.batches.reduce(0, +) == 200)
         #expect(store.store.batches.count < 100, "\(store.store.batches)")
         #expect(fixture.upstream.calls.count == 100)
+    }
+
+    // MARK: Other replicas
+
+    /// Sends whose leases last 30 seconds of a time that stands still until a test moves it.
+    private func leased(
+        _ fixture: PipelineFixture,
+        _ time: Observed<ContinuousClock.Instant>,
+        _ metrics: GatewayMetrics = GatewayMetrics()
+    ) -> IdempotentSends {
+        let terms = LeaseTerms(
+            duration: .seconds(30),
+            attemptTimeout: { .seconds(10) },
+            uptime: { time.current }
+        )
+        return .sample(
+            pipeline: fixture.pipeline,
+            store: self.store,
+            clock: fixture.clock,
+            leases: terms,
+            metrics: metrics
+        )
+    }
+
+    @Test("While another replica is at a send, a repeat is told so and nothing is sent")
+    func heldElsewhere() async throws {
+        let fixture = PipelineFixture()
+        let store = self.store
+        // A record that stays open: its answer can't be kept.
+        let failing = PipelineFixture { call in
+            store.refuse()
+            return ScriptedUpstream.accepting(call)
+        }
+        let first = self.sends(failing)
+        try await first.whileRunning { _ = try await Self.send(try Self.command(), first) }
+        store.refuse(false)
+        self.store.holdElsewhere()
+        let sends = self.leased(fixture, Observed(ContinuousClock.now))
+        try await sends.whileRunning {
+            guard case .refused(let refusal) = try await Self.send(try Self.command(), sends) else {
+                throw SampleError(what: "refused")
+            }
+            #expect(refusal.code == .idempotencyInProgress)
+        }
+        #expect(fixture.upstream.calls.isEmpty)
+    }
+
+    @Test("Before each call the lease must outlast it, and one that is renewed does again")
+    func leaseBeforeCall() async throws {
+        let time = Observed(ContinuousClock.now)
+        let passed = Observed<[Bool]>([])
+        let sender = Observed<IdempotentSends?>(nil)
+        let fixture = PipelineFixture { call in
+            func ask() { passed.change { $0.append(call.gate?.mayCall(within: .seconds(10)) == true) } }
+            ask()
+            time.change { $0 += .seconds(20) }
+            ask()
+            await sender.current?.renewLeases()
+            ask()
+            return ScriptedUpstream.accepting(call)
+        }
+        let sends = self.leased(fixture, time)
+        sender.change { $0 = sends }
+        try await sends.whileRunning { _ = try await Self.send(try Self.command(), sends) }
+        sender.change { $0 = nil }
+        #expect(passed.current == [true, false, true])
+    }
+
+    @Test("A lease that another replica took is counted once, and so is one that was taken over from it")
+    func leaseCounts() async throws {
+        let (time, factory, store) = (Observed(ContinuousClock.now), TestMetrics(), self.store)
+        let sender = Observed<IdempotentSends?>(nil)
+        let fixture = PipelineFixture { call in
+            store.holdElsewhere()
+            time.change { $0 += .seconds(20) }
+            await sender.current?.renewLeases()
+            return ScriptedUpstream.accepting(call)
+        }
+        func counted() throws -> [Int64] {
+            try ["takeovers", "losses"]
+                .map { name in
+                    try factory.expectCounter("fcmgw_lease_\(name)_total", [("kind", "request")]).totalValue
+                }
+        }
+        let first = self.leased(fixture, time, GatewayMetrics(factory: factory))
+        sender.change { $0 = first }
+        // It finds out by the renewal, and again when it keeps the answer.
+        try await first.whileRunning { _ = try await Self.send(try Self.command(), first) }
+        sender.change { $0 = nil }
+        #expect(try counted() == [0, 1])
+        store.holdElsewhere(false)
+        let second = self.leased(PipelineFixture(), time, GatewayMetrics(factory: factory))
+        try await second.whileRunning { _ = try await Self.send(try Self.command(), second) }
+        #expect(try counted() == [1, 1])
     }
 
     @Test("At shutdown the sends that were taken are finished, and later ones turned away")

@@ -268,7 +268,7 @@ extension RetiredTokenChange {
         case .put(_, _, let token, _, let keepsSince): keepsSince ? .putKeepingSince(token.state) : .put(token.state)
         case .touch: .touch
         case .remove: .remove
-        case .move, .save: nil
+        case .move, .save, .count: nil
         }
     }
 }

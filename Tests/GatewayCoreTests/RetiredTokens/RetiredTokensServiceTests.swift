@@ -79,7 +79,7 @@ struct RetiredTokensServiceTests {
         #expect(entries.allSatisfy { $0.token.state == .pending })
         fixture.clock.advance(by: .seconds(3_600))
         await fixture.retired.settleAndFlush()
-        let feed = try await fixture.retired.feed(of: principal.profile, after: 0, limit: 1_000)
+        let feed = try await fixture.retired.feed(of: principal.profile, after: nil, limit: 1_000)
         #expect(Set(feed.tokens.map(\.text)).count == 450)
     }
 }

@@ -172,7 +172,8 @@ struct SpikeDetectorTests {
                 phase: detector.phase,
                 history: detector.history,
                 agedAt: detector.agedAt,
-                surplus: detector.surplus
+                surplus: detector.surplus,
+                transitions: detector.transitions
             )
             let accepted = Int.random(in: 0...50, using: &generator)
             let dead = Int.random(in: 0...50, using: &generator)

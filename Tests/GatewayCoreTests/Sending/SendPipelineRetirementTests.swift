@@ -54,7 +54,7 @@ struct SendPipelineRetirementTests {
     /// Everything that is fed to a tenant at this moment.
     private func fed(_ fixture: PipelineFixture, _ principal: Principal) async throws -> [RetiredToken] {
         await fixture.retired.settleAndFlush()
-        return try await fixture.retired.feed(of: principal.profile, after: 0, limit: 10_000).tokens
+        return try await fixture.retired.feed(of: principal.profile, after: nil, limit: 10_000).tokens
     }
 
     private func send(_ fixture: PipelineFixture, _ principal: Principal, _ target: Target) async -> SendOutcome.Answer

@@ -35,6 +35,8 @@ struct MortalIdempotencyStore: IdempotencyStore {
         case .reserve: "reserve"
         case .update(_, .open): "mark"
         case .update(_, .finished): "finish"
+        case .renew: "renew"
+        case .takeOver: "take over"
         case .release: "release"
         }
     }

@@ -210,6 +210,86 @@ struct DirectoryTests {
     }
 }
 
+// MARK: - Other replicas
+
+extension DirectoryTests {
+    @Test("What another replica changed is shown with the next poll, and nothing else is read")
+    func refresh() async throws {
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        let directory = try self.directory()
+        try await directory.reload()
+        let acme = try #require(directory.snapshot.tenants[.sample("acme")])
+        try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
+        await directory.refresh()
+        #expect(directory.snapshot.tenants.count == 2)
+        #expect(directory.snapshot.tenants[acme.id] === acme)
+        #expect(self.store.loads == 1)
+        try await self.store.apply(.deleteTenant(acme.id))
+        await directory.refresh()
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["globex"])
+        #expect(self.store.loads == 1)
+    }
+
+    @Test("A change of one's own and another replica's follow each other, whichever is heard of first")
+    func ownAndOthers() async throws {
+        let directory = try self.directory()
+        try await directory.reload()
+        try await directory.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
+        try await directory.apply(.deleteTenant(.sample("acme")))
+        await directory.refresh()
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["globex"])
+    }
+
+    @Test("A snapshot that can't be compared with the store expires, and is good again once it can")
+    func staleness() async throws {
+        let (time, factory) = (Observed(ContinuousClock.now), TestMetrics())
+        let directory = Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies(),
+            maxStale: .seconds(900),
+            clock: self.clock,
+            uptime: { time.current },
+            metrics: GatewayMetrics(factory: factory)
+        )
+        let age = try factory.expectMeter("fcmgw_cache_age_seconds", [("cache", "directory")])
+        try await directory.reload()
+        await directory.refresh()
+        #expect(age.lastValue == 0)
+        self.store.refuseLoads()
+        time.change { $0 += .seconds(900) }
+        await directory.refresh()
+        #expect(age.lastValue == 900)
+        #expect(!directory.snapshot.isExpired)
+        time.change { $0 += .milliseconds(1) }
+        await directory.refresh()
+        #expect(directory.snapshot.isExpired)
+        self.store.refuseLoads(false)
+        await directory.refresh()
+        #expect(!directory.snapshot.isExpired)
+        #expect(age.lastValue == 0)
+    }
+
+    @Test("Who has the store to itself shows no age")
+    func noAge() throws {
+        let factory = TestMetrics()
+        let directory = Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies(),
+            clock: self.clock,
+            metrics: GatewayMetrics(factory: factory)
+        )
+        #expect(directory.snapshot.tenants.isEmpty)
+        #expect(throws: (any Error).self) {
+            try factory.expectMeter("fcmgw_cache_age_seconds", [("cache", "directory")])
+        }
+    }
+}
+
 /// A directory's store whose first read sees the tenant `old`, and waits until it is let go; later ones see `new`, and
 /// changes are answered as if they were made.
 final class OvertakenStore: DirectoryStore {
@@ -240,4 +320,6 @@ final class OvertakenStore: DirectoryStore {
         if case .putTenant(let tenant, _) = change { contents.tenants = [tenant] }
         return contents
     }
+
+    func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews { .none }
 }

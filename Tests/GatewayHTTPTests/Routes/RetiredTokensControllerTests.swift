@@ -90,6 +90,37 @@ struct RetiredTokensControllerTests {
         }
     }
 
+    @Test("A cursor from before the store was restored is refused with what to do, and the refusal is recorded")
+    func staleCursor() async throws {
+        try await TestGateway.run { gateway, key in
+            await Self.retire(gateway, key, "gone")
+            let page = try await gateway.data(.get, Self.path, key: key).json
+            let cursor = try #require(page["resume_cursor"]?.text)
+            gateway.retiredStore.restore(epoch: "second")
+            let answer = await gateway.data(.get, "\(Self.path)?cursor=\(cursor)", key: key)
+            #expect(answer.status == 422)
+            #expect(try answer.problem()["code"] == "invalid_field")
+            let again = try await gateway.data(.get, Self.path, key: key).json
+            #expect(again["retired_tokens"]?.elements.count == 1)
+            #expect(again["resume_cursor"]?.text != cursor)
+            try await gateway.settleAudit()
+            let list = await gateway.data(.get, "/v1/tenants/demo/audit?action=retired_tokens.list", key: key)
+            let records = list.value["records"]?.elements ?? []
+            #expect(records.map { $0["outcome"]?.text } == ["accepted", "rejected", "accepted"])
+        }
+    }
+
+    @Test(
+        "A cursor that is none of the list's is refused",
+        arguments: ["retired.2", "retired.e.0", "retired.e.+1.2", "retired.e.1.2.3", "x.e.0.1"]
+    )
+    func foreignCursor(content: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.data(.get, "\(Self.path)?cursor=\(Cursor.text(of: content))", key: key)
+            #expect(answer.status == 422)
+        }
+    }
+
     @Test("A tenant sees its own tokens alone")
     func tenantsApart() async throws {
         try await TestGateway.run { gateway, key in

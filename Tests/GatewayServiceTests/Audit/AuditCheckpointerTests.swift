@@ -29,6 +29,38 @@ struct AuditCheckpointerTests {
         }
     }
 
+    @Test("A leader that was paused makes no checkpoint twice, and reads the row anew before its next")
+    func pausedLeader() async throws {
+        try await AuditTrailFixture.with { fixture in
+            let other = AuditCheckpointer(
+                store: fixture.store,
+                signer: fixture.signer,
+                sealer: fixture.sealer,
+                clock: fixture.clock,
+                keptCount: 0,
+                logger: AuditTrailFixture.logger
+            )
+            #expect(try await other.prepare() == 1)
+            var chain = AuditChain(writer: 1)
+            for number in 2...3 {
+                try await fixture.write(1, to: &chain)
+                #expect(await other.checkpoint(delivered: 0), "\(number)")
+            }
+            let row = try await fixture.store.signatures()
+            try await fixture.write(1, to: &chain)
+            #expect(await fixture.checkpointer.checkpoint(delivered: 0) == false)
+            #expect(try await fixture.store.signatures() == row)
+            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(try await fixture.store.signatures().checkpoints.map(\.number) == [1, 2, 3, 4])
+            #expect(try await fixture.verify() == .intact(records: 3))
+            // The other one finds out by the same conflict.
+            try await fixture.write(1, to: &chain)
+            #expect(await other.checkpoint(delivered: 0) == false)
+            #expect(await other.checkpoint(delivered: 0))
+            #expect(try await fixture.verify() == .intact(records: 4))
+        }
+    }
+
     @Test("While nobody knows what the second sink has, what was known still holds")
     func unknownDelivery() async throws {
         try await AuditTrailFixture.with { fixture in

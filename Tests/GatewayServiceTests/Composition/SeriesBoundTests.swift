@@ -280,6 +280,11 @@ struct SeriesBoundTests {
         _ = self.metrics.gauge(.auditSinkDelivered)
         _ = self.metrics.counter(.auditSinkFailures)
         _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
+        // Of replicas that share a PostgreSQL.
+        _ = PostgreSQLMetrics(self.metrics)
+        for kind in [LeaseCounters.Kind.request, .group] { _ = LeaseCounters(kind, self.metrics) }
+        for cache in ["directory", "retired_tokens"] { _ = self.metrics.gauge(.cacheAge, cache) }
+        for metric: GatewayMetric in [.replicas, .leader] { _ = self.metrics.gauge(metric) }
     }
 
     private struct Operation {

@@ -1,5 +1,6 @@
 import EventLoopHTTP
 import GatewayCore
+import GatewayStorage
 import GatewayTestKit
 import GatewayUpstream
 import Logging
@@ -190,7 +191,35 @@ struct ConfigurationInputTests {
                 "upstream: {allowedTokenHosts: ['https://a']}",
                 #"g.yaml:1: upstream.allowedTokenHosts: "https://a" is not a host name with an optional port"#
             ),
-            ("store: {url: 'postgres://u:secret@h/db'}", "g.yaml:1: store.url: only sqlite:PATH is supported"),
+            (
+                "store: {url: 'postgres://u:secret@h/db'}",
+                "g.yaml:1: store.url: must not hold a password; give it by GATEWAY_STORE_PASSWORD, or its …_FILE"
+            ),
+            (
+                "store: {url: 'postgresql://u@h/db?password=secret'}",
+                "g.yaml:1: store.url: must not hold a password; give it by GATEWAY_STORE_PASSWORD, or its …_FILE"
+            ),
+            (
+                "store: {url: 'postgres://u@h/db?sslmod=require'}",
+                "g.yaml:1: store.url: is no address that libpq understands"
+            ),
+            (
+                "store: {url: 'mysql://u@h/db'}",
+                "g.yaml:1: store.url: must be sqlite:PATH or postgres://USER@HOST/DATABASE"
+            ),
+            (
+                "store: {url: 'postgres://u@h/db?sslpassword=secret'}",
+                "g.yaml:1: store.url: must not hold sslpassword; a service file of libpq may"
+            ),
+            (
+                "limits: {perReplica: true, redisUrl: 'redis://h'}",
+                "g.yaml:1: limits.perReplica: limits.perReplica means limits in memory; leave it out, or limits.redisUrl"
+            ),
+            ("store: {poolSize: 3}", "g.yaml:1: store.poolSize: must be from 4 to 100, not 3"),
+            (
+                "store: {migrate: 'true'}",
+                #"g.yaml:1: store.migrate: expected true or false, but found the text "true""#
+            ),
             ("store: {url: 'sqlite:'}", "g.yaml:1: store.url: names no file after sqlite:"),
             (
                 "store: {url: 'sqlite::memory:'}",
@@ -205,8 +234,20 @@ struct ConfigurationInputTests {
                 "g.yaml:1: limits.defaults.topic: at most 4 policies for one scope"
             ),
             (
-                "limits: {redisUrl: 'redis://h'}",
-                "g.yaml:1: limits.redisUrl: limits shared through Redis are not supported yet; leave this unset"
+                "limits: {redisUrl: 'redis://:secret@h'}",
+                "g.yaml:1: limits.redisUrl: must hold no password; set limits.redisPassword"
+            ),
+            (
+                "limits: {redisUrl: 'rediss://u:secret@h:6379/0'}",
+                "g.yaml:1: limits.redisUrl: must hold no password; set limits.redisPassword"
+            ),
+            (
+                "limits: {redisUrl: 'redis://h?password=secret'}",
+                "g.yaml:1: limits.redisUrl: must have no query and no fragment"
+            ),
+            (
+                "limits: {redisUrl: 'redis+sentinel://h'}",
+                "g.yaml:1: limits.redisUrl: must name the service that the Sentinels watch, as in /mymaster"
             ),
         ]
     )
@@ -296,6 +337,44 @@ struct ConfigurationInputTests {
             #expect(!dumped.contains("nobody-may-see"))
             #expect(!"\(configuration)".contains("nobody-may-see"))
         }
+    }
+
+    @Test("PostgreSQL's settings come from the store's keys, and its password is never shown")
+    func postgreSQL() throws {
+        let input = ConfigurationInput(
+            file: nil as String?,
+            environment: [
+                "GATEWAY_STORE_URL": "postgresql://u@h1,h2/d", "GATEWAY_STORE_PASSWORD": "canary",
+                "GATEWAY_STORE_POOL_SIZE": "17", "GATEWAY_STORE_MIGRATE": "true",
+            ]
+        )
+        let configuration = try input.configuration()
+        let settings = try #require(configuration.postgreSQL)
+        #expect(settings.url == "postgresql://u@h1,h2/d")
+        #expect(settings.password?.revealText() == "canary")
+        #expect(settings.poolSize == 17)
+        #expect(configuration.store.migrates)
+        #expect(!input.describe().contains { $0.value.contains("canary") })
+        #expect(GatewayConfiguration().postgreSQL == nil)
+    }
+
+    @Test(
+        "On PostgreSQL serve wants to be told how replicas limit; commands that don't serve do without",
+        arguments: [
+            (["GATEWAY_STORE_URL": "postgres://u@h/d"], false),
+            (["GATEWAY_STORE_URL": "postgres://u@h/d", "GATEWAY_LIMITS_PER_REPLICA": "true"], true),
+            (["GATEWAY_STORE_URL": "postgres://u@h/d", "GATEWAY_LIMITS_REDIS_URL": "redis://h"], true),
+            (["GATEWAY_STORE_URL": "sqlite:g.sqlite"], true),
+        ]
+    )
+    func sharedLimits(environment: [String: String], isEnough: Bool) throws {
+        let input = ConfigurationInput(file: nil as String?, environment: environment)
+        let configuration = try input.configuration()
+        guard !isEnough else { return try input.checkServing(configuration) }
+        let refusal = #expect(throws: ConfigurationProblems.self) { try input.checkServing(configuration) }
+        let problem = try #require(refusal?.problems.first)
+        #expect(problem.key == "store.url")
+        #expect(problem.description.hasPrefix("GATEWAY_STORE_URL: each replica on PostgreSQL would allow the limits"))
     }
 
     @Test(

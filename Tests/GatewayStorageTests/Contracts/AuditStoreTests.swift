@@ -1,6 +1,7 @@
 import Testing
 
 @testable import GatewayCore
+@testable import GatewayStorage
 
 /// What every audit store promises.
 struct AuditStoreTests {
@@ -45,7 +46,8 @@ struct AuditStoreTests {
                 outcome: .intent,
                 requestID: "zero \u{0} byte, \u{FFFD}, 💧"
             )
-            odd.tenant = "with\u{0}zero"
+            // PostgreSQL's texts hold no zero, and no tenant has one.
+            odd.tenant = kind == .sqlite ? "with\u{0}zero" : "with\u{FFFD}"
             odd.upstreamCode = "\u{0}"
             odd.recipients = .max
             odd.accepted = .min
@@ -311,6 +313,93 @@ struct AuditStoreTests {
         }
     }
 
+    // MARK: Replicas
+
+    @Test("A chain is begun by one replica, under a number that no other has", arguments: StoreKind.available)
+    func writers(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let store = SQLAuditStore(database: database)
+            let (one, two) = (ReplicaID(text: "one"), ReplicaID(text: "two"))
+            let records = (0...3).map { AuditFixtures.record($0) }
+            func begin(_ writer: Int, by replica: ReplicaID, record number: Int) async throws {
+                var chain = AuditChain(writer: writer)
+                let record = chain.append(records[number])
+                try await store.begin(record, head: self.fixtures.sealer.head(of: chain, state: .open), by: replica)
+            }
+            // Whoever is not heard of would be taken for dead.
+            await expectError(.storeUnavailable) { try await begin(1, by: one, record: 1) }
+            #expect(try await store.heads().isEmpty)
+            for id in [one, two] {
+                _ = try await SQLReplicaStore(database: database, masterKey: "key").heartbeat(of: id)
+            }
+            try await begin(1, by: one, record: 1)
+            // The same once more, as after a lost answer.
+            try await begin(1, by: one, record: 1)
+            await expectError(.conflict) { try await begin(1, by: two, record: 2) }
+            try await begin(2, by: two, record: 2)
+            try await begin(3, by: one, record: 3)
+            // Two that start at the same moment begin with the same record.
+            await expectError(.conflict) { try await begin(3, by: two, record: 3) }
+            #expect(try await store.heads().map(\.writer) == [1, 2, 3])
+        }
+    }
+
+    @Test(
+        "Open chains are abandoned whose replica is silent or gone, and those of no replica",
+        arguments: StoreKind.available
+    )
+    func abandoned(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let store = SQLAuditStore(database: database)
+            let replicas = SQLReplicaStore(database: database, masterKey: "key")
+            let (one, two) = (ReplicaID(text: "one"), ReplicaID(text: "two"))
+            for id in [one, two] { _ = try await replicas.heartbeat(of: id) }
+            for (writer, replica) in [(1, one), (2, two), (3, one)] {
+                var chain = AuditChain(writer: writer)
+                let record = chain.append(AuditFixtures.record(writer))
+                try await store.begin(record, head: self.fixtures.sealer.head(of: chain, state: .open), by: replica)
+            }
+            #expect(try await store.abandonedChains(silentFor: .seconds(3_600)).isEmpty)
+            #expect(try await store.abandonedChains(silentFor: .seconds(-10)) == [1, 2, 3])
+            // They are not forgotten before their chains are closed.
+            try await replicas.removeSilent(for: .seconds(-10))
+            #expect(try await replicas.heartbeat(of: two).map(\.id) == [one, two])
+            // Nothing else removes one whose chains are open.
+            try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+                _ = try db.execute("DELETE FROM replicas WHERE id = 'one'")
+            }
+            #expect(try await store.abandonedChains(silentFor: .seconds(3_600)) == [1, 3])
+            // A gateway that had the store to itself, as it was copied.
+            var lone = AuditChain(writer: 4)
+            try await self.fixtures.write([AuditFixtures.record(4)], to: &lone, in: store)
+            #expect(try await store.abandonedChains(silentFor: .seconds(3_600)) == [1, 3, 4])
+            for writer in [1, 4] {
+                var chain = try #require(try await store.heads().first { $0.writer == writer }).chain
+                try await self.fixtures.write([AuditFixtures.record(9)], to: &chain, state: .recovered, in: store)
+            }
+            #expect(try await store.abandonedChains(silentFor: .seconds(3_600)) == [3])
+        }
+    }
+
+    @Test("What a replica wrote and what closed its chain for it exclude each other", arguments: StoreKind.available)
+    func closing(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let store = SQLAuditStore(database: database)
+            var chain = AuditChain(writer: 1)
+            try await self.fixtures.write([AuditFixtures.record(1)], to: &chain, in: store)
+            let (dead, returning) = (chain, chain)
+            var closed = dead
+            try await self.fixtures.write([AuditFixtures.record(2)], to: &closed, state: .recovered, in: store)
+            await expectError(.conflict) {
+                var chain = returning
+                let late = [3, 4].map { chain.append(AuditFixtures.record($0)) }
+                try await store.append(late, head: self.fixtures.sealer.head(of: chain, state: .open))
+            }
+            #expect(try await store.heads().map(\.state) == [.recovered])
+            #expect(try await store.records(of: 1, after: 0, limit: 9).map(\.sequence) == [1, 2])
+        }
+    }
+
     // MARK: What is signed
 
     private static func checkpoint(_ number: Int) -> SignedCheckpoint {
@@ -337,17 +426,20 @@ struct AuditStoreTests {
     @Test("Checkpoints are read back in order, and the latest is named by the end", arguments: StoreKind.available)
     func checkpoints(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
-            for number in [1, 2, 3, 5, 4] {
+            let numbers = [1, 2, 3, 5]
+            for number in numbers {
                 try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
             }
             let signatures = try await store.signatures()
-            #expect(signatures.checkpoints == (1...5).map(Self.checkpoint))
-            #expect(signatures.end == Self.end(at: 4))
-            #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 4].map(Self.checkpoint))
+            #expect(signatures.checkpoints == numbers.map(Self.checkpoint))
+            #expect(signatures.end == Self.end(at: 5))
+            #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 5].map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 5, limit: 2).isEmpty)
-            // A number is taken once; what fails leaves the end as it was.
-            await expectError(.storeUnavailable) {
-                try await store.append(Self.checkpoint(5), thinnedBy: nil, end: Self.end(at: 5))
+            // Who was leader and is none any more adds nothing; what fails leaves the end as it was.
+            for number in [5, 4, 1] {
+                await expectError(.conflict) {
+                    try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
+                }
             }
             #expect(try await store.signatures() == signatures)
         }

@@ -56,6 +56,35 @@ struct DirectoryStoreTests {
         }
     }
 
+    @Test("Each change raises the version; readers are told which tenants changed", arguments: StoreKind.available)
+    func versions(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            func changed(since version: Int64) async throws -> [String: Int]? {
+                switch try await store.changes(since: version) {
+                case .none: return [:]
+                case .all: return nil
+                case .tenants(let changed, _):
+                    return Dictionary(uniqueKeysWithValues: changed.map { ($0.key.text, $0.value.tenants.count) })
+                }
+            }
+            #expect(try await store.load().version == 0)
+            #expect(try await changed(since: 0) == [:])
+            let tenant = try DirectoryFixtures.tenant()
+            #expect(try await store.apply(.putTenant(tenant, salt: [1])).version == 1)
+            #expect(try await store.apply(.putTenant(DirectoryFixtures.tenant("other"), salt: [2])).version == 2)
+            #expect(try await store.apply(.putKey(DirectoryFixtures.key())).version == 3)
+            #expect(try await changed(since: 0) == ["acme": 1, "other": 1])
+            #expect(try await changed(since: 2) == ["acme": 1])
+            await expectError(.notFound) { try await store.apply(.deleteTenant(try #require(TenantID("none")))) }
+            #expect(try await changed(since: 3) == [:])
+            #expect(try await store.apply(.deleteTenant(tenant.id)).version == 4)
+            #expect(try await changed(since: 3) == ["acme": 0])
+            // A reader of another store begins anew.
+            #expect(try await changed(since: 5) == nil)
+            #expect(try await store.load().version == 4)
+        }
+    }
+
     @Test("A replaced tenant keeps its salt and what belongs to it", arguments: StoreKind.available)
     func replacedTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
@@ -276,9 +305,9 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("The gateway's secrets stay as they were first stored")
-    func gatewaySecrets() async throws {
-        try await withSQLiteDatabase { database async throws in
+    @Test("The gateway's secrets stay as they were first stored", arguments: StoreKind.available)
+    func gatewaySecrets(kind: StoreKind) async throws {
+        try await kind.withDatabase { database async throws in
             let store = SQLSecretStore(database: database)
             let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
             let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))

@@ -46,11 +46,86 @@ struct GroupStoreTests {
             group.key = "key-2"
             group.version = try await store.save(group)
             func keys() async throws -> [String] {
-                try await store.keys().map { "\($0.tenant.text) \($0.key)" }.sorted()
+                try await store.keys(since: nil).keys.map { "\($0.tenant.text) \($0.key)" }.sorted()
             }
             #expect(try await keys() == ["acme key-1", "acme key-2"])
             try await store.remove(group)
             #expect(try await keys() == [])
+        }
+    }
+
+    @Test("A key is among those that came since it was not there", arguments: StoreKind.available)
+    func newKeys(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let acme = try DirectoryFixtures.tenant()
+            try await SQLDirectoryStore(database: database).apply(.putTenant(acme, salt: [1]))
+            let store = SQLGroupStore(database: database)
+            var group = try Self.group(key: "old")
+            group.version = try await store.save(group)
+            try await database.whenSettled()
+            let before = try await store.keys(since: nil)
+            #expect(before.keys.map(\.key) == ["old"])
+            group.key = "new"
+            _ = try await store.save(group)
+            let since = try await store.keys(since: before.horizon)
+            #expect(since.keys.map(\.key).contains("new"))
+            #expect(since.horizon >= before.horizon)
+        }
+    }
+
+    // MARK: Leases
+
+    /// The stores of two replicas, whose leases last for so long from now; a negative one has ended.
+    private static func replicas(
+        over database: any SQLDatabase,
+        lease: Duration,
+        attemptTimeout: Duration = .zero
+    ) -> (one: SQLGroupStore, two: SQLGroupStore) {
+        let terms = LeaseTerms(duration: lease, attemptTimeout: { attemptTimeout })
+        return (
+            SQLGroupStore(database: database, owner: ReplicaID(text: "one"), leases: terms),
+            SQLGroupStore(database: database, owner: ReplicaID(text: "two"), leases: terms)
+        )
+    }
+
+    @Test("One replica at a time has a group, until it gives it back", arguments: StoreKind.available)
+    func lease(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let acme = try DirectoryFixtures.tenant()
+            let (one, two) = Self.replicas(over: database, lease: .seconds(3_600))
+            await expectError(.notFound) { try await one.acquire("family", of: acme.id) }
+            try await SQLDirectoryStore(database: database).apply(.putTenant(acme, salt: [1]))
+            #expect(try await one.acquire("family", of: acme.id) == .granted)
+            #expect(try await two.acquire("family", of: acme.id) == .held)
+            #expect(try await two.acquire("other", of: acme.id) == .granted)
+            #expect(try await two.renew("family", of: acme.id) == false)
+            try await two.release("family", of: acme.id)
+            #expect(try await one.renew("family", of: acme.id))
+            await expectError(.conflict) { try await two.save(try Self.group()) }
+            var group = try Self.group()
+            group.version = try await one.save(group)
+            try await one.release("family", of: acme.id)
+            #expect(try await two.acquire("family", of: acme.id) == .granted)
+            let late = group
+            await expectError(.conflict) { try await one.save(late) }
+            await expectError(.conflict) { try await one.remove(late) }
+            try await two.remove(group)
+        }
+    }
+
+    @Test("What a replica left is taken over after its lease and one call's time", arguments: StoreKind.available)
+    func takeOver(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let acme = try DirectoryFixtures.tenant()
+            try await SQLDirectoryStore(database: database).apply(.putTenant(acme, salt: [1]))
+            let patient = Self.replicas(over: database, lease: .seconds(-10), attemptTimeout: .seconds(3_600))
+            let (one, two) = Self.replicas(over: database, lease: .seconds(-10))
+            #expect(try await one.acquire("family", of: acme.id) == .granted)
+            #expect(try await patient.two.acquire("family", of: acme.id) == .held)
+            #expect(try await two.acquire("family", of: acme.id) == .takenOver)
+            #expect(try await one.renew("family", of: acme.id) == false)
+            await expectError(.conflict) { try await one.save(try Self.group()) }
+            #expect(try await two.save(try Self.group()) == 1)
         }
     }
 
@@ -166,9 +241,12 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("What was begun in an earlier life of a tenant is neither stored nor removed in the next")
-    func lives() async throws {
-        try await withSQLiteDatabase { database in
+    @Test(
+        "What was begun in an earlier life of a tenant is neither stored nor removed in the next",
+        arguments: StoreKind.available
+    )
+    func lives(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
             let (directory, store) = (SQLDirectoryStore(database: database), SQLGroupStore(database: database))
             var tenant = try DirectoryFixtures.tenant()
             try await directory.apply(.putTenant(tenant, salt: [1]))

@@ -1,6 +1,8 @@
 import GatewayCore
 import Testing
 
+@testable import GatewayStorage
+
 /// What every store of idempotency keys promises.
 struct IdempotencyStoreTests {
     private static let start = DirectoryFixtures.start
@@ -111,6 +113,19 @@ struct IdempotencyStoreTests {
         }
     }
 
+    @Test("A reservation that is repeated, as after a lost answer, is the same one", arguments: StoreKind.available)
+    func repeated(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            let identity = try Self.identity()
+            let id = try await self.take(identity, in: store)
+            #expect(try await self.take(identity, in: store) == id)
+            #expect(try await store.apply([.reserve(identity, Self.record("other"))]) == [.taken])
+            #expect(try await store.apply([.update(id: id, .open(progress: [1]))]) == [.done])
+            #expect(try await store.apply([.reserve(identity, Self.record())]) == [.taken])
+        }
+    }
+
     @Test("A key that was freed can be taken again", arguments: StoreKind.available)
     func release(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, directory in
@@ -182,6 +197,104 @@ struct IdempotencyStoreTests {
             #expect(try await store.record(of: later) == nil)
             _ = try await self.take(later, in: store)
             #expect(try await store.record(of: identity) == nil)
+        }
+    }
+
+    // MARK: Leases
+
+    /// The stores of two replicas, whose leases last for so long from now; a negative one has ended.
+    private static func replicas(
+        over database: any SQLDatabase,
+        lease: Duration,
+        attemptTimeout: Duration = .zero
+    ) -> (one: SQLIdempotencyStore, two: SQLIdempotencyStore) {
+        let terms = LeaseTerms(duration: lease, attemptTimeout: { attemptTimeout })
+        return (
+            SQLIdempotencyStore(database: database, owner: ReplicaID(text: "one"), leases: terms),
+            SQLIdempotencyStore(database: database, owner: ReplicaID(text: "two"), leases: terms)
+        )
+    }
+
+    @Test("While a replica's lease holds, no other changes or takes its record", arguments: StoreKind.available)
+    func held(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await self.add(to: SQLDirectoryStore(database: database))
+            let (one, two) = Self.replicas(over: database, lease: .seconds(3_600))
+            let identity = try Self.identity()
+            let id = try await self.take(identity, in: one)
+            #expect(try await one.record(of: identity)?.isHeldElsewhere == false)
+            #expect(try await two.record(of: identity)?.isHeldElsewhere == true)
+            let late: [IdempotencyChange] = [
+                .reserve(identity, Self.record()), .takeOver(id: id, progress: [0, 255]), .renew(id: id),
+                .update(id: id, .open(progress: [1])), .update(id: id, .finished(answer: [1])), .release(id: id),
+            ]
+            #expect(try await two.apply(late) == [.taken, .lost, .lost, .lost, .lost, .lost])
+            #expect(try await one.record(of: identity)?.record == Self.record())
+            let own: [IdempotencyChange] = [
+                .renew(id: id), .takeOver(id: id, progress: [0, 255]), .update(id: id, .open(progress: [1])),
+                .update(id: id, .finished(answer: [2])),
+            ]
+            #expect(try await one.apply(own) == [.done, .done, .done, .done])
+            // An answer is everybody's.
+            let finished = try #require(try await two.record(of: identity))
+            #expect(finished.record.state == .finished(answer: [2]))
+            #expect(!finished.isHeldElsewhere)
+            #expect(try await one.apply([.renew(id: id), .takeOver(id: id, progress: [0, 255])]) == [.lost, .lost])
+        }
+    }
+
+    @Test("A lease that has ended lets no mark pass, and its record is taken by one", arguments: StoreKind.available)
+    func ended(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await self.add(to: SQLDirectoryStore(database: database))
+            let (one, _) = Self.replicas(over: database, lease: .seconds(-10))
+            let (_, two) = Self.replicas(over: database, lease: .seconds(3_600))
+            let identity = try Self.identity()
+            let id = try await self.take(identity, in: one)
+            #expect(try await one.apply([.update(id: id, .open(progress: [1]))]) == [.lost])
+            #expect(try await two.record(of: identity)?.isHeldElsewhere == false)
+            #expect(try await two.apply([.takeOver(id: id, progress: [0, 255])]) == [.done])
+            #expect(try await one.record(of: identity)?.isHeldElsewhere == true)
+            let late: [IdempotencyChange] = [
+                .renew(id: id), .takeOver(id: id, progress: [0, 255]),
+                .update(id: id, .finished(answer: [1])), .release(id: id),
+            ]
+            #expect(try await one.apply(late) == [.lost, .lost, .lost, .lost])
+            #expect(try await two.apply([.release(id: id)]) == [.done])
+            // A paused owner must not send what another one has freed, and perhaps sent since.
+            #expect(try await one.apply([.update(id: id, .open(progress: [1]))]) == [.lost])
+        }
+    }
+
+    @Test("Whoever takes a record over waits for one call's time besides the lease", arguments: StoreKind.available)
+    func grace(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await self.add(to: SQLDirectoryStore(database: database))
+            let (one, two) = Self.replicas(over: database, lease: .seconds(-10), attemptTimeout: .seconds(3_600))
+            let identity = try Self.identity()
+            let id = try await self.take(identity, in: one)
+            #expect(try await two.record(of: identity)?.isHeldElsewhere == true)
+            #expect(try await two.apply([.takeOver(id: id, progress: [0, 255])]) == [.lost])
+            // Nobody took it, so what became of it can be kept.
+            #expect(try await one.apply([.update(id: id, .finished(answer: [1]))]) == [.done])
+        }
+    }
+
+    @Test("A record that its owner has marked since it was read is not taken over", arguments: StoreKind.available)
+    func markedSince(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await self.add(to: SQLDirectoryStore(database: database))
+            let (one, _) = Self.replicas(over: database, lease: .seconds(3_600))
+            let (ended, two) = Self.replicas(over: database, lease: .seconds(-10))
+            let identity = try Self.identity()
+            let id = try await self.take(identity, in: ended)
+            let read = try #require(try await two.record(of: identity))
+            #expect(read.record.state == .open(progress: [0, 255]) && !read.isHeldElsewhere)
+            // The owner wakes up, marks more, and is paused again.
+            #expect(try await one.apply([.renew(id: id), .update(id: id, .open(progress: [1]))]) == [.done, .done])
+            #expect(try await ended.apply([.renew(id: id)]) == [.done])
+            #expect(try await two.apply([.takeOver(id: id, progress: [0, 255])]) == [.lost])
+            #expect(try await two.apply([.takeOver(id: id, progress: [1])]) == [.done])
         }
     }
 

@@ -62,9 +62,9 @@ struct RetiredTokenStoreTests {
     private static func fed(
         _ owner: RetiredTokenOwner,
         in store: any RetiredTokenStore,
-        after position: Int = 0
+        after cursor: RetiredTokenCursor? = nil
     ) async throws -> [UInt64] {
-        try await store.feed(of: owner, after: position, limit: 100).tokens.compactMap { UInt64($0.text) }
+        try await store.feed(of: owner, after: cursor, limit: 100).tokens.compactMap { UInt64($0.text) }
     }
 
     @Test("A new list is empty", arguments: StoreKind.available)
@@ -73,8 +73,10 @@ struct RetiredTokenStoreTests {
             let owner = try await self.owner(in: directory)
             #expect(try await store.load().entries.isEmpty)
             #expect(try await store.load().detectors.isEmpty)
-            let feed = try await store.feed(of: owner, after: 0, limit: 10)
-            #expect(feed == RetiredTokenFeed(tokens: [], position: 0, hasMore: false))
+            let feed = try await store.feed(of: owner, after: nil, limit: 10)
+            #expect(feed.tokens.isEmpty)
+            #expect(!feed.hasMore)
+            #expect(try await store.feed(of: owner, after: feed.cursor, limit: 10) == feed)
             #expect(try await store.trim(reportedBefore: Self.start, keeping: 0).isEmpty)
             try await store.apply([])
         }
@@ -93,8 +95,8 @@ struct RetiredTokenStoreTests {
                 Self.token(0, .unregistered), Self.token(.max, .replaced, after: 1, by: "new"),
                 Self.token(1 << 63, .replaced, kind: .installation, after: 2),
             ]
-            let feed = try await store.feed(of: owner, after: 0, limit: 10)
-            #expect(feed == RetiredTokenFeed(tokens: fed, position: 3, hasMore: false))
+            let feed = try await store.feed(of: owner, after: nil, limit: 10)
+            #expect(feed == RetiredTokenFeed(tokens: fed, cursor: feed.cursor, hasMore: false))
             let known: [(UInt64, RetiredToken.State, UInt16)] = [
                 (0, .unregistered, 0), (.max, .replaced, .max), (1 << 63, .replaced, 0), (3, .pending, 0),
                 (4, .suspected, 0),
@@ -123,8 +125,9 @@ struct RetiredTokenStoreTests {
                 createdAt: owner.createdAt,
                 Pseudonymizer(auditKey: Secret("another key"), tenantSalt: [1])
             )
-            let feed = try await store.feed(of: stranger, after: 0, limit: 10)
-            #expect(feed == RetiredTokenFeed(tokens: [], position: 1, hasMore: false, unreadable: 1))
+            let feed = try await store.feed(of: stranger, after: nil, limit: 10)
+            #expect(feed == RetiredTokenFeed(tokens: [], cursor: feed.cursor, hasMore: false, unreadable: 1))
+            #expect(try await Self.fed(owner, in: store, after: feed.cursor).isEmpty)
         }
     }
 
@@ -139,7 +142,8 @@ struct RetiredTokenStoreTests {
             phase: .spike(since: Self.start.advanced(by: .seconds(-5)), .init(sent: 1_000, unregistered: 950)),
             history: .init(sent: 1e12, unregistered: 1),
             agedAt: Self.start,
-            surplus: 80_000
+            surplus: 80_000,
+            transitions: 7
         ),
     ]
 
@@ -149,9 +153,20 @@ struct RetiredTokenStoreTests {
             let owner = try await self.owner(in: directory)
             try await store.apply([Self.put(owner, 1, .replaced), .save(owner, detector)])
             #expect(try await store.load().detectors == [owner.tenant: detector])
+            let cursor = try await store.feed(of: owner, after: nil, limit: 9).cursor
+            // What has been through less comes from a replica that does not know yet.
             try await store.apply([Self.put(owner, 2, .replaced), .save(owner, Self.detectors[0])])
-            #expect(try await store.load().detectors == [owner.tenant: Self.detectors[0]])
-            #expect(try await Self.fed(owner, in: store, after: 1) == [2])
+            #expect(try await store.load().detectors == [owner.tenant: detector])
+            let later = SpikeDetector(
+                phase: .steady,
+                history: .init(),
+                agedAt: Self.start,
+                surplus: 0,
+                transitions: detector.transitions + 1
+            )
+            try await store.apply([.save(owner, later)])
+            #expect(try await store.load().detectors == [owner.tenant: later])
+            #expect(try await Self.fed(owner, in: store, after: cursor) == [2])
         }
     }
 
@@ -159,8 +174,8 @@ struct RetiredTokenStoreTests {
     func places(kind: StoreKind) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
-            func fed(after position: Int = 0) async throws -> [UInt64] {
-                try await Self.fed(owner, in: store, after: position)
+            func fed(after cursor: RetiredTokenCursor? = nil) async throws -> [UInt64] {
+                try await Self.fed(owner, in: store, after: cursor)
             }
             try await store.apply((1...4).map { Self.put(owner, $0) })
             #expect(try await fed().isEmpty)
@@ -168,14 +183,18 @@ struct RetiredTokenStoreTests {
             #expect(try await fed() == [3, 1, 9])
             try await store.apply([.move(owner, [2], to: .suspected), .touch(owner, 3, at: Self.start)])
             #expect(try await fed() == [3, 1, 9])
+            let end = try await store.feed(of: owner, after: nil, limit: 9).cursor
             // The last one goes, and its place is not given to the next.
             try await store.apply([.remove(owner, 9), .move(owner, [4], to: .unregistered)])
             #expect(try await fed() == [3, 1, 4])
-            #expect(try await fed(after: 3) == [4])
+            #expect(try await fed(after: end) == [4])
             // What dies again after it was alive is news.
             try await store.apply([.remove(owner, 3), Self.put(owner, 3)])
             #expect(try await fed() == [1, 4])
             try await store.apply([.move(owner, [3], to: .unregistered)])
+            #expect(try await fed() == [1, 4, 3])
+            // Another replica's hour has passed too.
+            try await store.apply([.move(owner, [3], to: .unregistered), .move(owner, [3], to: .suspected)])
             #expect(try await fed() == [1, 4, 3])
             // So is another replacement.
             try await store.apply([Self.put(owner, 1, .replaced, by: "another", 5)])
@@ -205,7 +224,7 @@ struct RetiredTokenStoreTests {
                 Self.put(owner, 3, .unregistered, after: 60, keepsSince: true),
             ])
             let later = Self.start.advanced(by: .seconds(60))
-            let tokens = try await store.feed(of: owner, after: 0, limit: 9).tokens
+            let tokens = try await store.feed(of: owner, after: nil, limit: 9).tokens
             #expect(tokens.map(\.since) == [Self.start, later, later])
             #expect(try await store.load().entries.map(\.reportedAt) == [later, later, later])
         }
@@ -223,15 +242,14 @@ struct RetiredTokenStoreTests {
                     }
                 }
                 var seen: [UInt64] = []
-                var position = 0
+                var cursor: RetiredTokenCursor?
                 while seen.count < 80 {
                     try Task.checkCancellation()
-                    let page = try await store.feed(of: owner, after: position, limit: limit)
+                    let page = try await store.feed(of: owner, after: cursor, limit: limit)
                     #expect(page.tokens.count <= limit)
-                    #expect(page.position == position + page.tokens.count)
                     if page.hasMore { #expect(page.tokens.count == limit) }
                     seen += page.tokens.compactMap { UInt64($0.text) }
-                    position = page.position
+                    cursor = page.cursor
                 }
                 #expect(seen == Array(0..<80))
                 try await group.waitForAll()
@@ -249,7 +267,7 @@ struct RetiredTokenStoreTests {
                 Self.put(other, 2, .replaced, after: 6), .save(acme, Self.detectors[1]),
             ])
             #expect(try await Self.fed(acme, in: store) == [1])
-            #expect(try await store.feed(of: other, after: 0, limit: 9).position == 2)
+            #expect(try await Self.fed(other, in: store) == [1, 2])
             try await directory.apply(.deleteTenant(acme.tenant))
             #expect(try await store.load().entries.map(\.tenant) == [other.tenant, other.tenant])
             #expect(try await store.load().detectors.keys.contains(acme.tenant) == false)
@@ -305,9 +323,9 @@ struct RetiredTokenStoreTests {
             let database = try SQLiteDatabase(path: path)
             let store = SQLRetiredTokenStore(database: database)
             try await store.apply([put(3)])
-            let feed = try await store.feed(of: owner, after: 0, limit: 9)
+            let feed = try await store.feed(of: owner, after: nil, limit: 9)
             #expect(feed.tokens.map(\.text) == ["81818181", "3"])
-            #expect(feed.position == 3)
+            #expect(feed.cursor.position == 3)
             #expect(try await store.load().detectors == [tenant.id: Self.detectors[0]])
             let stored = try await database.read {
                 try String.fetchAll($0, sql: "SELECT hex(sealed) FROM retired_tokens").map { $0.lowercased() }
@@ -331,7 +349,7 @@ struct RetiredTokenStoreTests {
             try await store.apply([Self.put(owner, 1, .replaced)])
             try await database.write { try $0.execute(sql: "UPDATE retired_tokens SET \(change)") }
             await expectError(.storeUnavailable) {
-                _ = try await store.feed(of: owner, after: 0, limit: 9)
+                _ = try await store.feed(of: owner, after: nil, limit: 9)
                 _ = try await store.load()
             }
         }

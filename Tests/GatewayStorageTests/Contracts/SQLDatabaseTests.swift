@@ -135,23 +135,118 @@ struct SQLDatabaseTests {
     @Test("What is committed is there for every kind of read, and no read writes", arguments: StoreKind.available)
     func isolation(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
+            try await SQLDirectoryStore(database: database)
+                .apply(.putTenant(try DirectoryFixtures.tenant("acme"), salt: [1]))
             for name in ["a", "b"] {
                 try await database.write(scope: .tenant("acme"), isolation: .readCommitted) { db in
-                    _ = try db.execute(Self.insertSecret, [.text(name), .blob([]), .blob([])])
+                    _ = try db.execute(
+                        """
+                        INSERT INTO device_groups (
+                            tenant, name, upstream_name, members, is_complete, version, updated_at
+                        ) VALUES ($1, $2, '', '[]', 1, 1, 0)
+                        """,
+                        [.text("acme"), .text(name)]
+                    )
                 }
             }
-            #expect(try await self.names(database) == ["a", "b"])
-            for load in [SQLLoad.lookUp, .scan, .listing] {
-                let count = try await database.read(load, scope: .tenant("acme")) { db in
-                    try db.first("SELECT count(*) FROM gateway_secrets") { try $0.int(0) }
+            for scope in [SQLScope.tenant("acme"), .gateway] {
+                for load in [SQLLoad.lookUp, .scan, .listing] {
+                    let names = try await database.read(load, scope: scope) { db in
+                        try db.rows("SELECT name FROM device_groups ORDER BY name") { try $0.text(0) }
+                    }
+                    #expect(names == ["a", "b"])
                 }
-                #expect(count == 2)
+                // A database that only reads refuses a write in a read.
+                await expectError(.storeUnavailable) {
+                    try await database.read(.scan, scope: scope) { db in
+                        try db.execute("DELETE FROM device_groups WHERE name = $1", [.text("a")])
+                    }
+                }
             }
-            // A database that only reads refuses a write in a read.
+        }
+    }
+
+    @Test(
+        "A batch of any size is stored whole, or not at all",
+        arguments: StoreKind.available,
+        [1, 999, 1_000, 1_001, 5_000]
+    )
+    func batches(kind: StoreKind, count: Int) async throws {
+        try await kind.withDatabase { database async throws in
+            let rows: [[SQLValue]] = (0..<count)
+                .map { number in
+                    [.int(number), .blob(Array(repeating: 7, count: 1_000)), .blob([1])]
+                }
+            let insert = "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)"
             await expectError(.storeUnavailable) {
-                try await database.read(.scan, scope: .gateway) { db in
-                    try db.execute("DELETE FROM gateway_secrets WHERE name = $1", [.text("a")])
+                try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+                    _ = try db.executeMany(insert, rows + [[.int(count - 1), .blob([]), .blob([])]])
                 }
+            }
+            let added = try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+                let stored = try db.first("SELECT count(*) FROM audit_checkpoints") { try $0.int(0) }
+                #expect(stored == 0)
+                return try db.executeMany(insert, rows)
+            }
+            #expect(added == count)
+        }
+    }
+
+    @Test("A process that nobody shares the database with leads as often as it asks", arguments: StoreKind.available)
+    func lead(kind: StoreKind) async throws {
+        try await kind.withDatabase { database async throws in
+            // Nothing was asked for yet that could be given back.
+            await database.resignLead()
+            #expect(try await database.isLeader())
+            #expect(try await database.isLeader())
+            await database.resignLead()
+            #expect(try await database.isLeader())
+        }
+    }
+
+    @Test("Statements have the database's time, and may notify", arguments: StoreKind.available)
+    func functions(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            for scope in [SQLScope.tenant("acme"), .gateway] {
+                let times = try await database.write(scope: scope, isolation: .readCommitted) { db in
+                    #expect(try db.exists("SELECT gateway_notify()"))
+                    return try (0..<2).map { _ in try db.first("SELECT gateway_time()") { try $0.int64(0) } ?? 0 }
+                }
+                #expect(times[0] > 0)
+                #expect(times[0] <= times[1])
+            }
+        }
+    }
+
+    @Test("Changes that decide by what they read don't lose each other", arguments: StoreKind.available)
+    func concurrent(kind: StoreKind) async throws {
+        try await kind.withDatabase { database async throws in
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                _ = try db.execute("INSERT INTO idempotency_mark (id, time, wall) VALUES (1, 0, 0)")
+            }
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        do throws(GatewayError) {
+                            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                                let time = try db.first("SELECT time FROM idempotency_mark") { try $0.int(0) } ?? 0
+                                try db.execute("UPDATE idempotency_mark SET time = $1", [.int(time + 1)])
+                            }
+                            return true
+                        } catch {
+                            // Others got in its way each time.
+                            guard error.code == .storeUnavailable else { throw error }
+                            return false
+                        }
+                    }
+                }
+                var done = 0
+                for try await isDone in group where isDone { done += 1 }
+                let time = try await database.read(scope: .gateway) { db in
+                    try db.first("SELECT time FROM idempotency_mark") { try $0.int(0) }
+                }
+                #expect(time == done)
+                #expect(done > 0)
             }
         }
     }

@@ -47,7 +47,7 @@ struct SQLSecretStoreTests {
             #expect(plan.unopened.isEmpty)
             return try await secrets.apply(
                 plan.exchanges,
-                requireMasterKey: { [both] in try database.requireMasterKey(both.fingerprint) },
+                requireMasterKey: { [both] _ in try database.requireMasterKey(both.fingerprint) },
                 record: { count in
                     var record = AuditFixtures.record(1, tenant: nil)
                     record.action = "credential.rewrap"
@@ -238,7 +238,7 @@ struct SQLSecretStoreTests {
             }
             let count = try await secrets.apply(
                 plan.exchanges,
-                requireMasterKey: {},
+                requireMasterKey: { _ in },
                 record: { _ in AuditFixtures.record(1) },
                 sealer: try fixture.sealer(all)
             )

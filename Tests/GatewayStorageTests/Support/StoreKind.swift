@@ -1,5 +1,6 @@
 import GRDB
 import GatewayCore
+import Synchronization
 import Testing
 
 @testable import GatewayStorage
@@ -7,6 +8,10 @@ import Testing
 /// The back ends that the store contracts are run over.
 enum StoreKind: String, CaseIterable, Sendable {
     case sqlite
+    case postgresql
+    /// A schema that the release before made and the release after this one has added to, as replicas meet it while a
+    /// fleet is upgraded.
+    case upgradedPostgreSQL
 
     /// Those that can be had where the tests run.
     static var available: [StoreKind] { Self.allCases }
@@ -15,6 +20,8 @@ enum StoreKind: String, CaseIterable, Sendable {
     func withDatabase(_ body: (any SQLDatabase) async throws -> Void) async throws {
         switch self {
         case .sqlite: try await withSQLiteDatabase { try await body($0) }
+        case .postgresql: try await withPostgreSQLDatabase { try await body($0) }
+        case .upgradedPostgreSQL: try await withPostgreSQLDatabase(later: true) { try await body($0) }
         }
     }
 
@@ -37,7 +44,8 @@ enum StoreKind: String, CaseIterable, Sendable {
     /// Runs a body with a list of retired tokens that holds nothing yet, and a directory for its tenants.
     func withRetiredTokenStore(_ body: (any RetiredTokenStore, any DirectoryStore) async throws -> Void) async throws {
         try await self.withDatabase { database in
-            try await body(SQLRetiredTokenStore(database: database), SQLDirectoryStore(database: database))
+            let store = SettlingRetiredTokenStore(SQLRetiredTokenStore(database: database), over: database)
+            try await body(store, SQLDirectoryStore(database: database))
         }
     }
 
@@ -67,7 +75,78 @@ func withSQLiteDatabase(_ body: (SQLiteDatabase) async throws -> Void) async thr
     }
 }
 
+/// Runs a body with a new database whose own clock stands still until the body moves it.
+func withClockedDatabase(_ body: (SQLiteDatabase, StoppedClock) async throws -> Void) async throws {
+    try await withTemporaryDirectory { directory in
+        let clock = StoppedClock()
+        let database = try SQLiteDatabase(path: directory + "/gateway.db", clock: clock)
+        try await body(database, clock)
+        try database.close()
+    }
+}
+
+/// A database's clock that stands still until a test moves it.
+final class StoppedClock: WallClock {
+    private let time = Mutex(DirectoryFixtures.start)
+
+    func now() -> Timestamp { self.time.withLock { $0 } }
+
+    func advance(by duration: Duration) { self.time.withLock { $0 = $0.advanced(by: duration) } }
+}
+
+/// A store whose writes return when no transaction is under way any more that had begun before: other tests have the
+/// same server, and the feed waits for their transactions as for any.
+struct SettlingRetiredTokenStore: RetiredTokenStore {
+    private let store: SQLRetiredTokenStore
+    private let database: any SQLDatabase
+
+    init(_ store: SQLRetiredTokenStore, over database: any SQLDatabase) {
+        (self.store, self.database) = (store, database)
+    }
+
+    func load() async throws(GatewayError) -> RetiredTokenContents { try await self.store.load() }
+
+    func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
+        try await self.store.apply(changes)
+        try await self.database.whenSettled()
+    }
+
+    func feed(
+        of owner: RetiredTokenOwner,
+        after cursor: RetiredTokenCursor?,
+        limit: Int
+    ) async throws(GatewayError) -> RetiredTokenFeed {
+        try await self.store.feed(of: owner, after: cursor, limit: limit)
+    }
+
+    func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? {
+        try await self.store.changes(since: bookmark)
+    }
+
+    func trim(
+        reportedBefore cutoff: Timestamp,
+        keeping maxEntries: Int
+    ) async throws(GatewayError) -> [RetiredTokenEntry] {
+        let dropped = try await self.store.trim(reportedBefore: cutoff, keeping: maxEntries)
+        try await self.database.whenSettled()
+        return dropped
+    }
+}
+
 extension SQLDatabase {
+    /// Waits until every transaction has ended that had begun when this was called.
+    func whenSettled() async throws(GatewayError) {
+        let number = try await self.write(scope: .gateway, isolation: .readCommitted) { db in
+            try db.first("SELECT gateway_transaction()") { try $0.int64(0) } ?? 0
+        }
+        while true {
+            let horizon = try await self.read(scope: .gateway) { db in
+                try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) } ?? 0
+            }
+            if horizon >= number || Task.isCancelled { return }
+        }
+    }
+
     /// Does to SQLite's file what no store does.
     func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
         try await self.write(scope: .gateway, isolation: .serializable) { try body($0.sqlite()) }

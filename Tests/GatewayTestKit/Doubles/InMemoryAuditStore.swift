@@ -10,8 +10,10 @@ package final class InMemoryAuditStore: AuditStore {
         package var batches: [Int] = []
         package var refused = 0
         package var hanging = 0
+        package var writers: [Int: ReplicaID] = [:]
         var refuses = false
         var hangs = false
+        var losesAnswers = false
 
         func chain(of writer: Int, in places: ClosedRange<Int>) -> [ChainedAuditRecord] {
             self.records.filter { $0.writer == writer && places.contains($0.sequence) }
@@ -34,6 +36,21 @@ package final class InMemoryAuditStore: AuditStore {
     package func refuse(_ refuses: Bool = true) { self.contents.change { $0.refuses = refuses } }
 
     package func hang(_ hangs: Bool = true) { self.contents.change { $0.hangs = hangs } }
+
+    /// Takes what it is given from now on, and answers as if nobody knew whether it did.
+    package func loseAnswers(_ loses: Bool = true) { self.contents.change { $0.losesAnswers = loses } }
+
+    /// Closes all open chains, as a leader does that takes their replicas for dead, and is well from then on.
+    package func closeChains(_ sealer: AuditSealer = AuditSealer(auditKey: .sample("audit"))) {
+        self.contents.change { contents in
+            (contents.refuses, contents.losesAnswers) = (false, false)
+            for (index, head) in contents.heads.enumerated() where head.state == .open {
+                var chain = head.chain
+                contents.records.append(chain.append(.sample("audit.recovered")))
+                contents.heads[index] = sealer.head(of: chain, state: .recovered)
+            }
+        }
+    }
 
     package func tamper(_ body: (inout Contents) -> Void) { self.contents.change(body) }
 
@@ -64,7 +81,8 @@ package final class InMemoryAuditStore: AuditStore {
                 contents.heads.sort { $0.writer < $1.writer }
             }
             contents.batches.append(records.count)
-            return nil
+            guard contents.losesAnswers else { return nil }
+            return GatewayError(.storeUnavailable, "The answer is lost, as it was told", cause: CommitOutcomeUnknown())
         }
         if let failure { throw failure }
     }
@@ -164,5 +182,22 @@ package final class InMemoryAuditStore: AuditStore {
         guard query.matches(record) else { return false }
         guard let before = query.before else { return true }
         return Self.order(AuditCursor(stored)) < Self.order(before)
+    }
+}
+
+extension InMemoryAuditStore: AuditChainRegistry {
+    package func begin(
+        _ record: ChainedAuditRecord,
+        head: AuditHead,
+        by replica: ReplicaID
+    ) async throws(GatewayError) {
+        try await self.append([record], head: head)
+        self.contents.change { $0.writers[record.writer] = replica }
+    }
+
+    /// The open chains whose replica is not the one that is called `alive`.
+    package func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int] {
+        let contents = self.contents.current
+        return contents.heads.filter { $0.state == .open && contents.writers[$0.writer]?.text != "alive" }.map(\.writer)
     }
 }

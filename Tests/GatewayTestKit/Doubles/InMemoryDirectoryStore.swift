@@ -10,6 +10,8 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         var refusesChanges = false
         var losesAnswers = false
         var loads = 0
+        /// The version of each tenant's latest change.
+        var changes: [TenantID: Int64] = [:]
     }
 
     private let state = Mutex(State())
@@ -50,14 +52,29 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         let result = self.state.withLock { state -> Result<DirectoryContents, GatewayError> in
             if state.refusesChanges { return .failure(Self.unavailable) }
             if let failure = Self.apply(change, to: &state.contents) { return .failure(failure) }
+            state.contents.version += 1
+            state.changes[change.tenant] = state.contents.version
             if state.losesAnswers { return .failure(Self.unavailable) }
             return .success(Self.contents(of: change.tenant, in: state.contents))
         }
         return try result.get()
     }
 
+    package func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews {
+        let state = self.state.withLock { $0 }
+        guard !state.refusesLoads else { throw Self.unavailable }
+        guard state.contents.version >= version else { return .all(state.contents) }
+        guard state.contents.version > version else { return .none }
+        var changed: [TenantID: DirectoryContents] = [:]
+        for (tenant, change) in state.changes where change > version {
+            changed[tenant] = Self.contents(of: tenant, in: state.contents)
+        }
+        return .tenants(changed, version: state.contents.version)
+    }
+
     private static func contents(of tenant: TenantID, in all: DirectoryContents) -> DirectoryContents {
         var contents = DirectoryContents()
+        contents.version = all.version
         contents.tenants = all.tenants.filter { $0.id == tenant }
         contents.salts[tenant] = all.salts[tenant]
         contents.credentials = all.credentials.filter { $0.tenant == tenant }

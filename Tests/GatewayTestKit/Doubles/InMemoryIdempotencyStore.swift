@@ -7,6 +7,7 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
         var lastID: Int64 = 0
         var mark: IdempotencyMark?
         var refuses = false
+        var isHeldElsewhere = false
         var batches: [Int] = []
     }
 
@@ -19,6 +20,9 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
     package var batches: [Int] { self.state.current.batches }
 
     package func refuse(_ refuses: Bool = true) { self.state.change { $0.refuses = refuses } }
+
+    /// Has another replica hold all records from now on, or none of them.
+    package func holdElsewhere(_ isHeld: Bool = true) { self.state.change { $0.isHeldElsewhere = isHeld } }
 
     /// Replaces what is stored of every record by other bytes, as damage would.
     package func damage() {
@@ -36,7 +40,9 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
     package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
         let state = self.state.current
         guard !state.refuses else { throw Self.refusal }
-        return state.records[identity]
+        var stored = state.records[identity]
+        if state.isHeldElsewhere { stored?.isHeldElsewhere = true }
+        return stored
     }
 
     package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
@@ -75,11 +81,18 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
             state.records[identity] = StoredIdempotencyRecord(id: state.lastID, record: record)
             return .reserved(id: state.lastID, evicted: 0)
         case .update(let id, let new):
+            if state.isHeldElsewhere { return .lost }
             for (identity, stored) in state.records where stored.id == id {
                 state.records[identity]?.record.state = new
             }
             return .done
+        case .renew:
+            return state.isHeldElsewhere ? .lost : .done
+        case .takeOver(let id, let progress):
+            let stored = state.records.values.first { $0.id == id }
+            return state.isHeldElsewhere || stored?.record.state != .open(progress: progress) ? .lost : .done
         case .release(let id):
+            if state.isHeldElsewhere { return .lost }
             state.records = state.records.filter { $0.value.id != id }
             return .done
         }

@@ -1,7 +1,8 @@
 package import GatewayCore
 import Synchronization
 
-/// A list of retired tokens that lives as long as the test, in a store that can refuse.
+/// A list of retired tokens that lives as long as the test, in a store that can refuse. Replicas share it by
+/// ``replica(_:)``.
 package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     /// One stored entry.
     package struct Entry: Sendable {
@@ -19,11 +20,38 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         var detectors: [TenantID: SpikeDetector] = [:]
         var refuses = false
         var batches: [Int] = []
+        var epoch = "first"
+        var changes: [(tenant: TenantID, key: UInt64)] = []
+        var counts: [RetiredTokenCount.Counter: RetiredTokenCount] = [:]
+        var loads = 0
+
+        var end: RetiredTokenBookmark {
+            let place = RetiredTokenBookmark.Place(transaction: 0, number: Int64(self.changes.count))
+            return RetiredTokenBookmark(epoch: self.epoch, place: place, horizon: 0)
+        }
     }
 
-    private let state = Observed(State())
+    private let state: Observed<State>
+    private let replica: String
 
-    package init() {}
+    package convenience init() {
+        self.init(Observed(State()), replica: "")
+    }
+
+    private init(_ state: Observed<State>, replica: String) {
+        (self.state, self.replica) = (state, replica)
+    }
+
+    /// The same store as another replica has it.
+    package func replica(_ name: String) -> InMemoryRetiredTokenStore {
+        InMemoryRetiredTokenStore(self.state, replica: name)
+    }
+
+    /// Makes it another store with the same content.
+    package func restore(epoch: String) { self.state.change { $0.epoch = epoch } }
+
+    /// How often everything was read.
+    package var loads: Int { self.state.current.loads }
 
     package var entries: [Entry] { self.state.current.entries }
 
@@ -34,18 +62,49 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     package func wait(forEntries count: Int) async throws { try await self.state.wait { $0.entries.count == count } }
 
     package func load() async throws(GatewayError) -> RetiredTokenContents {
-        let state = self.state.current
-        return (
+        let state = self.state.change { state in
+            state.loads += 1
+            return state
+        }
+        return RetiredTokenContents(
             entries: state.entries.map(Self.entry).sorted { $0.reportedAt < $1.reportedAt },
-            detectors: state.detectors
+            detectors: state.detectors,
+            counts: self.otherCounts(state),
+            bookmark: state.end
         )
+    }
+
+    package func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? {
+        let state = self.state.current
+        guard !state.refuses else { throw GatewayError(.storeUnavailable, "The list refuses, as it was told to") }
+        guard state.epoch == bookmark.epoch else { return nil }
+        let changes = state.changes.enumerated().dropFirst(Int(bookmark.place.number))
+            .map { index, change in
+                let entry = state.entries.first { $0.owner.tenant == change.tenant && $0.key == change.key }
+                return RetiredTokenNews.Change(
+                    place: .init(transaction: 0, number: Int64(index + 1)),
+                    tenant: change.tenant,
+                    key: change.key,
+                    entry: entry.map(Self.entry)
+                )
+            }
+        return RetiredTokenNews(
+            changes: changes,
+            detectors: state.detectors,
+            counts: self.otherCounts(state),
+            bookmark: state.end
+        )
+    }
+
+    private func otherCounts(_ state: State) -> [RetiredTokenCount] {
+        state.counts.values.filter { $0.counter.replica != self.replica }
     }
 
     package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
         let isDone = self.state.change { state in
             guard !state.refuses else { return false }
             state.batches.append(changes.count)
-            for change in changes { Self.apply(change, to: &state) }
+            for change in changes { self.apply(change, to: &state) }
             return true
         }
         guard isDone else { throw GatewayError(.storeUnavailable, "The list refuses, as it was told to") }
@@ -53,15 +112,22 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
 
     package func feed(
         of owner: RetiredTokenOwner,
-        after position: Int,
+        after cursor: RetiredTokenCursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        let fed = self.state.current.entries.filter { $0.owner.tenant == owner.tenant && $0.position ?? 0 > position }
+        let state = self.state.current
+        guard cursor == nil || cursor?.epoch == state.epoch else { throw GatewayError(.invalid, "cursor is stale") }
+        let position = Int(cursor?.position ?? 0)
+        let fed = state.entries.filter { $0.owner.tenant == owner.tenant && $0.position ?? 0 > position }
             .sorted { $0.position ?? 0 < $1.position ?? 0 }
         let shown = fed.prefix(limit)
         return RetiredTokenFeed(
             tokens: shown.map(\.token),
-            position: shown.last?.position ?? position,
+            cursor: RetiredTokenCursor(
+                epoch: state.epoch,
+                transaction: 0,
+                position: Int64(shown.last?.position ?? position)
+            ),
             hasMore: fed.count > limit
         )
     }
@@ -75,6 +141,7 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
             let kept = sorted.filter { $0.reportedAt >= cutoff }.suffix(maxEntries)
             let dropped = sorted.prefix(sorted.count - kept.count)
             state.entries = Array(kept)
+            state.changes += dropped.map { (tenant: $0.owner.tenant, key: $0.key) }
             return dropped.map(Self.entry)
         }
     }
@@ -89,7 +156,8 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         )
     }
 
-    private static func apply(_ change: RetiredTokenChange, to state: inout State) {
+    private func apply(_ change: RetiredTokenChange, to state: inout State) {
+        state.changes += change.keys.map { (tenant: change.owner.tenant, key: $0) }
         func next(_ owner: RetiredTokenOwner) -> Int {
             state.positions[owner.tenant, default: 0] += 1
             return state.positions[owner.tenant] ?? 0
@@ -115,7 +183,7 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
             state.entries.append(entry)
         case .move(let owner, let keys, let new):
             for key in keys {
-                guard let index = index(owner, key) else { continue }
+                guard let index = index(owner, key), state.entries[index].token.state == .pending else { continue }
                 state.entries[index].token.state = new
                 state.entries[index].position = new.isFed ? next(owner) : nil
             }
@@ -124,7 +192,16 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         case .remove(let owner, let key):
             if let index = index(owner, key) { state.entries.remove(at: index) }
         case .save(let owner, let detector):
+            guard state.detectors[owner.tenant]?.transitions ?? 0 <= detector.transitions else { return }
             state.detectors[owner.tenant] = detector
+        case .count(let owner, let accepted, let unregistered):
+            let counter = RetiredTokenCount.Counter(tenant: owner.tenant, replica: self.replica)
+            let before = state.counts[counter]
+            state.counts[counter] = RetiredTokenCount(
+                counter,
+                accepted: accepted + (before?.accepted ?? 0),
+                unregistered: unregistered + (before?.unregistered ?? 0)
+            )
         }
     }
 }

@@ -61,7 +61,9 @@ extension AuditLog {
         auditKey: Secret = .sample("audit"),
         configuration: AuditConfiguration = .sample(),
         metrics: GatewayMetrics = GatewayMetrics(),
-        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+        openingNote: String? = nil,
+        sharing: AuditSharing? = nil
     ) -> AuditLog {
         AuditLog(
             store: store,
@@ -70,7 +72,9 @@ extension AuditLog {
             clock: clock,
             configuration: configuration,
             metrics: metrics,
-            logger: logger
+            logger: logger,
+            openingNote: openingNote,
+            sharing: sharing
         )
     }
 
@@ -120,6 +124,7 @@ extension IdempotentSends {
         clock: any WallClock,
         uptime: (@Sendable () -> ContinuousClock.Instant)? = nil,
         startsPerMark: Int = 200,
+        leases: LeaseTerms? = nil,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> IdempotentSends {
@@ -134,6 +139,7 @@ extension IdempotentSends {
             clock: clock,
             uptime: uptime ?? { start.advanced(by: .microseconds(clock.now().microseconds - wall.microseconds)) },
             configuration: configuration,
+            leases: leases,
             metrics: metrics,
             logger: logger
         )
@@ -162,6 +168,8 @@ extension RetiredTokenConfiguration {
 extension RetiredTokens {
     package static func sample(
         store: any RetiredTokenStore = InMemoryRetiredTokenStore(),
+        isShared: Bool = false,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         clock: any WallClock,
         configuration: RetiredTokenConfiguration = .sample(),
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -170,6 +178,8 @@ extension RetiredTokens {
     ) -> RetiredTokens {
         RetiredTokens(
             store: store,
+            isShared: isShared,
+            uptime: uptime,
             clock: clock,
             configuration: configuration,
             metrics: metrics,

@@ -79,20 +79,21 @@ struct AuditExportCommand: AsyncParsableCommand {
         _ configuration: GatewayConfiguration,
         to handle: FileHandle
     ) async throws -> AuditExportSummary {
-        let path = configuration.databasePath
         // Asked first, as by `audit verify`.
-        let isLive = try StoreLock.isHeld(at: path)
-        let database = try SQLiteReadOnlyDatabase(path: path)
+        let isLive = try configuration.isStoreServed()
+        let database = try await configuration.openStoreForReading()
         if let tenant = self.tenant?.text, try await !SQLSecretStore(database: database).hasHeard(of: tenant) {
             throw GatewayError(.notFound, "There is no tenant \(tenant), nor a record of one of that name")
         }
         let secrets = try await configuration.secrets(of: database)
+        let store = SQLAuditStore(database: database)
         let exporter = AuditExporter(
-            store: SQLAuditStore(database: database),
+            store: store,
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
             publicKey: try secrets?.auditPublicKey()
         )
-        let head = AuditExportHead(tenant: self.tenant?.text, from: self.from, to: self.to, isLive: isLive)
+        var head = AuditExportHead(tenant: self.tenant?.text, from: self.from, to: self.to, isLive: isLive)
+        head.liveWriters = try await store.liveWriters().sorted()
         let output = LineOutput(handle)
         let summary = try await exporter.export(head) { try output.write($0.text) }
         try output.flush()

@@ -35,7 +35,7 @@ struct AuditStoreOptions: ParsableArguments {
 
 extension GatewayConfiguration {
     /// The gateway's own secrets in a store; nil without a master key, `invalid` for another than the store's.
-    func secrets(of database: SQLiteReadOnlyDatabase) async throws -> GatewaySecrets? {
+    func secrets(of database: any SQLDatabase) async throws -> GatewaySecrets? {
         guard let key = self.masterKey else { return nil }
         let masterKey = try MasterKey(key, previous: self.previousMasterKey)
         let stored = try await SQLSecretStore(database: database).gatewaySecrets()
@@ -62,7 +62,7 @@ struct AuditIntentsCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = try self.store.load()
         try await FailureReport.reporting {
-            let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            let database = try await configuration.openStoreForReading()
             let store = SQLAuditStore(database: database)
             var intents = AuditIntents()
             for head in try await store.heads() {
@@ -110,7 +110,7 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
         let texts = try self.texts()
         try await FailureReport.reporting {
             guard configuration.masterKey != nil else { throw GatewayConfiguration.missingMasterKey }
-            let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            let database = try await configuration.openStoreForReading()
             guard let salt = try await SQLSecretStore(database: database).salt(of: self.tenant),
                 let secrets = try await configuration.secrets(of: database)
             else {
@@ -150,7 +150,7 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
         let configuration = try self.store.load()
         try await FailureReport.reporting {
             guard configuration.masterKey != nil else { throw GatewayConfiguration.missingMasterKey }
-            let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            let database = try await configuration.openStoreForReading()
             guard let secrets = try await configuration.secrets(of: database) else { return }
             try CommandOutput(secrets.auditSigner().publicKey.base64).write()
         }

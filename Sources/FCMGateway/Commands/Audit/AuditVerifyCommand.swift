@@ -78,8 +78,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     }
 
     private func verify(_ configuration: GatewayConfiguration) async throws -> AuditFinding {
-        let path = configuration.databasePath
-        let database = try SQLiteReadOnlyDatabase(path: path)
+        let database = try await configuration.openStoreForReading()
         let store = SQLAuditStore(database: database)
         let signatures = try await store.signatures()
         if signatures.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
@@ -106,7 +105,12 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         )
         let reporter = self.progress.reporter("audit records")
         defer { reporter.finish() }
-        let verdict = try await verifier.verify(isLive: try StoreLock.isHeld(at: path)) { reporter.report($0, of: $1) }
+        let isLive = try configuration.isStoreServed()
+        let verdict = try await verifier.verify(
+            isLive: isLive,
+            progress: { reporter.report($0, of: $1) },
+            liveWriters: { () async throws(GatewayError) -> Set<Int> in try await store.liveWriters() }
+        )
         switch verdict {
         case .intact, .unclean: return try await self.spoolFinding(configuration, secrets) ?? AuditFinding(verdict)
         case .tampered, .checkpointTampered: return AuditFinding(verdict)
@@ -122,7 +126,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         guard let secrets, let file = try SpoolFile(reading: directory) else { return nil }
         let found = try await AuditSpool(file: file, auditKey: secrets.auditKey, maxBytes: 0).inspect()
         // While a gateway writes to it, it may look like anything; that gateway watches over it.
-        guard try !StoreLock.isHeld(at: configuration.databasePath) else { return nil }
+        guard try !configuration.isDataDirectoryServed() else { return nil }
         if found.isDamaged { return AuditFinding(spool: "\(directory)/\(SpoolFile.name)", intact: found.records) }
         if found.records > 0 {
             CommandOutput.remark(
@@ -169,7 +173,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     private func availableSecrets() async throws -> GatewaySecrets? {
         let configuration = try self.store.load()
         guard configuration.masterKey != nil,
-            let database = try? SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            let database = try? await configuration.openStoreForReading()
         else { return nil }
         return try await configuration.secrets(of: database)
     }

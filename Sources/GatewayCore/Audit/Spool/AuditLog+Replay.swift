@@ -41,17 +41,16 @@ extension AuditLog {
 
     /// Empties a spool of which the store has everything, or puts it aside when that is not sure; moves this process's chain.
     ///
-    /// The heads are the chains' ends before anything was handed over.
+    /// Whether the store was given all of it just now, and whether it had the chain of the spool's records.
     func emptySpool(
         _ found: AuditSpool.Finding,
-        _ heads: [AuditHead],
+        isReplayed: Bool,
+        hasChain: Bool,
         _ chain: inout AuditChain
     ) async throws(GatewayError) {
         guard let spool = self.spool else { return }
-        // A chain that was open has been given everything just now, unless its seal is not genuine.
-        let head = heads.first { $0.writer == found.writer }
-        let isReplayed = found.writer == nil || head.map { $0.state == .open && self.sealer.isGenuine($0) } ?? false
-        let lost = isReplayed ? 0 : try await self.countMissing(from: spool)
+        let isComplete = isReplayed || found.writer == nil
+        let lost = isComplete ? 0 : try await self.countMissing(from: spool)
         if found.isTorn {
             self.logger.notice(
                 "The audit's spool ends within a batch, as after a kill; nobody was told it was recorded"
@@ -64,8 +63,8 @@ extension AuditLog {
         var reason = "changed after \(found.records) records"
         if !found.isDamaged {
             reason =
-                head == nil
-                ? "\(lost) records belong to no chain of this store" : "the chain had ended without \(lost) records"
+                hasChain
+                ? "the chain had ended without \(lost) records" : "\(lost) records belong to no chain of this store"
         }
         // The record comes first, so that no crash hides the damage.
         let chained = chain.append(self.damageRecord(reason))

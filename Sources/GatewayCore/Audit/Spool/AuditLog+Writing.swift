@@ -25,14 +25,39 @@ extension AuditLog {
     // MARK: To the store
 
     private func storeGathered(_ writer: inout AuditWriterState) async -> Bool {
-        let batch = self.takeGathered(withStrict: true)
+        var batch = self.takeGathered(withStrict: true)
         self.queuedRecords.set(batch.records.count + batch.strict.count)
         if batch.records.isEmpty, batch.strict.isEmpty, !self.state.withLock({ $0.isFailing }) {
             self.noteTaken()
             self.finish(batch)
             return true
         }
+        var movesLeft = Self.maxMoves
+        while true {
+            switch await self.store(batch, &writer) {
+            case .taken: return true
+            case .refused: return false
+            case .conflict(let delivery):
+                guard movesLeft > 0, let stored = await self.move(&writer, before: batch.records) else {
+                    return await self.keep(batch, refusedBy: delivery, &writer)
+                }
+                movesLeft -= 1
+                self.drop(stored, of: &batch)
+            }
+        }
+    }
 
+    /// What came of giving the store a batch.
+    private enum Storing {
+        /// The store has it, or the spool.
+        case taken
+        /// Neither has; it waits.
+        case refused
+        /// Another record is in the place of one; nothing was done.
+        case conflict(AuditDelivery)
+    }
+
+    private func store(_ batch: Batch, _ writer: inout AuditWriterState) async -> Storing {
         var longer = writer.tail
         var chained: [ChainedAuditRecord] = []
         chained.reserveCapacity(batch.records.count + batch.strict.count)
@@ -45,20 +70,45 @@ extension AuditLog {
         if delivery == nil {
             // The time of commits is up as well by then: their records go with the others, in the places that they have
             // where the store takes them after all.
-            if await self.spool(batch, with: batch.strict.map(\.entry), &writer) { return true }
+            if await self.spool(batch, with: batch.strict.map(\.entry), &writer) { return .taken }
             delivery = await self.worker.outcome(within: nil)
         }
         guard let delivery, case .stored(let stored) = delivery.result else {
-            for item in batch.strict { self.finishCommit(item.number, isDurable: false) }
-            if let delivery { self.note(refused: delivery) }
-            if await self.spool(batch, &writer) { return true }
-            self.putBack(batch)
-            return false
+            if let delivery, delivery.hasMetConflict { return .conflict(delivery) }
+            return await self.keep(batch, refusedBy: delivery, &writer) ? .taken : .refused
         }
         writer.storeTook(stored)
         self.note(stored: delivery)
         self.finish(batch)
-        return true
+        return .taken
+    }
+
+    /// Keeps a batch that the store did not take, in the spool or else in memory; whether the spool took it.
+    ///
+    /// What the store may have after all keeps its place, commits included, so that it is there once.
+    private func keep(
+        _ batch: Batch,
+        refusedBy delivery: AuditDelivery?,
+        _ writer: inout AuditWriterState
+    ) async -> Bool {
+        let isUnknown = delivery?.leavesOutcomeUnknown ?? false
+        for item in batch.strict { self.finishCommit(item.number, isUnknown ? .unknown : .refused) }
+        if let delivery { self.note(refused: delivery) }
+        let late = isUnknown ? batch.strict.map(\.entry) : []
+        if await self.spool(batch, with: late, &writer) { return true }
+        self.putBack(batch, with: late)
+        return false
+    }
+
+    /// Leaves out so many records that the store has already.
+    private func drop(_ count: Int, of batch: inout Batch) {
+        let bytes = batch.records.prefix(count).reduce(0) { $0 + $1.byteCount }
+        batch.records.removeFirst(count)
+        let writing = batch.records.count
+        self.state.withLock { state in
+            state.heldBytes -= bytes
+            state.writing = writing
+        }
     }
 
     /// What became of a batch; `nil` when the store takes so long that its records are better off in the spool.
@@ -153,10 +203,11 @@ extension AuditLog {
         switch delivery.result {
         case .stored(let end):
             writer.storeTook(end)
-            if let cursor = delivery.cursor { writer.cursor = cursor }
+            if let cursor = delivery.cursor { (writer.cursor, writer.skipped) = (cursor, delivery.skipped) }
             self.spoolBytes.set(max(0, writer.end.offset - writer.cursor.offset))
             self.note(stored: delivery)
         case .refused:
+            if delivery.hasMetConflict, await self.move(&writer) != nil { return }
             writer.storeRefused()
             self.note(refused: delivery)
             self.failCommits(through: writer.awaited)
@@ -168,22 +219,25 @@ extension AuditLog {
     private func beginReplay(_ writer: inout AuditWriterState) {
         guard let spool = self.spool else { return }
         writer.awaited = self.state.withLock { $0.nextNumber }
-        let (stored, cursor, size) = (writer.stored, writer.cursor, writer.end.offset)
+        let (stored, cursor, skipped, size) = (writer.stored, writer.cursor, writer.skipped, writer.end.offset)
         let pause: Duration? = writer.isStoreWell ? nil : self.configuration.retryInterval
         self.worker.start {
             if let pause { try? await Task.sleep(for: pause) }
-            return await self.replay(spool, from: cursor, through: size, beyond: stored)
+            return await self.replay(spool, from: cursor, skipping: skipped, through: size, beyond: stored)
         }
     }
 
     /// Hands the store the spool's next records; none, to see whether the store works, where there are no more.
+    ///
+    /// Those that were spooled for another chain get places in this one, but for so many that the other chain has.
     private func replay(
         _ spool: AuditSpool,
         from start: AuditSpool.Cursor,
+        skipping skipped: Int,
         through size: Int,
         beyond stored: AuditChain
     ) async -> AuditDelivery {
-        var cursor = start
+        var (cursor, toSkip) = (start, skipped)
         var end = stored
         var records: [ChainedAuditRecord] = []
         do throws(GatewayError) {
@@ -193,6 +247,12 @@ extension AuditLog {
                     // What is before the damage is good; the next replay begins with the damage.
                     break
                 }
+                guard batch.base.writer == end.writer else {
+                    let count = min(toSkip, batch.entries.count)
+                    toSkip -= count
+                    for entry in batch.entries.dropFirst(count) { records.append(end.append(entry)) }
+                    continue
+                }
                 for record in batch.records where record.sequence > end.sequence {
                     records.append(record)
                     end = AuditChain(writer: record.writer, sequence: record.sequence, hash: record.hash)
@@ -201,7 +261,9 @@ extension AuditLog {
         } catch {
             return AuditDelivery(result: .refused(error), count: 0, duration: .zero)
         }
-        return await self.deliver(records, through: end, cursor: cursor)
+        var delivery = await self.deliver(records, through: end, cursor: cursor)
+        delivery.skipped = toSkip
+        return delivery
     }
 
     /// Empties the spool, of which the store has everything.
@@ -230,6 +292,7 @@ extension AuditLog {
             try await self.store.append([record], head: self.sealer.head(of: chain, state: .open))
         } catch {
             // The next replay comes by the damage again.
+            if error.code == .conflict { _ = await self.move(&writer) }
             return writer.storeRefused()
         }
         let lost = writer.abandonSpool()
@@ -258,12 +321,14 @@ extension AuditLog {
         }
     }
 
-    private func putBack(_ batch: Batch) {
+    private func putBack(_ batch: Batch, with late: [AuditEntry] = []) {
+        let bytes = late.reduce(0) { $0 + $1.byteCount }
         self.state.withLock { state in
             state.isFailing = true
             state.beginWaiting()
             state.writing = 0
-            state.records = batch.records + state.records
+            state.heldBytes += bytes
+            state.records = batch.records + late + state.records
             // A wait whose time is up meanwhile has no continuation any more.
             state.settling = batch.settling.filter { state.commits[$0] != nil } + state.settling
         }
@@ -278,18 +343,18 @@ extension AuditLog {
         }
         self.queuedRecords.set(0)
         // Commits that were refused have been told so already.
-        for item in batch.strict { self.finishCommit(item.number, isDurable: true) }
-        for number in batch.settling { self.finishCommit(number, isDurable: true) }
+        for item in batch.strict { self.finishCommit(item.number, .durable) }
+        for number in batch.settling { self.finishCommit(number, .durable) }
     }
 
-    private func finishCommit(_ number: Int, isDurable: Bool) {
+    private func finishCommit(_ number: Int, _ end: CommitEnd) {
         let continuation = self.state.withLock { $0.takeCommit(number) }
-        continuation?.resume(returning: isDurable ? .durable : .refused)
+        continuation?.resume(returning: end)
     }
 
     private func failCommits(through number: Int) {
         let refused = self.state.withLock { state in state.strict.filter { $0.number <= number }.map(\.number) }
-        for number in refused { self.finishCommit(number, isDurable: false) }
+        for number in refused { self.finishCommit(number, .refused) }
     }
 
     private func note(stored delivery: AuditDelivery) {
@@ -323,6 +388,8 @@ struct AuditWriterState: Sendable {
     var end = AuditSpool.Cursor()
     /// How far the store was given the spool's content.
     var cursor = AuditSpool.Cursor()
+    /// How many of the records behind the cursor that were spooled for chains before this one are stored in those.
+    var skipped = 0
     /// Whether the spool could not be emptied, so that nothing can follow in it.
     var isSpoolStuck = false
     /// Commits up to this number wait for the delivery under way.
@@ -348,6 +415,12 @@ struct AuditWriterState: Sendable {
         }
     }
 
+    /// Goes on on another chain, whose end in the store comes first and its end with what the spool holds second.
+    mutating func move(to stored: AuditChain, _ tail: AuditChain, skipping count: Int) {
+        (self.stored, self.tail, self.skipped) = (stored, tail, count)
+        if !self.isDirect { self.phase = .spooling(isStoreWell: true) }
+    }
+
     mutating func storeRefused() {
         if case .spooling = self.phase { self.phase = .spooling(isStoreWell: false) }
     }
@@ -371,6 +444,6 @@ struct AuditWriterState: Sendable {
     }
 
     mutating func spoolEmptied() {
-        (self.end, self.cursor) = (AuditSpool.Cursor(), AuditSpool.Cursor())
+        (self.end, self.cursor, self.skipped) = (AuditSpool.Cursor(), AuditSpool.Cursor(), 0)
     }
 }

@@ -15,6 +15,18 @@ struct AuditDelivery: Sendable {
     var duration: Duration
     /// Behind what was read of the spool, if it was.
     var cursor: AuditSpool.Cursor?
+    /// How many records behind the cursor are left to be skipped (``AuditWriterState/skipped``).
+    var skipped = 0
+
+    /// Whether another record is in the place of one, so that the chain can't go on.
+    var hasMetConflict: Bool {
+        if case .refused(let error) = self.result { error.code == .conflict } else { false }
+    }
+
+    /// Whether the store may have all of it.
+    var leavesOutcomeUnknown: Bool {
+        if case .refused(let error) = self.result { error.leavesOutcomeUnknown } else { false }
+    }
 }
 
 /// Runs one delivery to the store at a time in a task of its own, so that the audit's writer can stop waiting for a slow

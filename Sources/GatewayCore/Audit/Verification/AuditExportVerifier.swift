@@ -93,7 +93,7 @@ package struct AuditExportVerifier: Sendable {
     package mutating func finish() -> Verdict {
         if self.phase != .over { self.refuse("the export is cut off") }
         if let verdict = self.verdict { return verdict }
-        let open = self.heads.filter { $0.state == .open }
+        let open = self.heads.filter { $0.state == .open && !self.head.liveWriters.contains($0.writer) }
         let unclean = (self.head.isLive ? open.dropLast() : open[...])
             .first { self.head.isWhole || self.reached[$0.writer] != nil }
         if let unclean { return .unclean(writer: unclean.writer, records: self.summary.records) }

@@ -38,11 +38,12 @@ package struct AuditVerifier: Sendable {
 
     /// Verifies everything, and tells now and then how many records have been looked at, and how many there are about.
     ///
-    /// A process that writes may have the last writer open: whether there is one is asked once all chains have been walked
-    /// along and some of them have no end.
+    /// A process that writes may have the last writer open, and each replica of several the writers that `liveWriters`
+    /// tells: that is asked once all chains have been walked along and some of them have no end.
     package func verify(
         isLive: @autoclosure () throws(GatewayError) -> Bool,
-        progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
+        progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in },
+        liveWriters: () async throws(GatewayError) -> Set<Int> = { [] }
     ) async throws(GatewayError) -> Verdict {
         // Read before the heads: what a checkpoint says was true by then.
         let signatures = try await self.store.signatures()
@@ -85,7 +86,7 @@ package struct AuditVerifier: Sendable {
             return .tampered(place, reason: "records of a writer that never started")
         }
         if let verdict = verification.finding ?? Self.unrecorded(signatures) { return verdict }
-        if let unclean = try await self.firstUnclean(open, isLive: isLive) {
+        if let unclean = try await self.firstUnclean(open, isLive: isLive, liveWriters: liveWriters) {
             return .unclean(writer: unclean, records: records)
         }
         return .intact(records: records)
@@ -140,14 +141,16 @@ package struct AuditVerifier: Sendable {
     /// that began has closed what it found.
     private func firstUnclean(
         _ open: Set<Int>,
-        isLive: () throws(GatewayError) -> Bool
+        isLive: () throws(GatewayError) -> Bool,
+        liveWriters: () async throws(GatewayError) -> Set<Int>
     ) async throws(GatewayError) -> Int? {
         if open.isEmpty { return nil }
         let isLive = try isLive()
+        let written = try await liveWriters()
         var still = try await self.store.heads().filter { $0.state == .open }.map(\.writer)
         // Commands that work on the store while it is served add chains behind the live one, closed at once.
         if isLive { _ = still.popLast() }
-        return still.first { open.contains($0) }
+        return still.first { open.contains($0) && !written.contains($0) }
     }
 
     /// What is wrong with the checkpoint after which a chain began, or `nil`.

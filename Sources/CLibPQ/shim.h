@@ -1,0 +1,129 @@
+#ifndef FCM_GATEWAY_LIBPQ_H
+#define FCM_GATEWAY_LIBPQ_H
+
+// Debian has a folder for it, which no search path names.
+#if __has_include(<postgresql/libpq-fe.h>)
+#include <postgresql/libpq-fe.h>
+#else
+#include <libpq-fe.h>
+#endif
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// The most parameters of a statement, which the protocol bounds; ours have a dozen.
+#define FCMGW_PQ_MAX_PARAMETERS 1024
+
+/// Takes a server's notices, which libpq prints otherwise.
+static inline void fcmgw_pq_ignore(void *context, const PGresult *notice) {
+    (void)context;
+    (void)notice;
+}
+
+/// Connects, and waits for it: libpq goes on to the next host when `connect_timeout` has passed only here.
+///
+/// What stands before `dbname` are defaults that the URL may replace; an empty text counts as none. Afterwards no call
+/// blocks but this one. Here because arrays of texts are no fun in Swift.
+///
+/// \param attributes which servers are good, unless the URL says.
+static inline PGconn *fcmgw_pq_connect(const char *url, const char *password, const char *attributes) {
+    const char *const keywords[] = {
+        "connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",
+        "gssencmode", "fallback_application_name", "target_session_attrs", "dbname", "client_encoding", "password",
+        NULL,
+    };
+    const char *const values[] = {
+        "5", "10000", "30", "10", "3", "disable", "fcm-gateway", attributes, url, "UTF8", password, NULL,
+    };
+    PGconn *connection = PQconnectdbParams(keywords, values, 1);
+    if (connection == NULL) return NULL;
+    PQsetNoticeReceiver(connection, fcmgw_pq_ignore, NULL);
+    PQsetnonblocking(connection, 1);
+    return connection;
+}
+
+/// Whether a server that could not be used answers at all.
+static inline PGPing fcmgw_pq_ping(const char *url) {
+    const char *const keywords[] = {"connect_timeout", "gssencmode", "dbname", NULL};
+    const char *const values[] = {"5", "disable", url, NULL};
+    return PQpingParams(keywords, values, 1);
+}
+
+/// Whether an address has an option that contains a part, or any text where the part is empty.
+///
+/// \returns 1 or 0, or -1 where it does not understand the address.
+static inline int fcmgw_pq_has_option(const char *url, const char *keyword, const char *part) {
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+    if (options == NULL) return -1;
+    int found = 0;
+    for (PQconninfoOption *option = options; option->keyword != NULL; option++) {
+        if (strcmp(option->keyword, keyword) == 0 && option->val != NULL && option->val[0] != '\0') {
+            found = strstr(option->val, part) != NULL;
+        }
+    }
+    PQconninfoFree(options);
+    return found;
+}
+
+/// Sends a prepared statement; its parameters lie one behind the other in `bytes`.
+///
+/// \param lengths a length for each parameter, -1 for NULL.
+/// \param formats 0 for text, which a zero byte must end, 1 for binary.
+static inline int fcmgw_pq_send(PGconn *connection, const char *name, int count, const uint8_t *bytes,
+                                const int32_t *lengths, const int32_t *formats) {
+    const char *values[FCMGW_PQ_MAX_PARAMETERS];
+    size_t offset = 0;
+    if (count > FCMGW_PQ_MAX_PARAMETERS) return 0;
+    for (int index = 0; index < count; index++) {
+        values[index] = lengths[index] < 0 ? NULL : (const char *)bytes + offset;
+        if (lengths[index] >= 0) offset += (size_t)lengths[index] + (formats[index] == 0 ? 1 : 0);
+    }
+    return PQsendQueryPrepared(connection, name, count, values, lengths, formats, 1);
+}
+
+/// The SQLSTATE of a failure, or NULL; Swift has no constants that are characters.
+static inline const char *fcmgw_pq_state(const PGresult *result) {
+    return PQresultErrorField(result, PG_DIAG_SQLSTATE);
+}
+
+/// What the server says of a failure, without its details, which hold values; or NULL.
+static inline const char *fcmgw_pq_message(const PGresult *result) {
+    return PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+}
+
+/// A whole number of 1, 2, 4 or 8 bytes in binary form.
+static inline int64_t fcmgw_pq_integer(const PGresult *result, int row, int column) {
+    const uint8_t *bytes = (const uint8_t *)PQgetvalue(result, row, column);
+    int length = PQgetlength(result, row, column);
+    uint64_t value = length > 0 && (bytes[0] & 0x80) != 0 ? UINT64_MAX : 0;
+    for (int index = 0; index < length; index++) value = value << 8 | bytes[index];
+    return (int64_t)value;
+}
+
+/// A number of 8 bytes in binary form.
+static inline double fcmgw_pq_double(const PGresult *result, int row, int column) {
+    int64_t bits = fcmgw_pq_integer(result, row, column);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/// How many rows a statement changed.
+static inline int64_t fcmgw_pq_changes(PGresult *result) {
+    return strtoll(PQcmdTuples(result), NULL, 10);
+}
+
+/// Takes the notifications that have come; how many.
+static inline int fcmgw_pq_take_notifications(PGconn *connection) {
+    int count = 0;
+    for (PGnotify *notification; (notification = PQnotifies(connection)) != NULL; count++) PQfreemem(notification);
+    return count;
+}
+
+/// Whether a statement ended as this command; an aborted transaction answers a COMMIT by ROLLBACK.
+static inline int fcmgw_pq_is_command(PGresult *result, const char *name) {
+    return strcmp(PQcmdStatus(result), name) == 0;
+}
+
+#endif

@@ -1,0 +1,145 @@
+package import Logging
+
+/// Knows which replica writes which chain; its calls throw `storeUnavailable`.
+package protocol AuditChainRegistry: Sendable {
+    /// Begins a chain with its first record, and notes whose it is and that its replica lives, in one transaction.
+    ///
+    /// Throws `conflict` when the number is taken, and `storeUnavailable` also while the store has not heard of the replica,
+    /// whose chain would count as abandoned.
+    func begin(_ record: ChainedAuditRecord, head: AuditHead, by replica: ReplicaID) async throws(GatewayError)
+
+    /// The numbers of the open chains, rising, that nobody writes any more: whose replica has been silent for so long, or is
+    /// not there, or that no replica began.
+    func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int]
+}
+
+/// What a replica's audit log has to know where others write to the same store.
+package struct AuditSharing: Sendable {
+    package let replica: ReplicaID
+    package let registry: any AuditChainRegistry
+
+    package init(replica: ReplicaID, registry: any AuditChainRegistry) {
+        (self.replica, self.registry) = (replica, registry)
+    }
+}
+
+/// Whether this replica does what one does for all: checkpoints, retention, closing what dead replicas left.
+///
+/// A paused leader does not know that it lost that, so that everything it does is conditional: on a conflict it resigns.
+package protocol Leadership: Sendable {
+    /// Whether this replica leads now; it takes the lead where nobody has it.
+    func isHeld() async -> Bool
+
+    func resign() async
+}
+
+/// Closes the chains of replicas that are taken for dead, each with a `recovered` record.
+///
+/// Who is dead is asked of the store, together with whose chains are open: what this replica knows of the others is some
+/// seconds old. It needs no lease: a record in the place of the closing one means that the replica lives, and is a conflict.
+package struct AuditChainCloser: Sendable {
+    private let store: any AuditStore
+    private let registry: any AuditChainRegistry
+    private let replicas: Replicas
+    private let sealer: AuditSealer
+    private let clock: any WallClock
+    private let logger: Logger
+
+    package init(
+        store: any AuditStore,
+        registry: any AuditChainRegistry,
+        replicas: Replicas,
+        sealer: AuditSealer,
+        clock: any WallClock,
+        logger: Logger
+    ) {
+        (self.store, self.registry, self.replicas) = (store, registry, replicas)
+        (self.sealer, self.clock, self.logger) = (sealer, clock, logger)
+    }
+
+    /// Closes what the dead have left, and forgets them. Throws `conflict` where one of them writes after all.
+    ///
+    /// After an outage of the store, or a pause of this process, everybody seems to have been silent: nobody is taken for dead
+    /// until all have had the time to be heard of again.
+    func closeDead() async throws(GatewayError) {
+        guard self.replicas.isSteady else { return }
+        let abandoned = Set(try await self.registry.abandonedChains(silentFor: ReplicaSighting.deadAge))
+        if !abandoned.isEmpty {
+            for head in try await self.store.heads() where head.state == .open && abandoned.contains(head.writer) {
+                try await self.close(head)
+            }
+        }
+        try await self.replicas.forgetDead()
+    }
+
+    private func close(_ head: AuditHead) async throws(GatewayError) {
+        let metadata: Logger.Metadata = ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+        guard self.sealer.isGenuine(head) else {
+            // Closing the chain would put a genuine seal on it and hide that somebody changed it.
+            self.logger.error(
+                "The seal of a dead replica's audit chain is not genuine; the chain stays open",
+                metadata: metadata
+            )
+            return
+        }
+        var chain = head.chain
+        let closing = chain.append(.recovered(head, at: self.clock.now()))
+        try await self.store.append([closing], head: self.sealer.head(of: chain, state: .recovered))
+        self.logger.warning("A replica ended without a word; its audit chain was closed", metadata: metadata)
+    }
+}
+
+extension AuditRecord {
+    /// The last record of a chain whose writer did not close it.
+    static func recovered(_ head: AuditHead, at time: Timestamp) -> AuditRecord {
+        var record = AuditRecord(.auditRecovered, at: time)
+        record.object = "writer \(head.writer) ended after record \(head.sequence)"
+        return record
+    }
+}
+
+/// The chain that another one goes on for, as the first record of that says: the place of the last record that it has, but for
+/// the one that closed it.
+struct AuditContinuation: Sendable, Hashable {
+    let place: AuditPosition
+
+    init(of place: AuditPosition) {
+        self.place = place
+    }
+
+    var text: String { "continues writer \(self.place.writer) after record \(self.place.sequence)" }
+
+    /// What stands at the end of an opening note; `nil` for any other text.
+    init?(inOpeningNote note: String?) {
+        guard let note else { return nil }
+        let words = note.split(separator: " ").suffix(6).map(String.init)
+        guard words.count == 6, let writer = Int(words[2]), let sequence = Int(words[5]) else { return nil }
+        self.init(of: AuditPosition(writer: writer, sequence: sequence))
+        guard note == self.text || note.hasSuffix(", \(self.text)") else { return nil }
+    }
+}
+
+/// What the leader among a store's replicas does for the audit before each checkpoint.
+package struct AuditLeader: Sendable {
+    let leadership: any Leadership
+    private let closer: AuditChainCloser
+    private let logger: Logger
+
+    package init(leadership: any Leadership, closer: AuditChainCloser, logger: Logger) {
+        (self.leadership, self.closer, self.logger) = (leadership, closer, logger)
+    }
+
+    /// Whether this replica leads; then the chains of the dead are closed, as far as the store lets it.
+    func leads() async -> Bool {
+        guard await self.leadership.isHeld() else { return false }
+        do throws(GatewayError) {
+            try await self.closer.closeDead()
+            return true
+        } catch {
+            self.logger.error("Dead replicas' audit chains can't be closed", metadata: ["cause": "\(error.message)"])
+            guard error.code == .conflict else { return true }
+            await self.leadership.resign()
+            return false
+        }
+    }
+}

@@ -1,0 +1,284 @@
+import Logging
+
+/// How a log goes on on a new chain where other replicas write to the same store.
+///
+/// The leader closes the chain of a replica that is silent for a minute. Should that come back, as a process that was
+/// paused or as a new one that finds the spool, then what its closed chain lacks follows on a new one, in order and once;
+/// the first record of that names the closed one and the last place that it has. What is stored is not remembered but looked
+/// up, since a commit may have arrived whose answer did not: a chain is closed first, so that nothing comes into it
+/// afterwards, and its records are then compared with those that are spooled.
+extension AuditLog {
+    /// How often one batch is taken to another chain before it is kept for later.
+    static let maxMoves = 3
+    /// How often a chain is closed anew that has gone on meanwhile.
+    private static let maxAttempts = 10
+    /// The records of one transaction at a start.
+    private static let recordsPerMove = 2_000
+
+    // MARK: While the log runs
+
+    /// Goes on on a new chain, since another record stands in a place of this one.
+    ///
+    /// Returns how many of the records that wait behind all that is spooled the store has already, or `nil` where it is to
+    /// be tried again later. A log that has its store to itself never moves: nobody but an intruder writes to its chain.
+    func move(_ writer: inout AuditWriterState, before waiting: [AuditEntry] = []) async -> Int? {
+        guard self.sharing != nil else { return nil }
+        do throws(GatewayError) {
+            let former = AuditPosition(writer: writer.stored.writer, sequence: writer.stored.sequence)
+            let continuation = try await self.closeChain(of: former)
+            var stored = StoredEntries(self.store, behind: [former])
+            let spooled = try await self.compareSpool(writer, &stored)
+            var waitingCount = 0
+            if !spooled.areLacking {
+                for entry in waiting {
+                    guard try await stored.pass(entry) else { break }
+                    waitingCount += 1
+                }
+            }
+            let chain = try await self.begin(continuing: continuation)
+            let tail = try await self.tail(of: chain, writer, spooled)
+            writer.move(to: chain, tail, skipping: spooled.stored)
+            self.logger.warning(
+                "This replica's audit chain was closed meanwhile; the audit goes on on a new one",
+                metadata: ["former_writer": "\(former.writer)", "writer": "\(chain.writer)"]
+            )
+            return waitingCount
+        } catch {
+            self.logger.error("The audit can't go on on a new chain", metadata: ["cause": "\(error.message)"])
+            return nil
+        }
+    }
+
+    /// What the store has of the records behind a writer's cursor.
+    private struct SpooledRecords {
+        /// How many it has; they come before those that it lacks.
+        var stored = 0
+        /// How many of these were not known to be stored.
+        var found = 0
+        /// Whether it lacks some, or some can't be read.
+        var areLacking = false
+    }
+
+    private func compareSpool(
+        _ writer: AuditWriterState,
+        _ stored: inout StoredEntries
+    ) async throws(GatewayError) -> SpooledRecords {
+        var records = SpooledRecords()
+        guard let spool = self.spool, !writer.isDirect else { return records }
+        let former = writer.stored
+        var (cursor, toSkip) = (writer.cursor, writer.skipped)
+        while cursor.offset < writer.end.offset, case .batch(let batch) = try await spool.next(from: &cursor) {
+            var place = batch.base.sequence
+            for entry in batch.entries {
+                place += 1
+                let isOwn = batch.base.writer == former.writer
+                if !isOwn, toSkip > 0 {
+                    toSkip -= 1
+                } else if !isOwn || place > former.sequence {
+                    guard try await stored.pass(entry) else {
+                        records.areLacking = true
+                        return records
+                    }
+                    records.found += 1
+                }
+                records.stored += 1
+            }
+        }
+        // What can't be read is found by the replay, which tells of it.
+        records.areLacking = cursor.offset < writer.end.offset
+        return records
+    }
+
+    /// The end of a new chain with those records behind it that are spooled and that no chain has.
+    private func tail(
+        of chain: AuditChain,
+        _ writer: AuditWriterState,
+        _ spooled: SpooledRecords
+    ) async throws(GatewayError) -> AuditChain {
+        guard let spool = self.spool, spooled.areLacking else { return chain }
+        var (tail, cursor, toSkip) = (chain, writer.cursor, spooled.stored)
+        while cursor.offset < writer.end.offset, case .batch(let batch) = try await spool.next(from: &cursor) {
+            let count = min(toSkip, batch.entries.count)
+            toSkip -= count
+            for entry in batch.entries.dropFirst(count) { _ = tail.append(entry) }
+        }
+        guard cursor.offset < writer.end.offset else { return tail }
+        // Behind damage everything is lost, so that its number counts and its hashes do not.
+        let unread = max(1, writer.lag - spooled.found - (tail.sequence - chain.sequence))
+        return AuditChain(writer: tail.writer, sequence: tail.sequence + unread, hash: tail.hash)
+    }
+
+    // MARK: At a start
+
+    /// Opens a chain beside those of other replicas, which are theirs, or the leader's to close.
+    ///
+    /// What wrote the spool of this process has ended: its chains are closed, and what they lack follows on the new one.
+    func openBesideOthers() async throws(GatewayError) -> AuditChain {
+        var attemptsLeft = Self.maxAttempts
+        while true {
+            do throws(GatewayError) {
+                return try await self.openWithSpool()
+            } catch {
+                // The leader closed a chain at the same moment, or an earlier process's commit was on its way.
+                attemptsLeft -= 1
+                guard error.code == .conflict, attemptsLeft > 0 else { throw error }
+            }
+        }
+    }
+
+    private func openWithSpool() async throws(GatewayError) -> AuditChain {
+        let heads = try await self.store.heads()
+        let found = try await self.spool?.inspect() ?? AuditSpool.Finding()
+        var cursor = AuditSpool.Cursor()
+        guard let spool = self.spool, let head = heads.first(where: { $0.writer == found.writer }),
+            head.state != .closed, self.sealer.isGenuine(head),
+            case .batch(let oldest) = try await spool.next(from: &cursor)
+        else {
+            let hasChain = heads.contains { $0.writer == found.writer }
+            var chain = try await self.begin()
+            try await self.emptySpool(found, isReplayed: false, hasChain: hasChain, &chain)
+            return chain
+        }
+        let family = try await self.continuations(of: head, among: heads)
+        var continuation = try await self.close(head)
+        for later in family { continuation = try await self.close(later) }
+        let oldestPlace = AuditPosition(writer: oldest.base.writer, sequence: oldest.base.sequence)
+        let places = [oldestPlace] + family.map { AuditPosition(writer: $0.writer, sequence: 0) }
+        var stored = StoredEntries(self.store, behind: places)
+        let known = try await self.knownCount(of: spool, &stored)
+        var chain = try await self.begin(continuing: known < found.records ? continuation : nil)
+        try await self.append(spool, skipping: known, to: &chain)
+        self.logger.warning(
+            "An earlier process ended uncleanly; what its audit chain lacked is on this one's",
+            metadata: ["writer": "\(head.writer)", "from_spool": "\(found.records - known)"]
+        )
+        try await self.emptySpool(found, isReplayed: true, hasChain: true, &chain)
+        return chain
+    }
+
+    /// The chains that go on for one, or for one of these, by rising writer.
+    private func continuations(
+        of head: AuditHead,
+        among heads: [AuditHead]
+    ) async throws(GatewayError) -> [AuditHead] {
+        var (family, writers) = ([AuditHead](), Set([head.writer]))
+        for later in heads where later.writer > head.writer && self.sealer.isGenuine(later) {
+            let records = try await self.store.records(of: later.writer, after: 0, limit: 1)
+            guard let first = records.first, first.sequence == 1,
+                let former = AuditContinuation(inOpeningNote: first.record.object),
+                writers.contains(former.place.writer)
+            else { continue }
+            family.append(later)
+            writers.insert(later.writer)
+        }
+        return family
+    }
+
+    /// How many of a spool's records are stored; they come before those that are not.
+    private func knownCount(of spool: AuditSpool, _ stored: inout StoredEntries) async throws(GatewayError) -> Int {
+        var (count, cursor) = (0, AuditSpool.Cursor())
+        while case .batch(let batch) = try await spool.next(from: &cursor) {
+            for entry in batch.entries {
+                guard try await stored.pass(entry) else { return count }
+                count += 1
+            }
+        }
+        return count
+    }
+
+    private func append(
+        _ spool: AuditSpool,
+        skipping known: Int,
+        to chain: inout AuditChain
+    ) async throws(GatewayError) {
+        var (cursor, toSkip) = (AuditSpool.Cursor(), known)
+        var ready: [ChainedAuditRecord] = []
+        while case .batch(let batch) = try await spool.next(from: &cursor) {
+            let count = min(toSkip, batch.entries.count)
+            toSkip -= count
+            for entry in batch.entries.dropFirst(count) { ready.append(chain.append(entry)) }
+            guard ready.count >= Self.recordsPerMove else { continue }
+            try await self.store.append(ready, head: self.sealer.head(of: chain, state: .open))
+            ready = []
+        }
+        guard !ready.isEmpty else { return }
+        try await self.store.append(ready, head: self.sealer.head(of: chain, state: .open))
+    }
+
+    // MARK: Closing
+
+    /// Closes the chain of a place unless somebody has; what the next one says of it.
+    private func closeChain(of place: AuditPosition) async throws(GatewayError) -> AuditContinuation {
+        var attemptsLeft = Self.maxAttempts
+        while true {
+            guard let head = try await self.store.heads().first(where: { $0.writer == place.writer }) else {
+                // Somebody has changed the store; a verifier tells more.
+                return AuditContinuation(of: place)
+            }
+            do throws(GatewayError) {
+                return try await self.close(head)
+            } catch {
+                // The leader was first, or a commit that was on its way.
+                attemptsLeft -= 1
+                guard error.code == .conflict, attemptsLeft > 0 else { throw error }
+            }
+        }
+    }
+
+    /// Closes a chain that is open, if its seal is genuine; throws `conflict` where it has gone on meanwhile.
+    private func close(_ head: AuditHead) async throws(GatewayError) -> AuditContinuation {
+        guard head.state == .open else {
+            return AuditContinuation(of: AuditPosition(writer: head.writer, sequence: head.sequence - 1))
+        }
+        guard self.sealer.isGenuine(head) else {
+            self.logger.error(
+                "The seal of this replica's audit chain is not genuine; the chain is left as it is",
+                metadata: ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+            )
+            return AuditContinuation(of: head.position)
+        }
+        var chain = head.chain
+        let closing = chain.append(.recovered(head, at: self.clock.now()))
+        try await self.store.append([closing], head: self.sealer.head(of: chain, state: .recovered))
+        return AuditContinuation(of: head.position)
+    }
+}
+
+/// Goes along what is stored behind some places, one chain after the other.
+private struct StoredEntries {
+    private static let pageLength = 2_000
+
+    private let store: any AuditStore
+    private var places: ArraySlice<AuditPosition>
+    private var page: ArraySlice<AuditEntry> = []
+
+    init(_ store: any AuditStore, behind places: [AuditPosition]) {
+        (self.store, self.places) = (store, places[...])
+    }
+
+    /// Moves behind an entry, whatever stands before it; `false` where it is not there, and then nothing is left.
+    mutating func pass(_ entry: AuditEntry) async throws(GatewayError) -> Bool {
+        repeat {
+            guard let index = self.page.firstIndex(of: entry) else { continue }
+            self.page = self.page[(index + 1)...]
+            return true
+        } while try await self.readPage()
+        return false
+    }
+
+    private mutating func readPage() async throws(GatewayError) -> Bool {
+        self.page = []
+        while let place = self.places.first {
+            let limit = Self.pageLength
+            let records = try await self.store.records(of: place.writer, after: place.sequence, limit: limit)
+            guard let last = records.last else {
+                self.places.removeFirst()
+                continue
+            }
+            self.places[self.places.startIndex].sequence = last.sequence
+            self.page = records.map(\.entry)[...]
+            return true
+        }
+        return false
+    }
+}

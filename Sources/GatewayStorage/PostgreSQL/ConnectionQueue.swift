@@ -1,0 +1,173 @@
+import Dispatch
+import GatewayCore
+import Synchronization
+
+/// Who has which of a pool's connections, and who waits for one: first come, first served, but that long reads leave
+/// most of them to the others.
+///
+/// As many wait as fit, and none longer than the timeout.
+final class ConnectionQueue: Sendable {
+    enum Use: Sendable {
+        case call
+        /// A long read.
+        case scan
+    }
+
+    private struct Waiter {
+        let number: Int
+        let use: Use
+        let continuation: CheckedContinuation<Result<Int, GatewayError>, Never>
+    }
+
+    private struct State {
+        /// The one that was used last comes first, so that those that are not needed fall out of use.
+        var idle: [Int]
+        var scans = 0
+        var waiting: [Waiter] = []
+        var lastNumber = 0
+        var isClosed = false
+
+        /// Takes those out of the queue that can be served now.
+        mutating func admit(maxScans: Int) -> [(Waiter, Int)] {
+            var admitted: [(Waiter, Int)] = []
+            while let connection = self.idle.last,
+                let index = self.waiting.firstIndex(where: { $0.use == .call || self.scans < maxScans })
+            {
+                self.idle.removeLast()
+                let waiter = self.waiting.remove(at: index)
+                if waiter.use == .scan { self.scans += 1 }
+                admitted.append((waiter, connection))
+            }
+            return admitted
+        }
+    }
+
+    private static let maxWaiting = 1_024
+
+    private let connections: Int
+    private let maxScans: Int
+    private let timeout: Duration
+    private let metrics: PostgreSQLMetrics?
+    private let state: Mutex<State>
+
+    init(connections: Int, timeout: Duration, metrics: PostgreSQLMetrics? = nil) {
+        (self.connections, self.maxScans) = (connections, max(1, min(3, connections / 2 - 1)))
+        (self.timeout, self.metrics) = (timeout, metrics)
+        self.state = Mutex(State(idle: Array((0..<connections).reversed())))
+        self.change { _ in }
+    }
+
+    /// The number of a connection that nobody else has, to be given back by ``giveBack(_:_:)``.
+    ///
+    /// A task that is cancelled waits on: its write is wanted all the same, and a read's wait is short.
+    func take(_ use: Use) async throws(GatewayError) -> Int {
+        let number = self.state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        let result: Result<Int, GatewayError> = await withCheckedContinuation { continuation in
+            let waiter = Waiter(number: number, use: use, continuation: continuation)
+            let (refusal, isWaiting) = self.change { state -> (GatewayError?, Bool) in
+                if state.isClosed { return (Self.closed, false) }
+                if state.waiting.count >= Self.maxWaiting {
+                    return (GatewayError(.storeUnavailable, "Too many calls wait for the store"), false)
+                }
+                let isIdle = !state.idle.isEmpty
+                state.waiting.append(waiter)
+                return (nil, !isIdle || use == .scan)
+            }
+            if let refusal {
+                continuation.resume(returning: .failure(refusal))
+            } else if isWaiting {
+                self.expire(number)
+            }
+        }
+        return try result.get()
+    }
+
+    func giveBack(_ connection: Int, _ use: Use) {
+        self.change { state in
+            state.idle.append(connection)
+            if use == .scan { state.scans -= 1 }
+        }
+    }
+
+    /// Refuses whoever waits or comes.
+    func close() {
+        let waiting = self.state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.waiting = []
+                self.measure(state)
+            }
+            return state.waiting
+        }
+        for waiter in waiting { waiter.continuation.resume(returning: .failure(Self.closed)) }
+    }
+
+    /// Refuses a waiter when its time is up, unless it has been served by then.
+    private func expire(_ number: Int) {
+        let milliseconds = Int(self.timeout / .milliseconds(1))
+        DispatchQueue.global()
+            .asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [self] in
+                let waiter = self.state.withLock { state in
+                    defer { self.measure(state) }
+                    return state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+                }
+                let refusal = GatewayError(.storeUnavailable, "The store's connections are all in use")
+                waiter?.continuation.resume(returning: .failure(refusal))
+            }
+    }
+
+    private static var closed: GatewayError { GatewayError(.storeUnavailable, "The store is closed") }
+
+    @discardableResult
+    private func change<T>(_ body: (inout State) -> T) -> T {
+        let (result, admitted) = self.state.withLock { state in
+            let result = body(&state)
+            let admitted = state.admit(maxScans: self.maxScans)
+            self.measure(state)
+            return (result, admitted)
+        }
+        for (waiter, connection) in admitted { waiter.continuation.resume(returning: .success(connection)) }
+        return result
+    }
+
+    /// Under the lock, so that what is shown is what came last.
+    private func measure(_ state: State) {
+        let idle = state.idle.count
+        self.metrics?.measured(busy: self.connections - idle, idle: idle, waiting: state.waiting.count)
+    }
+}
+
+/// Spaces attempts to reach a server that did not answer; pure.
+struct ReconnectBackoff<Instant: InstantProtocol> where Instant.Duration == Duration {
+    private static var first: Duration { .milliseconds(50) }
+    private static var longest: Duration { .seconds(2) }
+
+    private var failures = 0
+    private var notBefore: Instant?
+
+    /// Whether an attempt may be made; one at a time while the server does not answer.
+    mutating func admit(at now: Instant, attemptDuration: Duration) -> Bool {
+        guard let notBefore = self.notBefore else { return true }
+        guard now >= notBefore else { return false }
+        // The attempt that never ends must not keep others out for ever.
+        self.notBefore = now.advanced(by: attemptDuration)
+        return true
+    }
+
+    mutating func succeeded() {
+        (self.failures, self.notBefore) = (0, nil)
+    }
+
+    /// Notes a failure, and tells the pause after it; `jitter` is from 0 to 1.
+    @discardableResult
+    mutating func failed(at now: Instant, jitter: Double) -> Duration {
+        let factor = 1 << min(self.failures, 10)
+        let pause = min(Self.first * factor, Self.longest) * (0.5 + jitter / 2)
+        self.failures += 1
+        self.notBefore = now.advanced(by: pause)
+        return pause
+    }
+}

@@ -1,0 +1,193 @@
+package import GatewayCore
+
+/// PostgreSQL by libpq: a pool of connections, each with a thread of its own on which closures run, and one beside it that
+/// lasts, where replicas share the database.
+package final class PostgreSQLDatabase: SQLDatabase {
+    /// Attempts in a row that a server refuses before it is believed.
+    private static let maxRefusals = 3
+
+    private let pool: PostgreSQLPool
+    private let watcher: PostgreSQLWatcher
+    private let scanGate = ScanGate()
+    private let settings: PostgreSQLSettings
+    private let metrics: StoreMetrics?
+
+    /// Opens a database whose schema this version can serve, or that is brought up to date here; waits for a server
+    /// that does not answer yet (decision 0044).
+    ///
+    /// - Throws: `invalid` when the schema is of a version that this one can't serve beside, `storeUnavailable`
+    ///   otherwise.
+    package convenience init(
+        _ settings: PostgreSQLSettings,
+        migrates: Bool = false,
+        metrics: GatewayMetrics? = nil
+    ) async throws(GatewayError) {
+        self.init(unchecked: settings, metrics: metrics)
+        do throws(GatewayError) {
+            try await self.awaitServer()
+            if migrates { _ = try await self.migrate() }
+            if let refusal = PostgreSQLSchema.refusal(of: try await self.schema()) { throw refusal }
+        } catch {
+            self.close()
+            throw error
+        }
+    }
+
+    private init(unchecked settings: PostgreSQLSettings, metrics: GatewayMetrics?) {
+        self.settings = settings
+        self.metrics = metrics.map { StoreMetrics(store: "postgresql", $0) }
+        self.pool = PostgreSQLPool(settings, metrics: metrics.map { PostgreSQLMetrics($0) })
+        self.watcher = PostgreSQLWatcher(settings)
+    }
+
+    deinit {
+        // Its thread would go on otherwise; does nothing where it was closed.
+        self.watcher.stop()
+    }
+
+    /// Brings the schema of a database up to date, as its owner.
+    ///
+    /// Returns the steps that were taken now. Throws `invalid` when a version has been at it beside which this one
+    /// can't serve, `storeUnavailable` otherwise.
+    package static func migrate(_ settings: PostgreSQLSettings) async throws(GatewayError) -> [String] {
+        var settings = settings
+        settings.poolSize = 4
+        let database = PostgreSQLDatabase(unchecked: settings, metrics: nil)
+        defer { database.close() }
+        try await database.awaitServer()
+        return try await database.migrate()
+    }
+
+    /// Closes all connections, once what runs has ended; blocks.
+    package func close() {
+        self.watcher.close()
+        self.pool.close()
+    }
+
+    package var isShared: Bool { true }
+
+    package func isLeader() async throws(GatewayError) -> Bool { try await self.watcher.ask(.lead) }
+
+    package func resignLead() async { await self.watcher.resign() }
+
+    package func whenNotified(_ observer: @escaping @Sendable () -> Void) { self.watcher.observe(observer) }
+
+    /// Waits until a server answers, for a while; one that answers and refuses is not waited for.
+    private func awaitServer() async throws(GatewayError) {
+        let (settings, end) = (self.settings, ContinuousClock.now + self.settings.outageTimeout)
+        var refusals = 0
+        while true {
+            let (failure, isAnswering) = try await self.translated {
+                try await self.pool.run(.call) { place -> (PostgreSQLError?, Bool) in
+                    do {
+                        _ = try place.connect()
+                        return (nil, true)
+                    } catch let error as PostgreSQLError where error.kind == .disconnected {
+                        return (error, PostgreSQLPool.isAnswering(settings))
+                    }
+                }
+            }
+            guard let failure else { return }
+            // It may have come up between the attempt and the question.
+            refusals = isAnswering ? refusals + 1 : 0
+            guard refusals < Self.maxRefusals, ContinuousClock.now < end else {
+                let reason = failure.message.split(separator: "\n").joined(separator: "; ")
+                throw GatewayError(.storeUnavailable, "The store can't be reached: \(reason)")
+            }
+            do {
+                try await Task.sleep(for: .milliseconds(500))
+            } catch {
+                throw GatewayError(translatingPostgreSQL: error)
+            }
+        }
+    }
+
+    private func migrate() async throws(GatewayError) -> [String] {
+        try await self.translated {
+            try await self.pool.run(.call) { place in
+                let session = try place.connect()
+                // Connections of a migration have other bounds than a request's.
+                defer { place.drop() }
+                return try PostgreSQLSchema.migrate(session)
+            }
+        }
+    }
+
+    /// How the schema looks; works without any rights but to connect.
+    package func schema() async throws(GatewayError) -> PostgreSQLSchema.State {
+        try await self.translated {
+            try await self.pool.run(.call) { place in try PostgreSQLSchema.state(try place.connect()) }
+        }
+    }
+
+    package func read<T: Sendable>(
+        _ load: SQLLoad,
+        scope: SQLScope,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        switch load {
+        case .lookUp:
+            return try await self.read(.call, .read, scope, self.settings.callTimeout, body)
+        case .scan:
+            return try await self.read(.scan, .scan, scope, self.settings.scanTimeout, body)
+        case .listing:
+            let caller: String? = if case .tenant(let tenant) = scope { tenant } else { nil }
+            return try await self.scanGate.run(for: caller) { () async throws(GatewayError) -> T in
+                try await self.read(.scan, .scan, scope, self.settings.scanTimeout, body)
+            }
+        }
+    }
+
+    private func read<T: Sendable>(
+        _ use: ConnectionQueue.Use,
+        _ operation: StoreMetrics.Operation,
+        _ scope: SQLScope,
+        _ timeout: Duration,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        try await self.measured(operation) {
+            try await self.pool.run(use) { place in
+                try PostgreSQLTransaction(scope: scope).read(&place, timeout: timeout, body)
+            }
+        }
+    }
+
+    package func write<T: Sendable>(
+        scope: SQLScope,
+        isolation: SQLIsolation,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        try await self.measured(.write) {
+            try await self.pool.run(.call) { place in
+                try PostgreSQLTransaction(scope: scope).write(&place, isolation: isolation, body)
+            }
+        }
+    }
+
+    /// Does nothing: what was deleted stays in the tables until a vacuum and in the log until it is recycled, which are
+    /// the database administrator's (docs/operations/postgresql.md).
+    package func eraseDeleted() async {}
+
+    private func measured<T: Sendable>(
+        _ operation: StoreMetrics.Operation,
+        _ body: () async throws -> T
+    ) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
+        do throws(GatewayError) {
+            let value = try await self.translated(body)
+            self.metrics?.ended(operation, nil, in: .now - start)
+            return value
+        } catch {
+            self.metrics?.ended(operation, error, in: .now - start)
+            throw error
+        }
+    }
+
+    private func translated<T: Sendable>(_ body: () async throws -> T) async throws(GatewayError) -> T {
+        do {
+            return try await body()
+        } catch {
+            throw GatewayError(translatingPostgreSQL: error)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import GatewayCore
+
+/// Why a call of PostgreSQL failed; holds no password, and no value of a row or parameter.
+struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
+    enum Kind: Hashable {
+        /// The server refused, and says why by an SQLSTATE (PostgreSQL's documentation, appendix A).
+        case server(state: String)
+        /// The connection is gone, or never came to be.
+        case disconnected
+        /// The call's own deadline passed; what comes of the connection later belongs to no call.
+        case timedOut
+        /// The server or a row has what the gateway does not understand.
+        case unsupported
+    }
+
+    var kind: Kind
+    var message: String
+
+    init(_ kind: Kind, _ message: String) {
+        (self.kind, self.message) = (kind, message)
+    }
+
+    /// What the server says; messages on data (class 22) repeat it, and are left out.
+    init(state: String, message: String) {
+        self.init(.server(state: state), state.hasPrefix("22") ? "" : message)
+    }
+
+    var description: String {
+        switch self.kind {
+        case .server(let state): self.message.isEmpty ? "SQLSTATE \(state)" : "SQLSTATE \(state): \(self.message)"
+        case .disconnected, .timedOut, .unsupported: self.message
+        }
+    }
+
+    private var state: String? {
+        if case .server(let state) = self.kind { state } else { nil }
+    }
+
+    /// Whether the connection can't be used any more: it is gone, or its server ends or takes no writes.
+    var endsConnection: Bool {
+        switch self.kind {
+        case .disconnected, .timedOut: true
+        case .server(let state): state.hasPrefix("08") || Self.endingStates.contains(state)
+        case .unsupported: false
+        }
+    }
+
+    /// `admin_shutdown`, `crash_shutdown`, `cannot_connect_now`, `idle_in_transaction_session_timeout`, and what a server
+    /// answers that another one took the place of: `read_only_sql_transaction`, of a standby also `feature_not_supported`
+    /// to a serializable transaction and `object_not_in_prerequisite_state` to a lock.
+    private static let endingStates: Set<String> = ["57P01", "57P02", "57P03", "25P03", "25006", "0A000", "55000"]
+
+    /// Why another transaction got in between, so that the same one may succeed now: `serialization_failure` or
+    /// `deadlock_detected`.
+    var retryReason: PostgreSQLMetrics.RetryReason? {
+        switch self.state {
+        case "40001": .serialization
+        case "40P01": .deadlock
+        default: nil
+        }
+    }
+
+    /// Whether somebody else has the lock: `lock_not_available`.
+    var isLocked: Bool { self.state == "55P03" }
+
+    /// Whether a value does not fit its column: classes 22 and 23.
+    var isAboutData: Bool { self.state.map { $0.hasPrefix("22") || $0.hasPrefix("23") } ?? false }
+
+    /// Whether stored data can't be read: `data_corrupted` and `index_corrupted`.
+    var isDamage: Bool { self.state == "XX001" || self.state == "XX002" }
+
+    /// What it means to an operator.
+    fileprivate var explanation: String {
+        switch self.kind {
+        case .disconnected: return "The store can't be reached"
+        case .timedOut: return "The store did not answer in time"
+        case .unsupported: return "The store does not answer as it should"
+        case .server(let state):
+            if let explanation = Self.explanations[state] { return explanation }
+            return Self.explanations[String(state.prefix(2))] ?? "The store does not answer as it should"
+        }
+    }
+
+    /// By SQLSTATE, or by its first two characters, the class.
+    private static let explanations = [
+        "08": "The store can't be reached",
+        "0A000": "The store can't be written: its server is a standby",
+        "22023": "The store's roles are missing; run fcm-gateway store migrate",
+        "25006": "The store can't be written: its server only reads",
+        "28": "The store refuses the gateway's user or password",
+        "3D": "The store's database does not exist",
+        "40": "The store is busy",
+        "42501": "The store's user lacks rights; fcm-gateway store migrate grants them",
+        "42P01": "The store's tables are missing; run fcm-gateway store migrate",
+        "53": "The store has no resources left",
+        "53100": "The store's disk is full",
+        "55000": "The store can't be written: its server is a standby",
+        "55P03": "The store is busy",
+        "57": "The store's server is ending or starting",
+        "57014": "The store did not answer in time",
+        "58": "The store's disk reports an error",
+        "XX001": "The store's data is damaged",
+        "XX002": "The store's data is damaged",
+    ]
+}
+
+extension GatewayError {
+    /// What an error of PostgreSQL means to the gateway; one of the gateway's own passes unchanged.
+    init(translatingPostgreSQL error: any Error) {
+        if let failure = (error as? DamagedFile)?.cause as? PostgreSQLError ?? error as? PostgreSQLError {
+            self.init(.storeUnavailable, failure.explanation, cause: error)
+        } else {
+            self.init(translating: error)
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import CLibPQ
+import GatewayCore
+import NIOPosix
+import Synchronization
+
+/// Connections to a server, as many as there are threads, so that whoever has a connection has a thread as well.
+///
+/// Connections are made when they are first needed, and anew where one has gone. While the server can't be reached, one
+/// call at a time tries and the others fail at once.
+final class PostgreSQLPool: Sendable {
+    typealias Backoff = ReconnectBackoff<ContinuousClock.Instant>
+
+    /// The place of a connection, which one thread at a time has.
+    struct Place {
+        fileprivate let pool: PostgreSQLPool.Shared
+        private var session: PostgreSQLSession?
+
+        fileprivate init(pool: PostgreSQLPool.Shared) {
+            self.pool = pool
+        }
+
+        var settings: PostgreSQLSettings { self.pool.settings }
+        var metrics: PostgreSQLMetrics? { self.pool.metrics }
+
+        /// A connection that nothing was done with since the last transaction.
+        ///
+        /// - Throws: a `PostgreSQLError` where there is none to be had.
+        mutating func connect() throws -> PostgreSQLSession {
+            if let session = self.session, session.isUsable {
+                session.timeout = self.settings.callTimeout
+                try session.tidy()
+                return session
+            }
+            self.session = nil
+            let session = try self.pool.connect()
+            self.session = session
+            return session
+        }
+
+        /// Lets a connection go that is of no more use.
+        mutating func drop() {
+            self.session = nil
+        }
+    }
+
+    /// What all places share.
+    fileprivate final class Shared: Sendable {
+        /// The longest that an attempt is thought to take: libpq's timeout for some hosts.
+        private static let attemptDuration = Duration.seconds(15)
+
+        let settings: PostgreSQLSettings
+        let metrics: PostgreSQLMetrics?
+        private let backoff = Mutex(Backoff())
+
+        init(_ settings: PostgreSQLSettings, _ metrics: PostgreSQLMetrics?) {
+            (self.settings, self.metrics) = (settings, metrics)
+        }
+
+        func connect() throws -> PostgreSQLSession {
+            let mayTry = self.backoff.withLock { $0.admit(at: .now, attemptDuration: Self.attemptDuration) }
+            guard mayTry else { throw PostgreSQLError(.disconnected, "the server did not answer a moment ago") }
+            do {
+                let session = try PostgreSQLSession(self.settings)
+                self.backoff.withLock { $0.succeeded() }
+                return session
+            } catch {
+                _ = self.backoff.withLock { $0.failed(at: .now, jitter: .random(in: 0...1)) }
+                throw error
+            }
+        }
+    }
+
+    /// A class, since an array can't hold a mutex.
+    private final class Holder: Sendable {
+        let place: Mutex<Place>
+
+        init(pool: Shared) {
+            self.place = Mutex(Place(pool: pool))
+        }
+    }
+
+    private let shared: Shared
+    private let holders: [Holder]
+    private let queue: ConnectionQueue
+    private let threads: NIOThreadPool
+
+    /// Connects to nothing yet.
+    init(_ settings: PostgreSQLSettings, metrics: PostgreSQLMetrics? = nil) {
+        let shared = Shared(settings, metrics)
+        self.shared = shared
+        self.holders = (0..<settings.poolSize).map { _ in Holder(pool: shared) }
+        self.queue = ConnectionQueue(
+            connections: settings.poolSize,
+            timeout: settings.queueTimeout,
+            metrics: metrics
+        )
+        self.threads = NIOThreadPool(numberOfThreads: settings.poolSize)
+        self.threads.start()
+    }
+
+    deinit {
+        // Does nothing where it was closed.
+        self.threads.shutdownGracefully { _ in }
+    }
+
+    /// Runs a body on a thread that may block, with the place of a connection that nobody else has meanwhile.
+    func run<T: Sendable>(
+        _ use: ConnectionQueue.Use,
+        _ body: @escaping @Sendable (inout Place) throws -> T
+    ) async throws -> T {
+        let number = try await self.queue.take(use)
+        return try await withCheckedThrowingContinuation { continuation in
+            self.threads.submit { state in
+                let result: Result<T, any Error>
+                switch state {
+                case .active: result = Result { try self.holders[number].place.withLock { try body(&$0) } }
+                case .cancelled: result = .failure(GatewayError(.storeUnavailable, "The store is closed"))
+                }
+                self.queue.giveBack(number, use)
+                continuation.resume(with: result)
+            }
+        }
+    }
+
+    /// Whether a server answers at the address at all, so that waiting for it is of no use where it refuses.
+    ///
+    /// Blocks for `connect_timeout` a host.
+    static func isAnswering(_ settings: PostgreSQLSettings) -> Bool {
+        // libpq reads the text during the call.
+        let answer = unsafe fcmgw_pq_ping(settings.url)
+        return answer == PQPING_OK || answer == PQPING_NO_ATTEMPT
+    }
+
+    /// Closes all connections, once what runs has ended; blocks.
+    func close() {
+        self.queue.close()
+        for holder in self.holders { holder.place.withLock { $0.drop() } }
+        try? self.threads.syncShutdownGracefully()
+    }
+}

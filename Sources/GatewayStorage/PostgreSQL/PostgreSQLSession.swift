@@ -1,0 +1,284 @@
+import CLibPQ
+import Foundation
+import GatewayCore
+
+/// A connection to a server, used by one thread at a time.
+///
+/// Calls never block in libpq: what is not there yet is waited for by `poll`, until the call's own deadline. A server's
+/// timeout would not help where the network is cut. After an error that ends the connection nothing more can be done
+/// with it but to let it go.
+@safe
+final class PostgreSQLSession {
+    /// Statements of a batch that share a round trip and a deadline.
+    private static let batchSize = 1_000
+    /// Prepared statements after which they are forgotten, since a few texts hold a caller's numbers.
+    private static let maxPrepared = 512
+    /// Statements after which what is buffered goes to the server.
+    private static let flushInterval = 64
+
+    private let connection: OpaquePointer
+    private var prepared: [String: String] = [:]
+    /// How long a call may take without a word from the server.
+    var timeout: Duration
+    /// The server's timeline, which a fail-over changes; empty while it only reads.
+    private(set) var timeline = ""
+
+    /// Connects and sets the session up; blocks for `connect_timeout` a host.
+    init(_ settings: PostgreSQLSettings) throws {
+        self.timeout = settings.callTimeout
+        let password = settings.password?.revealText() ?? ""
+        // libpq copies the texts.
+        guard let connection = unsafe fcmgw_pq_connect(settings.url, password, settings.sessionAttributes) else {
+            throw PostgreSQLError(.disconnected, "libpq has no memory for a connection")
+        }
+        unsafe self.connection = connection
+        guard unsafe PQstatus(self.connection) == CONNECTION_OK else { throw self.refusal }
+        guard unsafe PQserverVersion(self.connection) >= 130_000 else {
+            throw GatewayError(.invalid, "The store's server is older than PostgreSQL 13")
+        }
+        try self.setUp(settings)
+    }
+
+    deinit {
+        unsafe PQfinish(self.connection)
+    }
+
+    /// Why a connection did not come to be, in libpq's words, which hold hosts and users, never the password.
+    private var refusal: PostgreSQLError {
+        // The text is libpq's until the next call; it is copied at once.
+        let text = unsafe PQerrorMessage(self.connection).map { unsafe String(cString: $0) } ?? ""
+        return PostgreSQLError(.disconnected, text.trimmingCharacters(in: .whitespacesAndNewlines))
+    }
+
+    /// A path without `$user`, which would stand for a role's name during a transaction, and bounds on what a gateway
+    /// that was cut off leaves behind; the server's keepalives are two hours otherwise.
+    private func setUp(_ settings: PostgreSQLSettings) throws {
+        let idle = Int(settings.scanTimeout / .milliseconds(1))
+        let lock = Int(settings.callTimeout / .milliseconds(1)) * 9 / 10
+        try self.query(
+            """
+            SELECT set_config('search_path', quote_ident(coalesce(current_schema(), 'public')), false),
+                set_config('client_min_messages', 'warning', false),
+                set_config('idle_in_transaction_session_timeout', $1, false),
+                set_config('lock_timeout', $2, false),
+                set_config('tcp_keepalives_idle', '30', false),
+                set_config('tcp_keepalives_interval', '10', false),
+                set_config('tcp_keepalives_count', '3', false),
+                CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+            """,
+            [.string("\(idle)"), .string("\(lock)")]
+        ) { row in
+            self.timeline = try row.text(7)
+            return true
+        }
+    }
+
+    /// Whether it may be used for another transaction: the server has not closed it meanwhile, and none is open.
+    var isUsable: Bool {
+        var awaited = pollfd(fd: unsafe PQsocket(self.connection), events: Int16(POLLIN), revents: 0)
+        // POSIX fills in what it is handed, and keeps nothing of it.
+        if unsafe poll(&awaited, 1, 0) != 0, unsafe PQconsumeInput(self.connection) == 0 { return false }
+        return unsafe PQstatus(self.connection) == CONNECTION_OK
+            && PQtransactionStatus(self.connection) == PQTRANS_IDLE
+    }
+
+    /// Forgets prepared statements when they have become many; between transactions.
+    func tidy() throws {
+        guard self.prepared.count > Self.maxPrepared else { return }
+        try self.run(script: "DEALLOCATE ALL")
+        self.prepared = [:]
+    }
+
+    // MARK: Statements
+
+    /// Runs a statement by itself, and hands over its rows as they come until the closure returns false.
+    func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
+        let name = try self.prepare(sql)
+        try self.send(name, values)
+        // Refused where something else is in progress; then rows come all at once.
+        _ = unsafe PQsetSingleRowMode(self.connection)
+        try self.flush()
+        var names: [String] = []
+        var failure: (any Error)?
+        var isEnough = false
+        // What is sent has to be read to its end, whatever comes of it.
+        while let result = try self.nextResult() {
+            if failure == nil { failure = result.failure }
+            guard failure == nil, !isEnough else { continue }
+            if names.isEmpty { names = result.names }
+            do {
+                for row in 0..<result.rowCount where !isEnough {
+                    isEnough = try !body(SQLRow(names: names, values: try result.values(row)))
+                }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Runs a statement that has no rows; the number of those that it changed.
+    @discardableResult
+    func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
+        try self.answers([(sql, values)]).reduce(0) { $0 + $1.changes }
+    }
+
+    /// Runs a statement for each list of values, a thousand in a round trip; the number of rows that all of them
+    /// changed.
+    func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int {
+        var changes = 0
+        for start in stride(from: 0, to: values.count, by: Self.batchSize) {
+            let batch = values[start..<min(start + Self.batchSize, values.count)]
+            changes += try self.answers(batch.map { (sql, $0) }).reduce(0) { $0 + $1.changes }
+        }
+        return changes
+    }
+
+    /// Runs statements in one round trip, and returns an answer for each; throws the first one's failure.
+    ///
+    /// While the server does not take what is sent, what it answers is taken in, so that neither waits for the other.
+    func answers(_ statements: [(sql: String, values: [SQLValue])]) throws -> [PostgreSQLResult] {
+        let names = try statements.map { try self.prepare($0.sql) }
+        guard unsafe PQenterPipelineMode(self.connection) == 1 else { throw self.lost }
+        for (index, statement) in statements.enumerated() {
+            try self.send(names[index], statement.values)
+            if (index + 1).isMultiple(of: Self.flushInterval) { try self.flush() }
+        }
+        guard unsafe PQpipelineSync(self.connection) == 1 else { throw self.lost }
+        try self.flush()
+        var answers: [PostgreSQLResult] = []
+        var failure: (any Error)?
+        for _ in statements {
+            while let result = try self.nextResult() {
+                if failure == nil { failure = result.failure }
+                answers.append(result)
+            }
+        }
+        guard try self.nextResult()?.isPipelineEnd == true, unsafe PQexitPipelineMode(self.connection) == 1 else {
+            throw self.lost
+        }
+        if let failure { throw failure }
+        return answers
+    }
+
+    /// Runs statements of a migration, which are separated by semicolons and have no parameters.
+    func run(script: String) throws {
+        guard unsafe PQsendQuery(self.connection, script) == 1 else { throw self.lost }
+        try self.finish()
+    }
+
+    /// A statement's name at the server, where it is prepared at its first use.
+    private func prepare(_ sql: String) throws -> String {
+        if let name = self.prepared[sql] { return name }
+        let name = "s\(self.prepared.count + 1)"
+        // Parameters get their types from where they stand.
+        guard unsafe PQsendPrepare(self.connection, name, sql, 0, nil) == 1 else { throw self.lost }
+        try self.finish()
+        self.prepared[sql] = name
+        return name
+    }
+
+    /// Sends what is buffered, and reads a statement's results to their end.
+    private func finish() throws {
+        try self.flush()
+        var failure: (any Error)?
+        while let result = try self.nextResult() {
+            if failure == nil { failure = result.failure }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Buffers a prepared statement with its values.
+    ///
+    /// Numbers go as text, which fits whichever type the server gave a parameter; texts and bytes go as they are.
+    private func send(_ name: String, _ values: [SQLValue]) throws {
+        var (bytes, lengths, formats): ([UInt8], [Int32], [Int32]) = ([], [], [])
+        func append(_ content: some Collection<UInt8>, isText: Bool) {
+            bytes += content
+            if isText { bytes.append(0) }
+            lengths.append(Int32(content.count))
+            formats.append(isText ? 0 : 1)
+        }
+        for value in values {
+            switch value {
+            case .null:
+                lengths.append(-1)
+                formats.append(1)
+            case .integer(let number): append("\(number)".utf8, isText: true)
+            case .double(let number): append("\(number)".utf8, isText: true)
+            case .string(let text): append(text.utf8, isText: false)
+            case .blob(let content): append(content, isText: false)
+            }
+        }
+        // So that there is an address, also where all values are empty.
+        bytes.append(0)
+        // libpq copies what it is handed.
+        let isSent = unsafe fcmgw_pq_send(self.connection, name, Int32(values.count), bytes, lengths, formats) == 1
+        guard isSent else { throw self.lost }
+    }
+
+    // MARK: Waiting
+
+    private var lost: PostgreSQLError { PostgreSQLError(.disconnected, "the connection broke") }
+
+    /// Waits between statements until the server says something, a descriptor has something to read, or the time is up;
+    /// whether a notification has come since the last call.
+    func awaitNotification(orInput descriptor: Int32, for duration: Duration) throws -> Bool {
+        let socket = unsafe PQsocket(self.connection)
+        var awaited = [socket, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        // Those that came with the answers to statements are there already.
+        guard unsafe fcmgw_pq_take_notifications(self.connection) == 0 else { return true }
+        // POSIX fills in what it is handed, and keeps nothing of it.
+        _ = unsafe poll(&awaited, 2, Int32(duration / .milliseconds(1)))
+        guard unsafe PQconsumeInput(self.connection) == 1 else { throw self.lost }
+        return unsafe fcmgw_pq_take_notifications(self.connection) > 0
+    }
+
+    /// Sends what is buffered, and takes in meanwhile what the server answers.
+    private func flush() throws {
+        let deadline = ContinuousClock.now + self.timeout
+        while true {
+            let state = unsafe PQflush(self.connection)
+            if state == 0 { return }
+            guard state > 0 else { throw self.lost }
+            try self.wait(for: POLLIN | POLLOUT, until: deadline)
+            guard unsafe PQconsumeInput(self.connection) == 1 else { throw self.lost }
+        }
+    }
+
+    /// The next result of what was sent; nil at the end of each statement's.
+    private func nextResult() throws -> PostgreSQLResult? {
+        let deadline = ContinuousClock.now + self.timeout
+        while unsafe PQisBusy(self.connection) == 1 {
+            try self.wait(for: POLLIN, until: deadline)
+            guard unsafe PQconsumeInput(self.connection) == 1 else { throw self.lost }
+        }
+        guard let result = unsafe PQgetResult(self.connection) else { return nil }
+        return unsafe PostgreSQLResult(result)
+    }
+
+    private func wait(for events: Int32, until deadline: ContinuousClock.Instant) throws {
+        while true {
+            let left = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
+            guard left > 0 else { throw PostgreSQLError(.timedOut, "no answer within \(self.timeout)") }
+            var awaited = pollfd(fd: unsafe PQsocket(self.connection), events: Int16(events), revents: 0)
+            // POSIX fills in what it is handed, and keeps nothing of it.
+            let count = unsafe poll(&awaited, 1, Int32(min(left, 60_000).rounded(.up)))
+            if count > 0 { return }
+            guard count == 0 || errno == EINTR else { throw self.lost }
+        }
+    }
+}
+
+/// The connection that a transaction's closure gets.
+struct PostgreSQLConnection: SQLConnection {
+    let session: PostgreSQLSession
+
+    func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int {
+        try self.session.executeMany(sql, values)
+    }
+
+    func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
+        try self.session.query(sql, values, body)
+    }
+}

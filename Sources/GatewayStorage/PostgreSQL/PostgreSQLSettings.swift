@@ -1,0 +1,56 @@
+import CLibPQ
+package import GatewayCore
+
+/// Where a PostgreSQL is, and how long it is waited for.
+///
+/// The address is libpq's own (https://www.postgresql.org/docs/current/libpq-connect.html): several hosts, TLS, service
+/// files and `PG…` variables are its business.
+package struct PostgreSQLSettings: Sendable {
+    package var url: String
+    /// In place of one that libpq finds by itself, such as in `PGPASSFILE`.
+    package var password: Secret?
+    /// Connections, each with a thread of its own.
+    package var poolSize = 8
+    /// For a statement, or a thousand of the same.
+    var callTimeout = Duration.seconds(10)
+    /// For a statement of a long read.
+    var scanTimeout = Duration.seconds(60)
+    /// For a connection of the pool, while others have all of them.
+    var queueTimeout = Duration.seconds(10)
+    /// How long a start waits for a server, and a lost COMMIT for its outcome.
+    var outageTimeout = Duration.seconds(30)
+
+    package init(url: String, password: Secret? = nil, poolSize: Int = 8) {
+        (self.url, self.password, self.poolSize) = (url, password, poolSize)
+    }
+
+    /// Whether a store's address is meant to be a PostgreSQL's.
+    package static func isAddress(_ url: String) -> Bool {
+        url.hasPrefix("postgres://") || url.hasPrefix("postgresql://")
+    }
+
+    /// Why an address can't be used; never repeats it.
+    package static func problem(_ url: String) -> String? {
+        guard !url.utf8.contains(0) else { return "is no address that libpq understands" }
+        switch (self.option("password", of: url), self.option("sslpassword", of: url)) {
+        case (nil, _), (_, nil): return "is no address that libpq understands"
+        case (true?, _): return "must not hold a password; give it by GATEWAY_STORE_PASSWORD, or its …_FILE"
+        case (_, true?): return "must not hold sslpassword; a service file of libpq may"
+        case (false?, false?): return nil
+        }
+    }
+
+    /// With several hosts the one that takes writes is wanted, unless the address says otherwise.
+    var sessionAttributes: String {
+        let isGiven = Self.option("target_session_attrs", of: self.url) == true
+        let hosts = ["host", "hostaddr"].contains { Self.option($0, of: self.url, containing: ",") == true }
+        return hosts && !isGiven ? "read-write" : ""
+    }
+
+    /// Whether an address sets an option; nil for one that libpq does not understand.
+    private static func option(_ keyword: String, of url: String, containing part: String = "") -> Bool? {
+        // libpq reads the texts during the call, and keeps none of them.
+        let found = unsafe fcmgw_pq_has_option(url, keyword, part)
+        return found < 0 ? nil : found == 1
+    }
+}

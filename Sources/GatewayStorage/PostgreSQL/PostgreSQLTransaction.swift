@@ -1,0 +1,221 @@
+import Foundation
+import GatewayCore
+
+/// How a closure becomes a transaction, on the thread of a connection.
+///
+/// A transaction is begun by one round trip, which sets its role and tenant for row-level security, and ended by
+/// another.
+struct PostgreSQLTransaction {
+    /// How often a transaction is run that others get in the way of.
+    private static let maxAttempts = 5
+
+    /// The roles that `store migrate` makes; whoever connects is a member of both.
+    enum Role: String {
+        /// Sees the rows of the tenant that `fcmgw.tenant` names.
+        case tenant = "fcmgw_tenant"
+        /// Sees all rows.
+        case gateway = "fcmgw_gateway"
+    }
+
+    /// What a COMMIT came to whose answer was lost.
+    private enum Outcome {
+        case committed, aborted, unknown
+    }
+
+    let scope: SQLScope
+
+    private var role: SQLValue { .string(self.isOfTenant ? Role.tenant.rawValue : Role.gateway.rawValue) }
+
+    private var tenant: SQLValue {
+        if case .tenant(let tenant) = self.scope { .string(tenant) } else { .string("") }
+    }
+
+    private var isOfTenant: Bool {
+        if case .tenant = self.scope { true } else { false }
+    }
+
+    // MARK: Reading
+
+    /// Runs a closure that only reads, in one snapshot.
+    func read<T>(
+        _ place: inout PostgreSQLPool.Place,
+        timeout: Duration,
+        _ body: (any SQLConnection) throws -> T
+    ) throws -> T {
+        // The server gives up a little earlier, so that the connection can be used again.
+        let milliseconds = Int(timeout / .milliseconds(1)) * 9 / 10
+        let (session, _) = try self.begin(
+            &place,
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            "SELECT set_config('role', $1, true), set_config('fcmgw.tenant', $2, true), "
+                + "set_config('statement_timeout', $3, true)",
+            [self.role, self.tenant, .string("\(milliseconds)")],
+            timeout: timeout
+        )
+        do {
+            let value = try body(PostgreSQLConnection(session: session))
+            try session.execute("COMMIT")
+            return value
+        } catch {
+            Self.abandon(&place, session, after: error)
+            throw error
+        }
+    }
+
+    // MARK: Writing
+
+    /// Runs a closure until no other transaction gets in its way, and commits it.
+    ///
+    /// - Throws: a `GatewayError` with the cause ``CommitOutcomeUnknown`` where it may have been committed; otherwise
+    ///   nothing was.
+    func write<T>(
+        _ place: inout PostgreSQLPool.Place,
+        isolation: SQLIsolation,
+        _ body: (any SQLConnection) throws -> T
+    ) throws -> T {
+        var attempt = 1
+        while true {
+            do {
+                return try self.writeOnce(&place, isolation, body)
+            } catch let error as PostgreSQLError {
+                guard let reason = error.retryReason, attempt < Self.maxAttempts else { throw error }
+                place.metrics?.retried(reason)
+                // The thread is the connection's own; those that met here should not meet again.
+                usleep(UInt32.random(in: 500...(2_000 << UInt32(attempt))))
+                attempt += 1
+            }
+        }
+    }
+
+    private func writeOnce<T>(
+        _ place: inout PostgreSQLPool.Place,
+        _ isolation: SQLIsolation,
+        _ body: (any SQLConnection) throws -> T
+    ) throws -> T {
+        let level = isolation == .serializable ? "SERIALIZABLE" : "READ COMMITTED"
+        let (session, row) = try self.begin(
+            &place,
+            "BEGIN ISOLATION LEVEL \(level)",
+            "SELECT set_config('role', $1, true), set_config('fcmgw.tenant', $2, true), "
+                + "CAST(pg_current_xact_id() AS TEXT)",
+            [self.role, self.tenant],
+            timeout: place.settings.callTimeout
+        )
+        let value: T
+        do {
+            value = try body(PostgreSQLConnection(session: session))
+        } catch {
+            Self.abandon(&place, session, after: error)
+            throw error
+        }
+        guard case .string(let number) = row.last else {
+            throw PostgreSQLError(.unsupported, "a transaction without a number")
+        }
+        do {
+            let answers = try session.answers([("COMMIT", [])])
+            // A transaction whose failed statement nobody noticed is answered by ROLLBACK.
+            guard answers.last?.isCommand("COMMIT") == true else {
+                throw PostgreSQLError(.unsupported, "a failed transaction was to be committed")
+            }
+            return value
+        } catch let error as PostgreSQLError where error.endsConnection {
+            let timeline = session.timeline
+            place.drop()
+            switch Self.outcome(of: number, on: timeline, &place) {
+            case .committed: return value
+            case .aborted: throw error
+            case .unknown:
+                place.metrics?.lostOutcome()
+                throw GatewayError(
+                    .storeUnavailable,
+                    "The store's answer was lost; what was to be stored may be there",
+                    cause: CommitOutcomeUnknown()
+                )
+            }
+        } catch {
+            Self.abandon(&place, session, after: error)
+            throw error
+        }
+    }
+
+    // MARK: Steps
+
+    /// Begins a transaction; once more where the connection turns out to have gone, since nothing was done by then.
+    private func begin(
+        _ place: inout PostgreSQLPool.Place,
+        _ begin: String,
+        _ settings: String,
+        _ values: [SQLValue],
+        timeout: Duration
+    ) throws -> (PostgreSQLSession, [SQLValue]) {
+        var isFirst = true
+        while true {
+            let session = try place.connect()
+            session.timeout = timeout
+            do {
+                let answers = try session.answers([(begin, []), (settings, values)])
+                let row = try answers.last.map { try $0.values(0) } ?? []
+                return (session, row)
+            } catch let error as PostgreSQLError where isFirst && error.endsConnection && error.kind != .timedOut {
+                place.drop()
+                isFirst = false
+            } catch {
+                Self.abandon(&place, session, after: error)
+                throw error
+            }
+        }
+    }
+
+    /// Ends a transaction that came to nothing, or lets go of its connection where that is not to be had.
+    private static func abandon(
+        _ place: inout PostgreSQLPool.Place,
+        _ session: PostgreSQLSession,
+        after error: any Error
+    ) {
+        if let error = error as? PostgreSQLError, error.endsConnection {
+            place.drop()
+            return
+        }
+        do {
+            try session.execute("ROLLBACK")
+        } catch {
+            place.drop()
+        }
+    }
+
+    /// Asks what became of a transaction (PostgreSQL's documentation, 9.27.10), until the server knows.
+    ///
+    /// On another timeline its number may have been given to another one, so nothing that it says there counts.
+    private static func outcome(
+        of number: String,
+        on timeline: String,
+        _ place: inout PostgreSQLPool.Place
+    ) -> Outcome {
+        let end = ContinuousClock.now + place.settings.outageTimeout
+        while ContinuousClock.now < end {
+            do {
+                let session = try place.connect()
+                guard session.timeline == timeline else { return .unknown }
+                var status: String?
+                try session.query("SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))", [.string(number)]) { row in
+                    status = try row.optionalText(0)
+                    return true
+                }
+                switch status {
+                case "committed": return .committed
+                case "aborted": return .aborted
+                // Still in progress: the server has not noticed that the connection has gone.
+                case .some: break
+                // So long ago that it is forgotten.
+                case nil: return .unknown
+                }
+            } catch let error as PostgreSQLError where error.endsConnection {
+                place.drop()
+            } catch {
+                return .unknown
+            }
+            usleep(100_000)
+        }
+        return .unknown
+    }
+}

@@ -1,0 +1,65 @@
+import NIOCore
+
+/// A command as it goes over the wire: an array of strings, which every version of the protocol takes.
+package struct RedisCommand: Sendable {
+    let bytes: ByteBuffer
+
+    /// A command of its name and arguments.
+    package init(_ words: some Collection<String>) {
+        var bytes = ByteBuffer()
+        // A length and two line ends for each word.
+        bytes.reserveCapacity(words.reduce(16) { $0 + $1.utf8.count + 12 })
+        bytes.writeString("*\(words.count)\r\n")
+        for word in words {
+            bytes.writeString("$\(word.utf8.count)\r\n")
+            bytes.writeString(word)
+            bytes.writeString("\r\n")
+        }
+        self.bytes = bytes
+    }
+}
+
+/// Why a command has no reply.
+package struct RedisClientError: Error, Sendable, CustomStringConvertible {
+    /// What went wrong; callers switch over it.
+    package enum Code: String, Sendable, CaseIterable {
+        /// There is no connection, and none was to be had in time.
+        case unavailable
+        /// The command was sent; whether it was carried out is not known.
+        case timedOut
+        /// The connection ended with the command sent; whether it was carried out is not known.
+        case connectionClosed
+        /// What came is no reply, or more than one may be.
+        case invalidReply
+        /// The server refuses the user or the password.
+        case authenticationFailed
+        /// The server is a node of a Redis Cluster, for which this client has no map of slots.
+        case clusterNode
+        /// The server is one that can't be used now: a replica, a Sentinel, one that loads its data.
+        case unusableServer
+        /// As many commands wait for replies as may.
+        case tooManyCommands
+        case shutDown
+    }
+
+    package let code: Code
+    /// For the log: never holds a password.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { "\(self.code.rawValue): \(self.message)" }
+
+    /// The same of a command that was never sent.
+    var beforeSending: RedisClientError {
+        switch self.code {
+        case .timedOut, .connectionClosed, .invalidReply:
+            RedisClientError(.unavailable, self.message)
+        case .unavailable, .authenticationFailed, .clusterNode, .unusableServer, .tooManyCommands, .shutDown:
+            self
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import NIOCore
+import NIOSSL
+
+/// A command under way, and who waits for its reply.
+struct RedisCall: Sendable {
+    typealias Outcome = Result<RESPValue, RedisClientError>
+
+    let command: RedisCommand
+    let deadline: NIODeadline
+    let continuation: CheckedContinuation<Outcome, Never>
+
+    func finish(_ outcome: Outcome) {
+        self.continuation.resume(returning: outcome)
+    }
+}
+
+/// One connection: does on its channel what the ``RedisConnectionState`` decides.
+///
+/// The last handler of its pipeline; everything happens on its event loop. It closes whatever is left unanswered for too
+/// long, its own introduction included.
+final class RedisConnection: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+    typealias State = RedisConnectionState<RedisCall>
+
+    private let loop: RedisClientLoop
+    private let introductionTimeout: TimeAmount
+    private var state: State
+    private var parser: RESPParser
+    private var received = ByteBuffer()
+    private var context: ChannelHandlerContext?
+    private var isOpened = false
+    private var isEnded = false
+    private var wakeUp: (at: NIODeadline, task: Scheduled<Void>)?
+    private var introductionDeadline: NIODeadline?
+
+    init(
+        loop: RedisClientLoop,
+        introduction: State.Introduction,
+        configuration: RedisClientConfiguration
+    ) {
+        self.loop = loop
+        self.introductionTimeout = TimeAmount(configuration.connectTimeout)
+        self.state = State(introduction, maxCalls: configuration.maxCallsPerConnection)
+        self.parser = RESPParser(limits: configuration.replyLimits)
+    }
+
+    // MARK: Calls
+
+    /// Sends a command; it is told of an end that it meets.
+    func submit(_ call: RedisCall) {
+        guard self.state.submit(call) else {
+            call.finish(.failure(RedisClientError(.tooManyCommands, "Too many commands wait for replies")))
+            return
+        }
+        self.write(call.command)
+        self.watch()
+    }
+
+    func close(_ error: RedisClientError) {
+        guard !self.isEnded else { return }
+        self.isEnded = true
+        self.wakeUp?.task.cancel()
+        for call in self.state.close() { call.finish(.failure(error)) }
+        if let context = self.context {
+            // The peer may hang, so it is not asked to agree on the end of TLS.
+            if let encryption = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
+                encryption.close(promise: nil)
+            } else {
+                context.close(promise: nil)
+            }
+        }
+        self.loop.ended(self, error)
+    }
+
+    // MARK: Events of the channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if context.channel.isActive { self.open() }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        // Without a transport the attempt's failure says more.
+        if self.isOpened { self.close(RedisClientError(.connectionClosed, "The connection was closed")) }
+        self.context = nil
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.open()
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.close(RedisClientError(.connectionClosed, "The server closed the connection"))
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.close(RedisClientError(.connectionClosed, "The connection failed: \(error)"))
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = self.unwrapInboundIn(data)
+        guard !self.isEnded else { return }
+        if self.received.readableBytes == 0 {
+            self.received = bytes
+        } else {
+            self.received.writeBuffer(&bytes)
+        }
+        do throws(RESPError) {
+            while !self.isEnded, let value = try self.parser.next(from: &self.received) {
+                self.perform(self.state.received(value))
+            }
+        } catch {
+            self.close(RedisClientError(.invalidReply, "The server's reply is \(error)"))
+        }
+        if self.received.readableBytes == 0 { self.received = ByteBuffer() }
+    }
+
+    private func open() {
+        guard !self.isOpened, let context = self.context else { return }
+        guard !self.isEnded else {
+            // It was given up while the transport was on its way.
+            context.close(promise: nil)
+            return
+        }
+        self.isOpened = true
+        self.introductionDeadline = context.eventLoop.now + self.introductionTimeout
+        self.write(self.state.opened())
+        self.watch()
+    }
+
+    private func perform(_ action: State.Action) {
+        switch action {
+        case .nothing:
+            break
+        case .write(let command):
+            self.write(command)
+        case .ready:
+            self.introductionDeadline = nil
+            self.loop.ready(self)
+        case .discovered(let endpoint):
+            self.introductionDeadline = nil
+            self.loop.discovered(endpoint, by: self)
+        case .deliver(let call, let value):
+            call.finish(.success(value))
+        case .deliverAndClose(let call, let value, let error):
+            call.finish(.success(value))
+            self.close(error)
+        case .close(let error):
+            self.close(error)
+        }
+    }
+
+    private func write(_ command: RedisCommand) {
+        guard let context = self.context else { return }
+        context.writeAndFlush(self.wrapOutboundOut(command.bytes), promise: nil)
+    }
+
+    // MARK: Timeouts
+
+    /// Looks again when the oldest call has waited for as long as it may.
+    ///
+    /// The calls of a client have the same timeout, so that the oldest one's deadline is the first. One wake-up is
+    /// scheduled at a time, whatever has been answered meanwhile.
+    private func watch() {
+        guard !self.isEnded, let context = self.context,
+            let deadline = self.introductionDeadline ?? self.state.oldestCall?.deadline
+        else { return }
+        if let wakeUp = self.wakeUp, wakeUp.at <= deadline { return }
+        self.wakeUp?.task.cancel()
+        let task = context.eventLoop.assumeIsolated()
+            .scheduleTask(deadline: deadline) {
+                self.wakeUp = nil
+                self.wake()
+            }
+        self.wakeUp = (deadline, task)
+    }
+
+    private func wake() {
+        guard let context = self.context,
+            let deadline = self.introductionDeadline ?? self.state.oldestCall?.deadline
+        else { return }
+        guard context.eventLoop.now >= deadline else {
+            self.watch()
+            return
+        }
+        self.close(RedisClientError(.timedOut, "The server did not reply in time"))
+    }
+}

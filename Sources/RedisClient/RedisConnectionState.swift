@@ -1,0 +1,222 @@
+/// Decides what one connection to Redis does: how it introduces itself, which reply belongs to which command, and when
+/// nothing that comes can be trusted any more.
+///
+/// Pure: it is told what comes and says what to do. Replies come in the order of the commands, so that one that is given
+/// up would be taken for the next one's: a call that timed out therefore closes the connection, as does every reply that
+/// nobody waits for.
+struct RedisConnectionState<Call> {
+    /// Who connects, and to what.
+    struct Introduction: Sendable {
+        var user: String?
+        var password: String?
+        /// What the server's list of clients shows.
+        var name: String
+        var database = 0
+        /// The service that a Sentinel is asked for; nil at the server itself.
+        var service: String?
+    }
+
+    enum Action {
+        case nothing
+        case write(RedisCommand)
+        /// Commands may be sent.
+        case ready
+        /// The Sentinel has named the server; the connection has done its work.
+        case discovered(RedisLocation.Endpoint)
+        case deliver(Call, RESPValue)
+        /// The reply belongs to a call, and the connection is of no further use.
+        case deliverAndClose(Call, RESPValue, RedisClientError)
+        case close(RedisClientError)
+    }
+
+    private enum Step {
+        /// `HELLO 3` with user, password and name: for Redis from 6 on.
+        case hello
+        /// For those that know no `HELLO`.
+        case authenticate
+        case setName
+        case select
+        case discover
+    }
+
+    private enum Phase {
+        /// A step's reply is awaited. Next: `ready`, `closed`.
+        case introducing(Step)
+        /// Next: `closed`.
+        case ready
+        case closed
+    }
+
+    private let introduction: Introduction
+    private let maxCalls: Int
+    private var phase = Phase.closed
+    /// Calls whose replies are awaited, the oldest first from `firstCall` on.
+    private var calls: [Call] = []
+    private var firstCall = 0
+
+    init(_ introduction: Introduction, maxCalls: Int) {
+        self.introduction = introduction
+        self.maxCalls = maxCalls
+    }
+
+    /// The call whose reply comes next.
+    var oldestCall: Call? { self.firstCall < self.calls.count ? self.calls[self.firstCall] : nil }
+
+    /// The transport is there: the first command.
+    mutating func opened() -> RedisCommand {
+        let step: Step = self.introduction.service == nil ? .hello : .discover
+        self.phase = .introducing(step)
+        return self.command(of: step)
+    }
+
+    /// Takes a call whose command is about to be written; false where it can't be.
+    mutating func submit(_ call: Call) -> Bool {
+        guard case .ready = self.phase, self.calls.count - self.firstCall < self.maxCalls else { return false }
+        self.calls.append(call)
+        return true
+    }
+
+    /// Ends it; the calls whose replies will not come.
+    mutating func close() -> [Call] {
+        defer { (self.phase, self.calls, self.firstCall) = (.closed, [], 0) }
+        return Array(self.calls[self.firstCall...])
+    }
+
+    mutating func received(_ value: RESPValue) -> Action {
+        // Nothing is subscribed to; what a server says unasked, such as keys to forget, is no reply.
+        if case .push = value { return .nothing }
+        switch self.phase {
+        case .closed:
+            return .nothing
+        case .introducing(let step):
+            return self.introduced(step, value)
+        case .ready:
+            guard let call = self.removeOldestCall() else {
+                return .close(RedisClientError(.invalidReply, "The server sent a reply that nobody waits for"))
+            }
+            guard let error = Self.end(after: value) else { return .deliver(call, value) }
+            return .deliverAndClose(call, value, error)
+        }
+    }
+
+    private mutating func removeOldestCall() -> Call? {
+        guard self.firstCall < self.calls.count else { return nil }
+        let call = self.calls[self.firstCall]
+        self.firstCall += 1
+        if self.firstCall == self.calls.count {
+            self.calls.removeAll(keepingCapacity: true)
+            self.firstCall = 0
+        } else if self.firstCall >= 1_024 {
+            self.calls.removeFirst(self.firstCall)
+            self.firstCall = 0
+        }
+        return call
+    }
+
+    /// Errors after which another server is to be looked for.
+    private static func end(after value: RESPValue) -> RedisClientError? {
+        switch value.errorCode {
+        case "READONLY":
+            RedisClientError(.unusableServer, "The server has become a replica")
+        case "MOVED", "ASK", "CLUSTERDOWN":
+            Self.isCluster
+        case "LOADING", "MASTERDOWN":
+            RedisClientError(.unusableServer, "The server is not ready: \(value.errorCode)")
+        case "NOAUTH", "WRONGPASS":
+            RedisClientError(.authenticationFailed, "The server asks for a password that it was not given")
+        default:
+            nil
+        }
+    }
+
+    private static var isCluster: RedisClientError {
+        RedisClientError(
+            .clusterNode,
+            "The server is a node of a Redis Cluster, which is not supported; name a server that is not in cluster mode"
+        )
+    }
+
+    // MARK: Introducing itself
+
+    private func command(of step: Step) -> RedisCommand {
+        let introduction = self.introduction
+        switch step {
+        case .hello:
+            var words = ["HELLO", "3"]
+            if let password = introduction.password { words += ["AUTH", introduction.user ?? "default", password] }
+            return RedisCommand(words + ["SETNAME", introduction.name])
+        case .authenticate:
+            let password = introduction.password ?? ""
+            return RedisCommand(["AUTH"] + (introduction.user.map { [$0] } ?? []) + [password])
+        case .setName:
+            return RedisCommand(["CLIENT", "SETNAME", introduction.name])
+        case .select:
+            return RedisCommand(["SELECT", "\(introduction.database)"])
+        case .discover:
+            return RedisCommand(["SENTINEL", "GET-MASTER-ADDR-BY-NAME", introduction.service ?? ""])
+        }
+    }
+
+    private mutating func introduced(_ step: Step, _ value: RESPValue) -> Action {
+        if case .error(let text) = value {
+            switch (step, value.errorCode) {
+            // Before 6 there is no such command; a proxy may know version 2 alone.
+            case (.hello, "ERR"), (.hello, "NOPROTO"):
+                return self.go(to: self.introduction.password == nil ? .setName : .authenticate)
+            // Only a name for an operator's eyes.
+            case (.setName, _):
+                return self.named()
+            case (_, "NOAUTH"), (_, "WRONGPASS"), (.authenticate, _):
+                return .close(RedisClientError(.authenticationFailed, "The server refuses the user or the password"))
+            case (_, "MOVED"), (_, "CLUSTERDOWN"):
+                return .close(Self.isCluster)
+            default:
+                return .close(RedisClientError(.unusableServer, "The server refuses: \(text.prefix(120))"))
+            }
+        }
+        switch step {
+        case .hello:
+            switch value["mode"]?.text {
+            case "cluster":
+                return .close(Self.isCluster)
+            case "sentinel":
+                return .close(
+                    RedisClientError(.unusableServer, "The server is a Sentinel; name it by redis+sentinel://")
+                )
+            default:
+                break
+            }
+            if let role = value["role"]?.text, role != "master" {
+                return .close(RedisClientError(.unusableServer, "The server is a replica"))
+            }
+            return self.named()
+        case .authenticate:
+            return self.go(to: .setName)
+        case .setName:
+            return self.named()
+        case .select:
+            return self.becomeReady()
+        case .discover:
+            guard case .array(let parts) = value, parts.count == 2, let host = parts[0].text, !host.isEmpty,
+                let port = parts[1].text.flatMap({ Int($0) }), (1...65_535).contains(port)
+            else {
+                return .close(RedisClientError(.unavailable, "The Sentinel knows no such service"))
+            }
+            return .discovered(RedisLocation.Endpoint(host: host, port: port))
+        }
+    }
+
+    private mutating func named() -> Action {
+        self.introduction.database == 0 ? self.becomeReady() : self.go(to: .select)
+    }
+
+    private mutating func becomeReady() -> Action {
+        self.phase = .ready
+        return .ready
+    }
+
+    private mutating func go(to step: Step) -> Action {
+        self.phase = .introducing(step)
+        return .write(self.command(of: step))
+    }
+}

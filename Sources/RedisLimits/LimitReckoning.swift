@@ -1,0 +1,194 @@
+import GatewayCore
+import RedisClient
+
+/// One request's way through the ``LimiterScript``: what is asked, chunk after chunk, and what came of it.
+struct LimitReckoning {
+    struct Chunk {
+        var keys: [String]
+        var arguments: [String]
+    }
+
+    private struct BucketName: Hashable {
+        var scope: LimitScope
+        var key: LimitKey
+    }
+
+    private let request: LimitRequest
+    private let prefix: String
+    /// The scopes of a recipient's own keys that have policies: its classes.
+    private let scopes: [LimitScope]
+    /// Each recipient's devices, itself first; all topics of a request are one recipient.
+    private let recipients: [[LimitKey]]
+    private let calls: Int
+
+    private var now = Timestamp(microseconds: 0)
+    private var tenant: [Int64] = []
+    private var buckets: [BucketName: LimitBucket] = [:]
+    private var refused: [LimitWaits.Refused] = []
+    private var charges = true
+    /// Of the calls that the tenant alone is charged for.
+    private var granted = 0
+    /// The recipients whose answers have come.
+    private var done = 0
+    /// Those of the chunk under way.
+    private var asked = 0
+    private var hasAnswer = false
+
+    init(_ request: LimitRequest) {
+        self.request = request
+        self.prefix = "rl:{\(request.tenant.text)}:"
+        let policies = request.history.policies
+        switch request.recipients {
+        case .devices(let keys):
+            let scopes: [LimitScope] = request.isCollapsible ? [.device, .deviceCollapsible] : [.device]
+            self.scopes = scopes.filter { !policies[$0].isEmpty }
+            self.recipients =
+                request.members.isEmpty
+                ? keys.map { [$0] } : keys.enumerated().map { [$1] + (request.members[$0] ?? []) }
+            self.calls = 0
+        case .topics(let keys):
+            self.scopes = policies[.topic].isEmpty ? [] : [.topic]
+            self.recipients = [keys]
+            self.calls = 0
+        case .tenantOnly(let count):
+            self.scopes = []
+            self.recipients = []
+            self.calls = count
+        }
+    }
+
+    var isComplete: Bool { self.hasAnswer && self.done == self.recipients.count }
+
+    // MARK: Asking
+
+    mutating func nextChunk(charges: Bool) -> Chunk {
+        self.charges = charges
+        var keys = [self.prefix + "t"]
+        let policies = self.request.history.policies
+        var arguments = [
+            "\(self.request.history.revision)", charges ? "1" : "0", "\(self.calls)", "\(self.scopes.count)",
+        ]
+        for scope in [.tenant] + self.scopes {
+            arguments.append("\(policies[scope].count)")
+            for policy in policies[scope] { arguments += ["\(policy.interval)", "\(policy.burst)"] }
+        }
+        self.asked = 0
+        for devices in self.recipients[self.done...].prefix(RedisRateLimiter.chunkRecipients) {
+            // The first is the tenant's.
+            let count = keys.count - 1 + devices.count * self.scopes.count
+            guard self.asked == 0 || count <= RedisRateLimiter.chunkKeys else { break }
+            for device in devices {
+                for scope in self.scopes { keys.append(self.name(scope, device)) }
+            }
+            arguments.append("\(devices.count * self.scopes.count)")
+            self.asked += 1
+        }
+        return Chunk(keys: keys, arguments: arguments)
+    }
+
+    private func name(_ scope: LimitScope, _ key: LimitKey) -> String {
+        let kind =
+            switch scope {
+            case .tenant: "t"
+            case .device: "d"
+            case .deviceCollapsible: "c"
+            case .topic: "o"
+            }
+        return "\(self.prefix)\(kind):\(key.text)"
+    }
+
+    // MARK: Answers
+
+    /// Takes the answer to the chunk; false where it is none.
+    mutating func add(_ reply: RESPValue) -> Bool {
+        guard case .array(let parts) = reply, parts.count >= 4,
+            let now = parts[0].text.flatMap({ Int64($0) }),
+            let granted = parts[1].text.flatMap({ Int($0) }),
+            let outcomes = parts[2].text.map({ Self.numbers($0) }), outcomes.count == self.asked,
+            let tenant = parts[3].text.map({ Self.numbers($0) }),
+            tenant.count == self.request.history.policies.tenant.count
+        else { return false }
+        self.now = Timestamp(microseconds: now)
+        self.tenant = tenant
+        var states = parts[4...]
+        for (place, outcome) in outcomes.enumerated() {
+            let index = self.done + place
+            if outcome != 0 {
+                guard let scope = self.scope(of: outcome) else { return false }
+                self.refused.append(LimitWaits.Refused(index: index, scope: scope))
+            }
+            guard outcome != 0 || !self.charges else { continue }
+            for device in self.recipients[index] {
+                for scope in self.scopes {
+                    let policies = self.request.history.policies[scope]
+                    guard let arrivals = states.popFirst()?.text.map({ Self.numbers($0) }),
+                        arrivals.count == policies.count
+                    else { return false }
+                    let bucket = LimitBucket(arrivals: arrivals, policies: policies)
+                    self.buckets[BucketName(scope: scope, key: device)] = bucket
+                }
+            }
+        }
+        guard (0...self.calls).contains(granted) else { return false }
+        self.granted = granted
+        self.done += self.asked
+        self.hasAnswer = true
+        return true
+    }
+
+    private func scope(of outcome: Int64) -> LimitScope? {
+        if outcome == -1 { return .tenant }
+        guard outcome >= 1, outcome <= Int64(self.scopes.count) else { return nil }
+        return self.scopes[Int(outcome) - 1]
+    }
+
+    /// Numbers with spaces between them; fewer where one is none.
+    private static func numbers(_ text: String) -> [Int64] {
+        text.split(separator: " ").compactMap { Int64($0) }
+    }
+
+    // MARK: What is made of them
+
+    var decision: LimitDecision {
+        let waits = LimitWaits(self.request, now: self.now) { scope, key in self.bucket(scope, key) }
+        let admission: LimitDecision.Admission
+        switch self.request.recipients {
+        case .devices, .topics:
+            admission = waits.admission(refusing: self.refused, of: self.recipients.count)
+        case .tenantOnly(let count) where count > 0 && self.granted == 0:
+            admission = .none(waits.tenantDenial)
+        case .tenantOnly(let count):
+            let refused = (self.granted..<count).map { LimitWaits.Refused(index: $0, scope: .tenant) }
+            admission = waits.admission(refusing: refused, of: count)
+        }
+        return LimitDecision(
+            admission: admission,
+            tenantQuotas: self.bucket(.tenant, self.request.tenant).quotas(at: self.now)
+        )
+    }
+
+    var status: LimitStatus {
+        func entries(_ key: LimitKey, _ scopes: [LimitScope]) -> [LimitStatus.Entry] {
+            scopes.flatMap { scope in
+                self.bucket(scope, key).quotas(at: self.now).map { LimitStatus.Entry(scope: scope, quota: $0) }
+            }
+        }
+        let recipients =
+            switch self.request.recipients {
+            case .devices(let keys): keys.map { entries($0, self.scopes) }
+            case .topics(let keys): keys.map { entries($0, self.scopes) }
+            case .tenantOnly: [[LimitStatus.Entry]]()
+            }
+        return LimitStatus(
+            tenant: self.bucket(.tenant, self.request.tenant).quotas(at: self.now),
+            recipients: recipients
+        )
+    }
+
+    /// A bucket as it is now; one that nothing was said of is not asked about.
+    private func bucket(_ scope: LimitScope, _ key: LimitKey) -> LimitBucket {
+        let policies = self.request.history.policies[scope]
+        if scope == .tenant { return LimitBucket(arrivals: self.tenant, policies: policies) }
+        return self.buckets[BucketName(scope: scope, key: key)] ?? LimitBucket(arrivals: [Int64](), policies: policies)
+    }
+}

@@ -1,0 +1,239 @@
+import Foundation
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("The store in PostgreSQL")
+    struct PostgreSQLStoreTests {
+        /// The address of a new database.
+        private func newDatabase(_ name: String) async throws -> String {
+            let server = try PostgreSQLServer.shared.get()
+            let psql = try #require(Program.named("psql"))
+            let administrator = server.url(database: "postgres", user: "postgres")
+            let made = try await Program.run(psql, ["--quiet", administrator, "--command", "CREATE DATABASE \(name)"])
+            made.expect(0, "CREATE DATABASE")
+            return server.url(database: name, user: "postgres")
+        }
+
+        /// The variables of a gateway on a database, with limits of its own.
+        private func environment(
+            _ directory: PrivateDirectory,
+            _ url: String,
+            _ settings: [String: String?] = [:]
+        ) -> [String: String] {
+            var all: [String: String?] = [
+                "GATEWAY_STORE_URL": url, "GATEWAY_LIMITS_PER_REPLICA": "true",
+                // A lease has to outlast two of them.
+                "GATEWAY_UPSTREAM_TIMEOUT_MS": "14000", "GATEWAY_UPSTREAM_CONNECT_TIMEOUT_MS": "14000",
+            ]
+            all.merge(settings) { $1 }
+            return directory.environment(all)
+        }
+
+        @Test("It is migrated, served by one process of a directory, read by the verbs, and there after a restart")
+        func served() async throws {
+            let url = try await self.newDatabase("served")
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    let environment = self.environment(directory, url)
+                    let early = try await Program.gateway(["serve"], environment: environment).expect(1)
+                    #expect(early.errors.contains("fcm-gateway store migrate"))
+                    try await Program.gateway(["store", "migrate"], environment: environment).expect(0)
+                    let again = try await Program.gateway(
+                        ["store", "migrate", "--output", "json"],
+                        environment: environment
+                    )
+                    again.expect(0)
+                    #expect(again.json["applied"]?.elements?.isEmpty == true)
+
+                    let message = #"{"token": "a-device"}"#
+                    let headers = ["Idempotency-Key": "once"]
+                    let (key, first) = try await RunningGateway.serving(environment) { gateway in
+                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        let first = try await gateway.send(message, key: key, headers: headers)
+                        #expect(first.status == 200)
+                        let second = try await Program.gateway(["serve"], environment: environment).expect(1)
+                        #expect(second.errors.contains("Another gateway process"))
+                        try await Program.auditVerify(environment).expect(0)
+                        try await gateway.stopInOrder()
+                        return (key, first.text)
+                    }
+                    try await Program.auditVerify(environment).expect(0)
+                    try await RunningGateway.serving(environment) { gateway in
+                        let replay = try await gateway.send(message, key: key, headers: headers)
+                        #expect(replay.status == 200)
+                        #expect(replay.text == first)
+                        #expect(try await gateway.metric(#"fcmgw_store_up{store="postgresql"}"#) == "1")
+                        try await gateway.stopInOrder()
+                    }
+                    try await Program.auditVerify(environment).expect(0)
+                    let export = try await Program.gateway(["audit", "export"], environment: environment).expect(0)
+                    #expect(export.output.contains(#""action":"message.send""#))
+                    let doctor = try await Program.gateway(["doctor", "--offline"], environment: environment)
+                    #expect(doctor.output.contains("opens, with 1 tenant"))
+                }
+            }
+        }
+
+        @Test("The store of a gateway with a file is copied whole, once, and a replica goes on with it")
+        func copied() async throws {
+            let url = try await self.newDatabase("copied")
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    let file = directory.environment()
+                    let replica = self.environment(directory, url, ["GATEWAY_DATA_DIR": directory.path("replica")])
+                    let message = #"{"token": "a-device"}"#
+                    let headers = ["Idempotency-Key": "once"]
+                    let from = "sqlite:\(directory.path("data/gateway.sqlite"))"
+                    let copy = ["store", "copy", "--from", from, "--to", url, "--output", "json"]
+                    let early = try await Program.gateway(copy, environment: file).expect(1)
+                    #expect(early.errors.contains("There is no store"))
+                    let (key, first) = try await RunningGateway.serving(file) { gateway in
+                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        let first = try await gateway.send(message, key: key, headers: headers)
+                        #expect(first.status == 200)
+                        let served = try await Program.gateway(copy, environment: file).expect(1)
+                        #expect(served.errors.contains("stop it first"))
+                        try await gateway.stopInOrder()
+                        return (key, first.text)
+                    }
+                    let bare = try await Program.gateway(copy, environment: file).expect(1)
+                    #expect(bare.errors.contains("fcm-gateway store migrate"))
+                    try await Program.gateway(["store", "migrate"], environment: replica).expect(0)
+                    let other = file.merging(["GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]) { $1 }
+                    let wrong = try await Program.gateway(copy, environment: other).expect(1)
+                    #expect(wrong.errors.contains("another master key"))
+                    let done = try await Program.gateway(copy + ["--progress"], environment: file).expect(0)
+                    #expect(done.json["tenants"]?.wholeNumber == 1)
+                    #expect(done.errors.contains("rows: "))
+                    #expect(done.errors.contains("(100 %)"))
+                    try await Program.auditVerify(replica).expect(0)
+                    let twice = try await Program.gateway(copy, environment: file).expect(1)
+                    #expect(twice.errors.contains("not empty"))
+                    try await RunningGateway.serving(replica) { gateway in
+                        let replay = try await gateway.send(message, key: key, headers: headers)
+                        #expect(replay.status == 200)
+                        #expect(replay.text == first)
+                        #expect(try await gateway.send(message, key: key).status == 200)
+                        try await gateway.stopInOrder()
+                    }
+                    try await Program.auditVerify(replica).expect(0)
+                    try await Program.auditVerify(file).expect(0)
+                }
+            }
+        }
+
+        @Test("The master key is changed while replicas have both, and not beside one with the old one alone")
+        func masterKey() async throws {
+            let url = try await self.newDatabase("rotated")
+            let (old, new) = (RunningGateway.masterKey(11), RunningGateway.masterKey(12))
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    func replica(_ name: String, _ key: String, previous: String? = nil) -> [String: String] {
+                        self.environment(
+                            directory,
+                            url,
+                            [
+                                "GATEWAY_DATA_DIR": directory.path(name), "GATEWAY_MASTER_KEY": key,
+                                "GATEWAY_PREVIOUS_MASTER_KEY": previous,
+                            ]
+                        )
+                    }
+                    let both = replica("a", new, previous: old)
+                    let rewrap = ["credential", "rewrap", "--output", "json"]
+                    try await Program.gateway(["store", "migrate"], environment: both).expect(0)
+                    let key = try await RunningGateway.serving(replica("b", old)) { one in
+                        let key = try await one.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        try await RunningGateway.serving(both) { other in
+                            let refused = try await Program.gateway(rewrap, environment: both).expect(1)
+                            #expect(refused.errors.contains("with another master key"))
+                            let doctor = try await Program.gateway(["doctor", "--offline"], environment: both)
+                            #expect(doctor.output.contains("was started with another one"))
+                            // Two chains are open, and both are written.
+                            try await Program.auditVerify(both).expect(0)
+                            #expect(try await other.send(#"{"token": "a"}"#, key: key).status == 200)
+                            try await other.stopInOrder()
+                        }
+                        try await one.stopInOrder()
+                        return key
+                    }
+                    try await RunningGateway.serving(both) { gateway in
+                        let moved = try await Program.gateway(rewrap, environment: both).expect(0)
+                        #expect(moved.json["moved"]?.wholeNumber == 4)
+                        #expect(try await gateway.send(#"{"token": "a"}"#, key: key).status == 200)
+                        let late = try await Program.gateway(["serve"], environment: replica("b", old)).expect(1)
+                        #expect(late.errors.contains("The store was made with another master key"))
+                        try await gateway.stopInOrder()
+                    }
+                    let alone = replica("b", new)
+                    try await RunningGateway.serving(alone) { gateway in
+                        #expect(try await gateway.send(#"{"token": "a"}"#, key: key).status == 200)
+                        try await gateway.stopInOrder()
+                    }
+                    try await Program.auditVerify(alone).expect(0)
+                }
+            }
+        }
+
+        @Test("A newer schema, a server that only reads and limits that nobody shares are told apart")
+        func unusable() async throws {
+            let url = try await self.newDatabase("unusable")
+            let psql = try #require(Program.named("psql"))
+            try await PrivateDirectory.with { directory in
+                let environment = self.environment(directory, url)
+                try await Program.gateway(["store", "migrate"], environment: environment).expect(0)
+                let each = self.environment(directory, url, ["GATEWAY_LIMITS_PER_REPLICA": nil])
+                for verb in [["serve"], ["config", "check"]] {
+                    let refused = try await Program.gateway(verb, environment: each).expect(1)
+                    #expect(refused.errors.contains("GATEWAY_STORE_URL: each replica on PostgreSQL"))
+                }
+                for (statement, words) in [
+                    (
+                        "ALTER DATABASE unusable SET default_transaction_read_only = on",
+                        "The store can't be written: its server only reads"
+                    ),
+                    (
+                        """
+                        ALTER DATABASE unusable RESET default_transaction_read_only;
+                        INSERT INTO gateway_migrations (name, admits) VALUES ('v999', 'v999')
+                        """, "written by a later version"
+                    ),
+                ] {
+                    let settings = "SET default_transaction_read_only = off"
+                    let changed = try await Program.run(
+                        psql,
+                        ["--quiet", url, "--command", settings, "--command", statement]
+                    )
+                    changed.expect(0, statement)
+                    let refused = try await Program.gateway(["serve"], environment: environment).expect(1)
+                    #expect(refused.errors.contains(words), "\(refused.errors)")
+                }
+                let migration = try await Program.gateway(["store", "migrate"], environment: environment).expect(1)
+                #expect(migration.errors.contains("written by a later version"))
+            }
+        }
+
+        @Test("A server that can't be used is named with its reason, never with a password")
+        func refused() async throws {
+            let server = try PostgreSQLServer.shared.get()
+            try await PrivateDirectory.with { directory in
+                for verb in [["serve"], ["store", "migrate"], ["audit", "verify"]] {
+                    let outcome = try await Program.gateway(
+                        verb,
+                        environment: self.environment(
+                            directory,
+                            server.url(database: "missing", user: "postgres"),
+                            ["GATEWAY_STORE_PASSWORD": "canary-password"]
+                        )
+                    )
+                    #expect(outcome.end != .code(0))
+                    #expect(outcome.errors.contains("The store can't be reached"))
+                    #expect(outcome.errors.contains(#"database "missing" does not exist"#))
+                    #expect(!outcome.text.contains("canary"))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import ProcessTestKit
+import RedisTestKit
+import Testing
+
+extension EndToEnd {
+    @Suite("Limits in Redis")
+    struct SharedLimitTests {
+        private static let active = "fcmgw_limiter_fallback_active 1"
+        private static let inactive = "fcmgw_limiter_fallback_active 0"
+
+        @Test("A gateway keeps its limits in the Redis that it is told of, and leaves no file of them")
+        func redis() async throws {
+            try await RedisServer.with { server in
+                try await PrivateDirectory.with { directory in
+                    var environment = directory.environment()
+                    environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
+                    try await RunningGateway.serving(environment) { gateway in
+                        try await Self.metrics(of: gateway, have: Self.inactive)
+                        try await gateway.stopInOrder()
+                    }
+                    #expect(!FileManager.default.fileExists(atPath: directory.path("data/gateway.sqlite.limits")))
+                }
+            }
+        }
+
+        @Test("Without its Redis a gateway starts all the same, and shares limits when that has come back")
+        func redisComesBack() async throws {
+            try await RedisServer.with { server in
+                server.process.signal(SIGSTOP)
+                try await PrivateDirectory.with { directory in
+                    var environment = directory.environment()
+                    environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
+                    try await RunningGateway.serving(environment) { gateway in
+                        try await Self.metrics(of: gateway, have: Self.active)
+                        server.process.signal(SIGCONT)
+                        try await Self.metrics(of: gateway, have: Self.inactive)
+                    }
+                }
+            }
+        }
+
+        @Test("A node of a cluster and a wrong password end the start with a line that says so")
+        func refused() async throws {
+            for (settings, message) in [
+                (["--cluster-enabled", "yes"], "limits.redisUrl: The server is a node of a Redis Cluster"),
+                (["--requirepass", "secret"], "limits.redisUrl: The server refuses the user or the password"),
+            ] {
+                try await RedisServer.with(.server, settings) { server in
+                    try await PrivateDirectory.with { directory in
+                        var environment = directory.environment()
+                        environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
+                        environment["GATEWAY_LIMITS_REDIS_PASSWORD"] = "wrong"
+                        let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
+                        #expect(outcome.errors.contains(message))
+                        #expect(!outcome.errors.contains("wrong"))
+                    }
+                }
+            }
+        }
+
+        /// Waits until the metrics have a line.
+        private static func metrics(of gateway: RunningGateway, have line: String) async throws {
+            while try await !Reply.to("GET", "\(gateway.adminAddress)/metrics").text.contains(line) {
+                await Task.yield()
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import FCMModel
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("The lease of a send with an idempotency key", .timeLimit(.minutes(10)))
+struct SendReservationLeaseTests {
+    private let store = InMemoryIdempotencyStore()
+    private let time = Observed(ContinuousClock.now)
+    private let target = Target.tokens((0..<30).map { "token \($0)" })
+
+    private func reservation(
+        _ writer: SendReservation.Writer,
+        of stored: StoredIdempotencyRecord? = nil
+    ) throws -> SendReservation {
+        let (time, profile) = (self.time, try TenantProfile.sample())
+        let key = try #require(IdempotencyKey(Array("key".utf8)))
+        let identity = IdempotencyIdentity(.sample(key), of: profile)
+        let draft = IdempotencyRecord(
+            fingerprint: [1],
+            messageID: "message",
+            createdAt: .sample,
+            expiresAt: .sample.advanced(by: .seconds(86_400)),
+            state: .open(progress: [])
+        )
+        return SendReservation(
+            identity,
+            to: self.target,
+            draft: stored?.record ?? draft,
+            recordID: stored?.id,
+            earlier: SendProgress(count: 30),
+            sealer: IdempotencySealer(of: identity, messageID: "message", profile),
+            writer: writer,
+            counters: [:],
+            startsPerMark: 10,
+            leases: LeaseTerms(
+                duration: .seconds(30),
+                attemptTimeout: { .seconds(10) },
+                uptime: { time.current }
+            )
+        )
+    }
+
+    private func withWriter(_ body: (SendReservation.Writer) async throws -> Void) async throws {
+        let store = self.store
+        let writer = SendReservation.Writer(
+            changesPerTransaction: 500,
+            transaction: { (changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] in
+                try await store.apply(changes)
+            }
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await writer.run() }
+            defer { writer.close() }
+            try await body(writer)
+        }
+    }
+
+    @Test("An owner that was paused beyond its lease makes no call, and marks nothing once another has taken over")
+    func paused() async throws {
+        try await self.withWriter { writer in
+            let reservation = try self.reservation(writer)
+            reservation.begin(self.target)
+            #expect(await reservation.pass(0))
+            #expect(reservation.mayCall(within: .seconds(10)))
+            self.time.change { $0 += .seconds(31) }
+            self.store.holdElsewhere()
+            // Marked before, so that whoever has taken over tells its caller that the outcome is unknown.
+            #expect(await reservation.pass(9))
+            #expect(!reservation.mayCall(within: .zero))
+            #expect(await reservation.pass(10) == false)
+            #expect(reservation.refusal?.code == .idempotencyInProgress)
+            #expect(!reservation.mayCall(within: .zero))
+            await reservation.renewLease()
+            #expect(!reservation.mayCall(within: .zero))
+        }
+    }
+
+    @Test("A mark renews the lease, and a renewal that is refused ends it at once")
+    func renewed() async throws {
+        try await self.withWriter { writer in
+            let reservation = try self.reservation(writer)
+            reservation.begin(self.target)
+            #expect(await reservation.pass(0))
+            self.time.change { $0 += .seconds(25) }
+            #expect(!reservation.mayCall(within: .seconds(10)))
+            #expect(await reservation.pass(10))
+            #expect(reservation.mayCall(within: .seconds(10)))
+            self.time.change { $0 += .seconds(10) }
+            self.store.holdElsewhere()
+            #expect(reservation.mayCall(within: .seconds(10)))
+            await reservation.renewLease()
+            #expect(!reservation.mayCall(within: .zero))
+            #expect(await reservation.pass(20) == false)
+        }
+    }
+
+    @Test("What was marked since it was read is not taken over")
+    func markedSince() async throws {
+        try await self.withWriter { writer in
+            let owner = try self.reservation(writer)
+            owner.begin(self.target)
+            #expect(await owner.pass(0))
+            let read = try #require(self.store.records.first)
+            #expect(await owner.pass(10))
+            #expect(try await self.reservation(writer, of: read).takeOver() == false)
+            let current = try #require(self.store.records.first)
+            let taker = try self.reservation(writer, of: current)
+            #expect(!taker.mayCall(within: .zero))
+            #expect(try await taker.takeOver())
+            #expect(taker.mayCall(within: .seconds(10)))
+        }
+    }
+}

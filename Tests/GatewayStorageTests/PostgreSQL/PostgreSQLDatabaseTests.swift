@@ -1,0 +1,231 @@
+import GatewayCore
+import Testing
+
+@testable import GatewayStorage
+
+/// What PostgreSQL's driver promises besides the contract of all databases.
+struct PostgreSQLDatabaseTests {
+    private static func insert(_ number: Int, _ db: any SQLConnection) throws {
+        let sql = "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)"
+        try db.execute(sql, [.int(number), .blob([1]), .blob([2])])
+    }
+
+    private static func numbers(_ database: any SQLDatabase) async throws -> [Int] {
+        try await database.read(scope: .gateway) { db in
+            try db.rows("SELECT number FROM audit_checkpoints ORDER BY number") { try $0.int(0) }
+        }
+    }
+
+    private static func putTenants(_ database: any SQLDatabase) async throws {
+        let directory = SQLDirectoryStore(database: database)
+        for name in ["acme", "other"] {
+            try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
+        }
+    }
+
+    // MARK: Rows of tenants
+
+    private static let insertGroup = """
+        INSERT INTO device_groups (tenant, name, upstream_name, members, is_complete, version, updated_at)
+        VALUES ($1, $2, '', '[]', 1, 1, 0)
+        """
+
+    @Test("A tenant's transaction sees and changes its own rows, whatever its statements say")
+    func rowsOfTenants() async throws {
+        try await withPostgreSQLDatabase { database in
+            try await Self.putTenants(database)
+            for name in ["acme", "other"] {
+                try await database.write(scope: .tenant(name), isolation: .serializable) { db in
+                    _ = try db.execute(Self.insertGroup, [.text(name), .text("group")])
+                }
+            }
+            let seen = try await database.read(scope: .tenant("acme")) { db in
+                try db.rows("SELECT tenant FROM device_groups") { try $0.text(0) }
+                    + db.rows("SELECT id FROM tenants") { try $0.text(0) }
+            }
+            #expect(seen == ["acme", "acme"])
+            let removed = try await database.write(scope: .tenant("acme"), isolation: .readCommitted) { db in
+                try db.execute("DELETE FROM device_groups")
+            }
+            #expect(removed == 1)
+            await expectError(.storeUnavailable, "lacks rights") {
+                try await database.write(scope: .tenant("acme"), isolation: .readCommitted) { db in
+                    try db.execute(Self.insertGroup, [.text("other"), .text("intruder")])
+                }
+            }
+            let all = try await database.read(scope: .gateway) { db in
+                try db.rows("SELECT tenant, name FROM device_groups") { [try $0.text(0), try $0.text(1)] }
+            }
+            #expect(all == [["other", "group"]])
+        }
+    }
+
+    @Test(
+        "A tenant's transaction reads no table that its requests have no use for",
+        arguments: [
+            "salt FROM tenants", "1 FROM credentials", "1 FROM gateway_secrets", "1 FROM api_keys", "1 FROM limits",
+        ]
+    )
+    func rightsOfTenants(selection: String) async throws {
+        try await withPostgreSQLDatabase { database in
+            await expectError(.storeUnavailable, "lacks rights") {
+                try await database.read(scope: .tenant("acme")) { db in
+                    try db.exists("SELECT \(selection)")
+                }
+            }
+        }
+    }
+
+    // MARK: Transactions
+
+    @Test("A transaction whose failed statement the closure kept to itself is not taken for committed")
+    func hiddenFailure() async throws {
+        try await withPostgreSQLDatabase { database async throws in
+            await expectError(.storeUnavailable) {
+                try await database.write(scope: .gateway, isolation: .serializable) { db in
+                    try Self.insert(1, db)
+                    try? Self.insert(1, db)
+                }
+            }
+            #expect(try await Self.numbers(database) == [])
+        }
+    }
+
+    @Test("No error repeats a value")
+    func values() async throws {
+        try await withPostgreSQLDatabase { database in
+            for sql in ["SELECT CAST($1 AS BIGINT)", "SELECT 1 FROM tenants WHERE created_at = $1"] {
+                let error = await #expect(throws: GatewayError.self) {
+                    try await database.read(scope: .gateway) { db in try db.exists(sql, [.text("canary")]) }
+                }
+                let text = "\(error?.message ?? "") \(error?.cause.map { "\($0)" } ?? "")"
+                #expect(text.contains("SQLSTATE "))
+                #expect(!text.contains("canary"))
+            }
+        }
+    }
+
+    @Test("A connection that the server closed is replaced without anybody noticing")
+    func closedWhileIdle() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            try await database.write(scope: .gateway, isolation: .serializable) { try Self.insert(1, $0) }
+            try PostgreSQLFixture.end(where: "usename = 'gateway'", in: settings)
+            try await database.write(scope: .gateway, isolation: .serializable) { try Self.insert(2, $0) }
+            #expect(try await Self.numbers(database) == [1, 2])
+        }
+    }
+
+    @Test("A transaction whose connection breaks leaves nothing, and the next one has another")
+    func closedWithin() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            await expectError(.storeUnavailable) {
+                try await database.write(scope: .gateway, isolation: .serializable) { db in
+                    try Self.insert(1, db)
+                    try PostgreSQLFixture.end(where: "usename = 'gateway'", in: settings)
+                    try Self.insert(2, db)
+                }
+            }
+            #expect(try await Self.numbers(database) == [])
+        }
+    }
+
+    @Test("A COMMIT whose answer is lost counts as what became of it: committed")
+    func lostCommit() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let name = try PostgreSQLFixture.name(of: settings)
+            // Its transactions are committed, and then wait for a standby that there is not.
+            try PostgreSQLFixture.run("ALTER DATABASE \(name) SET synchronous_commit = 'on'")
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            async let stored: Void = database.write(scope: .gateway, isolation: .serializable) { db in
+                try Self.insert(1, db)
+            }
+            try PostgreSQLFixture.end(where: "wait_event = 'SyncRep'", in: settings)
+            try await stored
+            #expect(try await Self.numbers(database) == [1])
+        }
+    }
+
+    @Test("A COMMIT whose answer is lost counts as what became of it: aborted")
+    func failedCommit() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            try PostgreSQLFixture.run(
+                """
+                CREATE FUNCTION end_connection() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
+                BEGIN
+                    PERFORM pg_terminate_backend(pg_backend_pid());
+                    PERFORM pg_sleep(1);
+                    RETURN NULL;
+                END $$;
+                CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON audit_checkpoints
+                    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
+                """,
+                in: try PostgreSQLFixture.name(of: settings)
+            )
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            let error = await #expect(throws: GatewayError.self) {
+                try await database.write(scope: .gateway, isolation: .serializable) { try Self.insert(1, $0) }
+            }
+            #expect(error?.code == .storeUnavailable)
+            #expect(error?.cause is PostgreSQLError)
+            #expect(try await Self.numbers(database) == [])
+        }
+    }
+
+    @Test("A statement that takes too long ends with its deadline, and the next one has a connection")
+    func deadline() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            var settings = settings
+            settings.callTimeout = .seconds(2)
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            // A read is ended by the server, a write by the gateway.
+            await expectError(.storeUnavailable, "in time") {
+                try await database.read(scope: .gateway) { try $0.exists("SELECT 1 FROM pg_sleep(60)") }
+            }
+            await expectError(.storeUnavailable, "in time") {
+                try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+                    try db.exists("SELECT 1 FROM pg_sleep(60)")
+                }
+            }
+            #expect(try await Self.numbers(database) == [])
+        }
+    }
+
+    @Test("A statement's text is prepared once, and many texts don't pile up")
+    func prepared() async throws {
+        try await withPostgreSQLDatabase { database in
+            let counts = try await database.read(scope: .gateway) { db in
+                try (0..<600)
+                    .map { number -> Int in
+                        _ = try db.exists("SELECT \(number)")
+                        _ = try db.exists("SELECT \(number)")
+                        return try db.first("SELECT count(*) FROM pg_prepared_statements") { try $0.int(0) } ?? 0
+                    }
+            }
+            #expect((counts.last ?? 0) - (counts.first ?? 0) == 599)
+            let later = try await database.read(scope: .gateway) { db in
+                try db.first("SELECT count(*) FROM pg_prepared_statements") { try $0.int(0) }
+            }
+            #expect((later ?? 0) < 10)
+        }
+    }
+
+    @Test("The database's time is its clock's, not its transaction's, whoever asks", arguments: ["acme", nil])
+    func time(tenant: String?) async throws {
+        try await withPostgreSQLDatabase { database in
+            let scope = tenant.map { SQLScope.tenant($0) } ?? .gateway
+            let clock = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)"
+            let times = try await database.read(scope: scope) { db in
+                try [clock, "gateway_time()", clock]
+                    .map { expression in try db.first("SELECT \(expression)") { try $0.int64(0) } ?? 0 }
+            }
+            #expect(times == times.sorted())
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+@testable import GatewayStorage
+
+/// The schema's history: what was released stays as it was, and who may serve what (decision 0058).
+struct PostgreSQLHistoryTests {
+    private static let names = PostgreSQLSchema.steps.map(\.name)
+
+    @Test("A step is what was released; one whose copy is missing is written to be committed", arguments: Self.names)
+    func released(name: String) throws {
+        let step = try #require(PostgreSQLSchema.steps.first { $0.name == name })
+        let copy = SchemaFile.url(name)
+        guard FileManager.default.fileExists(atPath: copy.path) else {
+            try step.script.write(to: copy, atomically: true, encoding: .utf8)
+            Issue.record("Tests/Schemas/\(name).sql was missing and has been written; commit it")
+            return
+        }
+        let isSame = try SchemaFile.text(name) == step.script
+        #expect(isSame, "What has been released is never edited; for what has not, see Tests/Schemas/README.md")
+    }
+
+    @Test("No released step has been removed")
+    func complete() throws {
+        let files = try FileManager.default.contentsOfDirectory(atPath: SchemaFile.folder.path)
+        let released = files.filter { $0.hasSuffix(".sql") && $0 != "later.sql" }.map { String($0.dropLast(4)) }
+        #expect(Set(released).isSubset(of: Self.names))
+    }
+
+    @Test("Steps are in order, and each admits itself or one before it", arguments: PostgreSQLSchema.steps.indices)
+    func order(index: Int) {
+        let step = PostgreSQLSchema.steps[index]
+        let digits = "\(index + 1)"
+        let zeros = String(repeating: "0", count: 3 - digits.count)
+        #expect(step.name == "v\(zeros)\(digits)")
+        #expect(Self.names.prefix(index + 1).contains(step.admits))
+    }
+
+    /// What a release that ends with `v002` meets: each step, and after the colon which one it admits.
+    struct Schema: Sendable, CustomTestStringConvertible {
+        let applied: String
+        let standing: PostgreSQLSchema.Standing
+
+        init(_ applied: String, _ standing: PostgreSQLSchema.Standing) {
+            (self.applied, self.standing) = (applied, standing)
+        }
+
+        var testDescription: String { "'\(self.applied)' is \(self.standing)" }
+
+        var state: PostgreSQLSchema.State {
+            let steps = self.applied.split(separator: " ").map { $0.split(separator: ":").map(String.init) }
+            return PostgreSQLSchema.State(applied: steps.map { .init(name: $0[0], admits: $0[1]) })
+        }
+    }
+
+    @Test(
+        "A release serves its own schema, and a later one all of whose steps admit it",
+        arguments: [
+            Schema("", .outdated), Schema("v001:v001", .outdated), Schema("v001:v001 v002:v001", .current),
+            Schema("v001:v001 v002:v001 v003:v002", .admitting), Schema("v001:v001 v002:v001 v003:v001", .admitting),
+            Schema("v001:v001 v002:v001 v003:v002 v004:v002", .admitting),
+            Schema("v001:v001 v002:v001 v003:v003", .superseded),
+            Schema("v001:v001 v002:v001 v003:v002 v004:v003", .superseded),
+            Schema("v001:v001 v002:v001 v003:v003 v004:v001", .superseded),
+            // Another gateway's history.
+            Schema("v001:v001 v003:v001", .superseded), Schema("v001:v001 v001a:v001 v002:v001", .superseded),
+            Schema("x:a", .superseded),
+        ]
+    )
+    func standings(schema: Schema) {
+        #expect(schema.state.standing(to: ["v001", "v002"]) == schema.standing)
+    }
+}

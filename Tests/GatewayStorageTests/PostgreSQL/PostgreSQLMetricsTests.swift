@@ -1,0 +1,74 @@
+import GatewayCore
+import MetricsTestKit
+import Synchronization
+import Testing
+
+@testable import GatewayStorage
+
+/// What a PostgreSQL's driver counts of transactions.
+struct PostgreSQLMetricsTests {
+    private let factory = TestMetrics()
+
+    private func count(_ name: String, _ labels: [(String, String)] = []) throws -> Int64 {
+        try self.factory.expectCounter(name, labels).totalValue
+    }
+
+    @Test(
+        "Transactions that are run again are counted by what got in between",
+        arguments: [("40001", "serialization", "deadlock"), ("40P01", "deadlock", "serialization")]
+    )
+    func retries(state: String, reason: String, other: String) async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let database = try await PostgreSQLDatabase(settings, metrics: GatewayMetrics(factory: self.factory))
+            defer { database.close() }
+            let attempts = Attempts()
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                guard attempts.next() < 3 else { return }
+                try db.execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '\(state)'; END $$")
+            }
+            #expect(try self.count("fcmgw_store_retries_total", [("reason", reason)]) == 2)
+            #expect(try self.count("fcmgw_store_retries_total", [("reason", other)]) == 0)
+            #expect(try self.count("fcmgw_store_commits_unknown_total") == 0)
+        }
+    }
+
+    @Test("A COMMIT whose answer was lost is counted where the server can't tell what became of it")
+    func unknown() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let owner = settings.url.replacing("user=gateway", with: "user=postgres")
+            try PostgreSQLSession(PostgreSQLSettings(url: owner))
+                .run(
+                    script: """
+                        CREATE FUNCTION end_connection() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
+                        BEGIN
+                            PERFORM pg_terminate_backend(pg_backend_pid());
+                            PERFORM pg_sleep(1);
+                            RETURN NULL;
+                        END $$;
+                        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON audit_checkpoints
+                            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
+                        """
+                )
+            var settings = settings
+            // Nothing is asked of the server, as when it does not come back in time.
+            settings.outageTimeout = .zero
+            let database = try await PostgreSQLDatabase(settings, metrics: GatewayMetrics(factory: self.factory))
+            defer { database.close() }
+            let error = await #expect(throws: GatewayError.self) {
+                try await database.write(scope: .gateway, isolation: .serializable) { db in
+                    let sql = "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)"
+                    try db.execute(sql, [.int(1), .blob([1]), .blob([2])])
+                }
+            }
+            #expect(error?.cause is CommitOutcomeUnknown)
+            #expect(try self.count("fcmgw_store_commits_unknown_total") == 1)
+        }
+    }
+}
+
+/// Counts how often a closure runs.
+private final class Attempts: Sendable {
+    private let count = Atomic(0)
+
+    func next() -> Int { self.count.wrappingAdd(1, ordering: .relaxed).newValue }
+}

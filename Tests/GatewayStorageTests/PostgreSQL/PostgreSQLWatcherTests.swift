@@ -1,0 +1,127 @@
+import GatewayCore
+import Testing
+
+@testable import GatewayStorage
+
+/// What replicas that share a PostgreSQL are to each other: the lead, and notifications.
+@Suite("PostgreSQLWatcher", .timeLimit(.minutes(5)))
+struct PostgreSQLWatcherTests {
+    /// The connection that holds the lead.
+    private static let leader = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)"
+
+    /// Runs a body with a database as two replicas have it.
+    private func withReplicas(
+        _ body: (_ one: PostgreSQLDatabase, _ two: PostgreSQLDatabase, PostgreSQLSettings) async throws -> Void
+    ) async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let one = try await PostgreSQLDatabase(settings)
+            defer { one.close() }
+            let two = try await PostgreSQLDatabase(settings)
+            defer { two.close() }
+            try await body(one, two, settings)
+        }
+    }
+
+    @Test("Of two replicas one leads, until it gives the lead up or closes")
+    func lead() async throws {
+        try await self.withReplicas { one, two, _ async throws in
+            #expect(one.isShared)
+            #expect(try await one.isLeader())
+            #expect(try await one.isLeader())
+            #expect(try await !two.isLeader())
+            // It can't give up what another has.
+            await two.resignLead()
+            #expect(try await !two.isLeader())
+            await one.resignLead()
+            #expect(try await two.isLeader())
+            #expect(try await !one.isLeader())
+            two.close()
+            #expect(try await one.isLeader())
+            await expectError(.storeUnavailable, "closed") { try await two.isLeader() }
+            await two.resignLead()
+        }
+    }
+
+    @Test("Of many who ask at once one leads")
+    func race() async throws {
+        try await self.withReplicas { one, two, _ in
+            let leaders = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<16 {
+                    let database = number.isMultiple(of: 2) ? one : two
+                    group.addTask { try await database.isLeader() ? number % 2 : -1 }
+                }
+                return try await group.reduce(into: Set<Int>()) { $0.insert($1) }
+            }
+            #expect(leaders.subtracting([-1]).count == 1)
+        }
+    }
+
+    @Test("A leader whose connection breaks has lost the lead to whoever asks first, and leads on if that is itself")
+    func lost() async throws {
+        try await self.withReplicas { one, two, settings in
+            #expect(try await one.isLeader())
+            try PostgreSQLFixture.end(where: Self.leader, in: settings)
+            #expect(try await two.isLeader())
+            #expect(try await !one.isLeader())
+            try PostgreSQLFixture.end(where: Self.leader, in: settings)
+            #expect(try await two.isLeader())
+        }
+    }
+
+    @Test("While the server takes no connections nobody leads, and asking takes no time; then somebody does again")
+    func outage() async throws {
+        try await self.withReplicas { one, _, settings in
+            let (connections, continuation) = AsyncStream.makeStream(of: Void.self)
+            var connection = connections.makeAsyncIterator()
+            one.whenNotified { continuation.yield() }
+            _ = await connection.next()
+            #expect(try await one.isLeader())
+            let name = try PostgreSQLFixture.name(of: settings)
+            try PostgreSQLFixture.run("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
+            try PostgreSQLFixture.end(where: Self.leader, in: settings)
+            await expectError(.storeUnavailable, "can't be reached") { try await one.isLeader() }
+            await expectError(.storeUnavailable, "can't be reached") { try await one.isLeader() }
+            await one.resignLead()
+            try PostgreSQLFixture.run("ALTER DATABASE \(name) ALLOW_CONNECTIONS true")
+            _ = await connection.next()
+            #expect(try await one.isLeader())
+        }
+    }
+
+    @Test("A replica hears of changes, and of the return of a connection that may have missed some")
+    func notifications() async throws {
+        try await self.withReplicas { one, two, settings in
+            let (events, continuation) = AsyncStream.makeStream(of: Void.self)
+            var event = events.makeAsyncIterator()
+            one.whenNotified { continuation.yield() }
+            _ = await event.next()
+            let directory = SQLDirectoryStore(database: two)
+            for name in ["acme", "other"] {
+                try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
+                _ = await event.next()
+            }
+            // What it said last, before it went on listening.
+            try PostgreSQLFixture.end(where: "query = 'SELECT 1'", in: settings)
+            _ = await event.next()
+            try await directory.apply(.deleteTenant(try #require(TenantID("acme"))))
+            _ = await event.next()
+        }
+    }
+
+    @Test("A database that was not asked for the lead or for notifications has its pool's connections alone")
+    func unused() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            let count = try await database.read(scope: .gateway) { db in
+                try db.first(
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND usename = session_user
+                    """
+                ) { try $0.int(0) }
+            }
+            #expect(count == 1)
+        }
+    }
+}

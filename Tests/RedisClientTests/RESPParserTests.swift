@@ -1,0 +1,158 @@
+import GatewayTestKit
+import NIOCore
+import Testing
+
+@testable import RedisClient
+
+@Suite("RESPParser")
+struct RESPParserTests {
+    private static func read(
+        _ pieces: [String],
+        _ limits: RESPParser.Limits = RESPParser.Limits()
+    ) throws -> [RESPValue] {
+        var parser = RESPParser(limits: limits)
+        var bytes = ByteBuffer()
+        var values: [RESPValue] = []
+        for piece in pieces {
+            bytes.writeString(piece)
+            while let value = try parser.next(from: &bytes) { values.append(value) }
+        }
+        return values
+    }
+
+    @Test(
+        "Every type of both versions is read",
+        arguments: [
+            ("+OK\r\n", .status("OK")),
+            ("+\r\n", .status("")),
+            ("-NOSCRIPT No matching script\r\n", .error("NOSCRIPT No matching script")),
+            (":-42\r\n", .integer(-42)),
+            (":+7\r\n", .integer(7)),
+            ("$5\r\nhello\r\n", .bytes(Array("hello".utf8))),
+            ("$0\r\n\r\n", .bytes([])),
+            ("$2\r\n\r\n\r\n", .bytes([13, 10])),
+            ("$-1\r\n", .null),
+            ("*-1\r\n", .null),
+            ("*0\r\n", .array([])),
+            ("*2\r\n:1\r\n*1\r\n$1\r\na\r\n", .array([.integer(1), .array([.bytes([97])])])),
+            ("_\r\n", .null),
+            ("#t\r\n", .boolean(true)),
+            ("#f\r\n", .boolean(false)),
+            (",1.5e3\r\n", .double(1_500)),
+            (",-inf\r\n", .double(-.infinity)),
+            (
+                "(3492890328409238509324850943850943825024385\r\n",
+                .bigNumber("3492890328409238509324850943850943825024385")
+            ),
+            ("!10\r\nSYNTAX bad\r\n", .error("SYNTAX bad")),
+            ("=8\r\ntxt:Some\r\n", .bytes(Array("Some".utf8))),
+            ("%1\r\n+a\r\n:1\r\n", .map([.status("a"), .integer(1)])),
+            ("~2\r\n:1\r\n:2\r\n", .array([.integer(1), .integer(2)])),
+            (">2\r\n+invalidate\r\n_\r\n", .push([.status("invalidate"), .null])),
+            ("|1\r\n+ttl\r\n:3\r\n:5\r\n", .integer(5)),
+            ("*2\r\n|1\r\n+a\r\n*0\r\n:1\r\n:2\r\n", .array([.integer(1), .integer(2)])),
+        ] as [(String, RESPValue)]
+    )
+    func types(text: String, value: RESPValue) throws {
+        #expect(try Self.read([text]) == [value])
+        #expect(try Self.read(text.unicodeScalars.map { String($0) }) == [value])
+        #expect(try Self.read([text + text]) == [value, value])
+    }
+
+    @Test(
+        "What is no reply is refused, and no more is read",
+        arguments: [
+            "\r\n", "OK\r\n", "+OK\n", "+O\rK\r\n", ":\r\n", ":1a\r\n", ":9223372036854775808\r\n", ":--1\r\n",
+            "$-2\r\n",
+            "$+\r\n", "$?\r\n", "$1\r\nab\r\n", "!-1\r\n", "=3\r\ntxt\r\n", "=8\r\ntext:abc\r\n", "~-1\r\n", "%-1\r\n",
+            "_x\r\n", "#x\r\n", ",0x1\r\n", ",\r\n", "(1.5\r\n", "*1\r\n>1\r\n+a\r\n",
+        ]
+    )
+    func malformed(text: String) {
+        #expect(throws: RESPError.malformed) { try Self.read([text]) }
+        #expect(throws: RESPError.malformed) { try Self.read(text.unicodeScalars.map { String($0) }) }
+    }
+
+    @Test(
+        "What goes beyond a bound is refused, however little of it has come",
+        arguments: [
+            "$11\r\n", "$9223372036854775807\r\n", "*9\r\n", "*9223372036854775807\r\n", "%5\r\n",
+            "*1\r\n*1\r\n*1\r\n*1\r\n", "*2\r\n*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n*4\r\n",
+            "+" + String(repeating: "a", count: 40),
+            "*2\r\n$10\r\n0123456789\r\n$6\r\n", String(repeating: "|0\r\n", count: 9),
+        ]
+    )
+    func bounds(text: String) {
+        let limits = RESPParser.Limits(depth: 3, stringBytes: 10, lineBytes: 32, elements: 8, replyBytes: 15)
+        #expect(throws: RESPError.tooLarge) { try Self.read([text], limits) }
+        #expect(throws: RESPError.tooLarge) { try Self.read(text.unicodeScalars.map { String($0) }, limits) }
+    }
+
+    @Test("What was written is read again, in whatever pieces it comes", arguments: 0..<50)
+    func roundTrip(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let values = (0..<10).map { _ in RESPValue.random(depth: 3, using: &generator) }
+        var all = ByteBuffer()
+        for value in values { value.write(to: &all) }
+        var parser = RESPParser()
+        var bytes = ByteBuffer()
+        var read: [RESPValue] = []
+        while let piece = all.readSlice(length: min(all.readableBytes, Int.random(in: 1...17, using: &generator))),
+            piece.readableBytes > 0
+        {
+            bytes.writeImmutableBuffer(piece)
+            while let value = try parser.next(from: &bytes) { read.append(value) }
+        }
+        #expect(read == values)
+        #expect(parser.isBetweenReplies)
+    }
+}
+
+extension RESPValue {
+    /// A value of any type, as a server might send it.
+    fileprivate static func random(depth: Int, using generator: inout SeededGenerator) -> RESPValue {
+        func some(_ count: Int) -> [RESPValue] {
+            (0..<count).map { _ in .random(depth: depth - 1, using: &generator) }
+        }
+        let text = String(Int.random(in: 0...99_999, using: &generator), radix: 36)
+        switch Int.random(in: 0..<(depth > 0 ? 10 : 8), using: &generator) {
+        case 0: return .status(text)
+        case 1: return .error("ERR \(text)")
+        case 2: return .integer(Int64.random(in: .min ... .max, using: &generator))
+        case 3: return .bytes((0..<Int.random(in: 0...40, using: &generator)).map { _ in generator.byte() })
+        case 4: return .null
+        case 5: return .boolean(Bool.random(using: &generator))
+        case 6: return .double(Double(Int.random(in: -999...999, using: &generator)) / 8)
+        case 7: return .bigNumber("-\(text.utf8.count)0000000000000000000000000")
+        case 8: return .array(some(Int.random(in: 0...4, using: &generator)))
+        default: return .map(some(2 * Int.random(in: 0...3, using: &generator)))
+        }
+    }
+
+    /// As version 3 of the protocol has it.
+    fileprivate func write(to bytes: inout ByteBuffer) {
+        switch self {
+        case .status(let text): bytes.writeString("+\(text)\r\n")
+        case .error(let text): bytes.writeString("-\(text)\r\n")
+        case .integer(let number): bytes.writeString(":\(number)\r\n")
+        case .bytes(let content):
+            bytes.writeString("$\(content.count)\r\n")
+            bytes.writeBytes(content)
+            bytes.writeString("\r\n")
+        case .null: bytes.writeString("_\r\n")
+        case .boolean(let isTrue): bytes.writeString(isTrue ? "#t\r\n" : "#f\r\n")
+        case .double(let number): bytes.writeString(",\(number)\r\n")
+        case .bigNumber(let digits): bytes.writeString("(\(digits)\r\n")
+        case .array(let elements), .push(let elements):
+            bytes.writeString("*\(elements.count)\r\n")
+            for element in elements { element.write(to: &bytes) }
+        case .map(let elements):
+            bytes.writeString("%\(elements.count / 2)\r\n")
+            for element in elements { element.write(to: &bytes) }
+        }
+    }
+}
+
+extension SeededGenerator {
+    fileprivate mutating func byte() -> UInt8 { UInt8(truncatingIfNeeded: self.next() >> 24) }
+}

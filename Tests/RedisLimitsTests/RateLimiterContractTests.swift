@@ -1,0 +1,261 @@
+import GatewayCore
+import GatewayTestKit
+import RedisLimits
+import Testing
+
+/// What every limiter does, wherever its buckets are.
+@Suite("Rate limiters", .timeLimit(.minutes(4)))
+struct RateLimiterContractTests {
+    /// One question to a tenant that is admitted one event a second and five at once.
+    struct Step: Sendable {
+        /// In milliseconds.
+        var at: Int64
+        var ask: Int
+        var granted: Int
+        var left: Int
+        /// In seconds.
+        var reset: Int
+        var what: String
+    }
+
+    /// The life of one bucket, step after step.
+    private static let life = [
+        Step(at: 0, ask: 0, granted: 0, left: 5, reset: 0, what: "a first peek sees a whole bucket"),
+        Step(at: 0, ask: 1, granted: 1, left: 4, reset: 1, what: "one event leaves four"),
+        Step(at: 0, ask: 0, granted: 0, left: 4, reset: 1, what: "a peek takes nothing"),
+        Step(at: 0, ask: 10, granted: 4, left: 0, reset: 1, what: "too many at once get what is there"),
+        Step(at: 0, ask: 1, granted: 0, left: 0, reset: 1, what: "an empty bucket refuses"),
+        Step(at: 0, ask: 1_000_000_000, granted: 0, left: 0, reset: 1, what: "very many do not overflow"),
+        Step(at: 500, ask: 1, granted: 0, left: 0, reset: 1, what: "half an interval is too little"),
+        Step(at: 999, ask: 1, granted: 0, left: 0, reset: 1, what: "so is a millisecond less than one"),
+        Step(at: 1_000, ask: 0, granted: 0, left: 1, reset: 4, what: "after an interval one is back"),
+        Step(at: 1_000, ask: 1, granted: 1, left: 0, reset: 1, what: "and is taken"),
+        Step(at: 3_500, ask: 9, granted: 2, left: 0, reset: 1, what: "two and a half are worth two"),
+        Step(at: 8_000, ask: 0, granted: 0, left: 5, reset: 0, what: "the bucket fills up"),
+        Step(at: 90_000, ask: 0, granted: 0, left: 5, reset: 0, what: "and no further"),
+        Step(at: 90_000, ask: 5, granted: 5, left: 0, reset: 1, what: "five at once"),
+        Step(at: 89_999, ask: 1, granted: 0, left: 0, reset: 2, what: "a late thread wins nothing"),
+        Step(at: 89_000, ask: 1, granted: 0, left: 0, reset: 2, what: "nor does one a second late"),
+        Step(at: 90_000, ask: 1, granted: 0, left: 0, reset: 1, what: "and costs the others nothing"),
+        Step(at: 60_000, ask: 1, granted: 0, left: 0, reset: 1, what: "a clock set back empties it"),
+        Step(at: 61_000, ask: 1, granted: 1, left: 0, reset: 1, what: "which fills from then on"),
+        Step(at: 3_661_000, ask: 9, granted: 5, left: 0, reset: 1, what: "one set forward gives a burst"),
+    ]
+
+    @Test("One bucket's life goes as the table says", arguments: LimiterKind.allCases)
+    func life(kind: LimiterKind) async throws {
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 1, burst: 5)])
+        try await kind.with { limiter in
+            for step in Self.life {
+                let request = LimitRequest(policies: policies, recipients: .tenantOnly(step.ask))
+                let now = Timestamp(microseconds: Timestamp.sample.microseconds + step.at * 1_000)
+                let decision = await limiter.admit(request, now: now)
+                #expect(decision.admitted(of: step.ask) == step.granted, "\(step.what)")
+                #expect(decision.tenantQuotas.map(\.remaining) == [step.left], "\(step.what)")
+                #expect(decision.tenantQuotas.map(\.resetSeconds) == [step.reset], "\(step.what)")
+            }
+        }
+    }
+
+    struct Trial: Sendable, CustomTestStringConvertible {
+        var kind: LimiterKind
+        var seed: UInt64
+
+        var testDescription: String { "\(self.kind), seed \(self.seed)" }
+
+        static let all = LimiterKind.allCases.flatMap { kind in (0..<20).map { Trial(kind: kind, seed: $0) } }
+    }
+
+    @Test("Every decision, wait and quota is the model's", arguments: Trial.all)
+    func agreesWithModel(trial: Trial) async throws {
+        var generator = SeededGenerator(seed: trial.seed)
+        let policies = try LimitPolicies.random(using: &generator)
+        let clock = ManualClock()
+        var steps: [(LimitRequest, Timestamp)] = []
+        for _ in 0..<300 {
+            clock.advance(by: .random(using: &generator))
+            steps.append((LimitRequest.random(policies, using: &generator), clock.now()))
+        }
+        try await trial.kind.with { limiter in
+            var model = LimiterModel()
+            for (number, step) in steps.enumerated() {
+                let decision = await limiter.admit(step.0, now: step.1)
+                let expected = model.admit(step.0, now: step.1)
+                #expect(decision.admission == expected.admission, "step \(number): \(step.0)")
+                #expect(decision.tenantQuotas == expected.tenantQuotas, "step \(number): \(step.0)")
+                guard decision.admission == expected.admission else { return }
+            }
+        }
+    }
+
+    @Test("A group and its members pay together or not at all", arguments: LimiterKind.allCases)
+    func members(kind: LimiterKind) async throws {
+        let policies = LimitPolicies(
+            tenant: [try .sample(10, per: 1, burst: 10)],
+            device: [try .sample(1, per: 10, burst: 2)],
+            deviceCollapsible: [try .sample(1, per: 100, burst: 1)]
+        )
+        let clock = ManualClock()
+        try await kind.with { limiter in
+            func admit(_ name: String, _ members: [String] = [], isCollapsible: Bool = false) async -> LimitDecision {
+                var request = LimitRequest(
+                    policies: policies,
+                    recipients: .devices([.sample(name)]),
+                    isCollapsible: isCollapsible
+                )
+                if !members.isEmpty { request.members = [0: members.map { LimitKey.sample($0) }] }
+                return await limiter.admit(request, now: clock.now())
+            }
+            #expect(await admit("g", ["a", "b"]).admission == .all)
+            #expect(await admit("h", ["a", "c"]).admission == .all)
+            for _ in 1...3 {
+                let refused = await admit("i", ["c", "a", "d"], isCollapsible: true)
+                #expect(refused.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+                #expect(refused.tenantQuotas.map(\.remaining) == [8])
+            }
+            for name in ["c", "d", "i"] { #expect(await admit(name).admission == .all) }
+            clock.advance(by: .seconds(10))
+            #expect(await admit("i", ["c", "a", "d"], isCollapsible: true).admission == .all)
+            #expect(
+                await admit("i", isCollapsible: true).admission
+                    == .none(LimitDenial(scope: .deviceCollapsible, retryAfter: 100))
+            )
+        }
+    }
+
+    @Test("A long list is admitted as far as the tenant's quota goes, and in order", arguments: LimiterKind.allCases)
+    func longList(kind: LimiterKind) async throws {
+        let policies = LimitPolicies(
+            tenant: [try .sample(1, per: 1, burst: 700)],
+            device: [try .sample(1, per: 60, burst: 1)],
+            deviceCollapsible: [],
+            topic: []
+        )
+        try await kind.with { limiter in
+            let keys = (0..<1_000).map { LimitKey.sample("device \($0)") }
+            let one = LimitRequest(policies: policies, recipients: .devices([keys[3]]))
+            #expect(await limiter.admit(one, now: .sample).admission == .all)
+            let decision = await limiter.admit(
+                LimitRequest(policies: policies, recipients: .devices(keys)),
+                now: .sample
+            )
+            guard case .some(let denials) = decision.admission else {
+                Issue.record("\(decision.admission)")
+                return
+            }
+            #expect(denials.indices.filter { denials[$0] == nil } == Array(0..<700).filter { $0 != 3 })
+            #expect(denials[3]?.scope == .device)
+            #expect(denials[700...].allSatisfy { $0?.scope == .tenant })
+            #expect(decision.tenantQuotas.map(\.remaining) == [0])
+        }
+    }
+
+    @Test("A status tells what is left of each quota and charges nothing", arguments: LimiterKind.allCases)
+    func status(kind: LimiterKind) async throws {
+        let policies = LimitPolicies(
+            tenant: [try .sample(10, per: 1, burst: 10)],
+            device: [try .sample(1, per: 10, burst: 2)],
+            deviceCollapsible: [try .sample(1, per: 100, burst: 1)],
+            topic: [try .sample(1, per: 5, burst: 2)]
+        )
+        try await kind.with { limiter in
+            func request(_ recipients: LimitRequest.Recipients) -> LimitRequest {
+                LimitRequest(policies: policies, recipients: recipients, isCollapsible: true)
+            }
+            _ = await limiter.admit(request(.devices([.sample("a")])), now: .sample)
+            for _ in 0..<2 {
+                let left = await limiter.status(of: request(.devices([.sample("a"), .sample("b")])), now: .sample)
+                #expect(left.tenant.map(\.remaining) == [9])
+                let scopes: [LimitScope] = [.device, .deviceCollapsible]
+                #expect(left.recipients.map { $0.map(\.scope) } == [scopes, scopes])
+                #expect(left.recipients.map { $0.map(\.quota.remaining) } == [[1, 0], [2, 1]])
+                #expect(left.recipients.map { $0.map(\.quota.resetSeconds) } == [[10, 100], [0, 0]])
+            }
+            let topics = await limiter.status(of: request(.topics([.sample("t")])), now: .sample)
+            #expect(topics.recipients.map { $0.map(\.scope) } == [[.topic]])
+            #expect(await limiter.status(of: request(.tenantOnly(3)), now: .sample).recipients == [])
+        }
+    }
+
+    /// What was used up under one policy, and what is left under the next at once.
+    struct Change: Sendable {
+        var from: (rate: Int, period: Int, burst: Int)
+        var used: Int
+        var to: (rate: Int, period: Int, burst: Int)
+        var left: Int
+    }
+
+    @Test(
+        "What is used up is carried over message by message, a new burst's worth at most",
+        arguments: LimiterKind.allCases,
+        [
+            Change(from: (1, 180, 20), used: 5, to: (30, 60, 30), left: 25),
+            Change(from: (180, 60, 60), used: 60, to: (1, 180, 20), left: 0),
+            Change(from: (1, 1, 10), used: 4, to: (1, 1, 6), left: 2),
+            Change(from: (1, 1, 10), used: 0, to: (1, 1, 6), left: 6),
+        ]
+    )
+    func carriedOver(kind: LimiterKind, change: Change) async throws {
+        func policies(_ policy: (rate: Int, period: Int, burst: Int)) throws -> LimitPolicies {
+            .device([try .sample(policy.rate, per: policy.period, burst: policy.burst)])
+        }
+        let former = PolicyHistory(try policies(change.from))
+        let history = former.followed(by: try policies(change.to), at: .sample)
+        try await kind.with { limiter in
+            if change.used > 0 {
+                let decision = await limiter.admit(LimitRequest(history: former, count: change.used), now: .sample)
+                #expect(decision.admission == .all)
+            }
+            let status = await limiter.status(of: LimitRequest(history: history), now: .sample)
+            #expect(status.recipients.map { $0.map(\.quota.remaining) } == [[change.left]])
+        }
+    }
+
+    @Test("A request under former policies takes no more than later ones leave", arguments: LimiterKind.allCases)
+    func formerPolicies(kind: LimiterKind) async throws {
+        let former = PolicyHistory(.device([try .sample(60, per: 60, burst: 5)]))
+        let history = former.followed(by: .device([try .sample(1, per: 600, burst: 5)]), at: .sample)
+        try await kind.with { limiter in
+            let clock = ManualClock()
+            func left() async -> [[Int]] {
+                await limiter.status(of: LimitRequest(history: history), now: clock.now()).recipients
+                    .map { $0.map(\.quota.remaining) }
+            }
+            let all = LimitRequest(history: history, count: 5)
+            #expect(await limiter.admit(all, now: clock.now()).admission == .all)
+            let late = await limiter.admit(LimitRequest(history: former), now: clock.now())
+            #expect(late.admitted(of: 1) == 0)
+            clock.advance(by: .seconds(599))
+            #expect(await left() == [[0]])
+            clock.advance(by: .seconds(1))
+            #expect(await left() == [[1]])
+        }
+    }
+
+    @Test("Callers at the same moment are together admitted what one would be", arguments: LimiterKind.allCases)
+    func concurrent(kind: LimiterKind) async throws {
+        let policies = LimitPolicies(
+            tenant: [try .sample(1, per: 60, burst: 500)],
+            device: [try .sample(1, per: 60, burst: 3)],
+            deviceCollapsible: [],
+            topic: []
+        )
+        try await kind.with { limiter in
+            let devices = (0..<40).map { LimitKey.sample("device \($0)") }
+            let request = LimitRequest(policies: policies, recipients: .devices(devices))
+            let total = await withTaskGroup(of: Int.self) { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        var admitted = 0
+                        for _ in 0..<10 {
+                            admitted += await limiter.admit(request, now: .sample).admitted(of: devices.count)
+                        }
+                        return admitted
+                    }
+                }
+                return await group.reduce(0, +)
+            }
+            #expect(total == 3 * devices.count)
+        }
+    }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import Logging
+import MetricsTestKit
+import NIOCore
+import NIOPosix
+import ProcessTestKit
+import RedisClient
+import RedisTestKit
+import Testing
+
+@testable import RedisLimits
+
+/// What is the limiter's over Redis alone: how it meets failures, and what it leaves in the server.
+@Suite("RedisRateLimiter", .timeLimit(.minutes(4)))
+struct RedisRateLimiterTests {
+    private static let daily = [RatePolicy(rate: 1, periodSeconds: 86_400, burst: 4)].compactMap { $0 }
+
+    private static func request(_ recipients: LimitRequest.Recipients = .tenantOnly(1)) -> LimitRequest {
+        LimitRequest(
+            policies: LimitPolicies(tenant: Self.daily, device: Self.daily, deviceCollapsible: [], topic: []),
+            recipients: recipients
+        )
+    }
+
+    private static func limiter(
+        _ client: RedisClient,
+        _ fallback: RedisRateLimiter.Fallback = .local,
+        replicas: Int = 1,
+        metrics: GatewayMetrics = GatewayMetrics()
+    ) -> RedisRateLimiter {
+        RedisRateLimiter(
+            redis: client,
+            whenRedisFails: fallback,
+            replicas: { replicas },
+            metrics: metrics,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    @Test("Two replicas share what is used up, by the server's time whatever their own is")
+    func shared() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { first in
+                try await RedisClient.with(port: server.port) { second in
+                    let limiters = [Self.limiter(first), Self.limiter(second)]
+                    let late = Timestamp(microseconds: Timestamp.sample.microseconds + 3_600_000_000)
+                    var admitted = 0
+                    for index in 0..<12 {
+                        let now = index.isMultiple(of: 2) ? Timestamp.sample : late
+                        admitted += await limiters[index % 2].admit(Self.request(), now: now).admitted(of: 1)
+                    }
+                    #expect(admitted == 4)
+                }
+            }
+        }
+    }
+
+    @Test("Keys lie in their tenant's slot, name nobody, and expire when they are whole")
+    func keys() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let key = LimitKey.sample("device")
+                let request = Self.request(.devices([key]))
+                #expect(await Self.limiter(client).admit(request, now: .sample).admission == .all)
+                let prefix = "rl:{\(request.tenant.text)}:"
+                for name in ["\(prefix)t", "\(prefix)d:\(key.text)"] {
+                    guard case .integer(let life) = try await client.call(RedisCommand(["PTTL", name])) else {
+                        Issue.record("\(name) has no end")
+                        continue
+                    }
+                    #expect((1...86_400_000).contains(life))
+                }
+                #expect(try await client.call(RedisCommand(["DBSIZE"])) == .integer(2))
+            }
+        }
+    }
+
+    @Test("A refusal writes nothing")
+    func refusal() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client async throws in
+                let limiter = Self.limiter(client)
+                for _ in 0..<4 { _ = await limiter.admit(Self.request(), now: .sample) }
+                let refused = Self.request(.devices([.sample("new")]))
+                #expect(await limiter.admit(refused, now: .sample).admitted(of: 1) == 0)
+                #expect(try await client.call(RedisCommand(["DBSIZE"])) == .integer(1))
+            }
+        }
+    }
+
+    @Test("A server that has forgotten the program is given it again, and nothing else changes")
+    func flushedScripts() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let limiter = Self.limiter(client)
+                for left in [3, 2, 1] {
+                    _ = try await client.call(RedisCommand(["SCRIPT", "FLUSH"]))
+                    #expect(await limiter.admit(Self.request(), now: .sample).tenantQuotas.map(\.remaining) == [left])
+                }
+            }
+        }
+    }
+
+    @Test(
+        "Without Redis each replica has its part, or nothing is refused, or everything",
+        arguments: [(.local, 2), (.open, 8), (.closed, 0)] as [(RedisRateLimiter.Fallback, Int)]
+    )
+    func withoutRedis(fallback: RedisRateLimiter.Fallback, admitted: Int) async throws {
+        try await ClosedPort.with { port in
+            try await RedisClient.with(port: port) { client in
+                let factory = TestMetrics()
+                let limiter = Self.limiter(
+                    client,
+                    fallback,
+                    replicas: 2,
+                    metrics: GatewayMetrics(factory: factory)
+                )
+                let gauge = try factory.expectMeter("fcmgw_limiter_fallback_active")
+                #expect(gauge.lastValue == 0)
+                var count = 0
+                for _ in 0..<8 {
+                    count += await limiter.admit(Self.request(), now: .sample).admitted(of: 1)
+                }
+                #expect(count == admitted)
+                #expect(gauge.lastValue == 1)
+                #expect(await !limiter.probe())
+            }
+        }
+    }
+
+    @Test("A server that takes no writes counts as failing; once it does, a probe begins to share limits again")
+    func readOnly() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let limiter = Self.limiter(client, .closed)
+                #expect(await limiter.admit(Self.request(), now: .sample).admission == .all)
+                _ = try await client.call(RedisCommand(["CONFIG", "SET", "maxmemory", "1"]))
+                for _ in 0..<4 {
+                    #expect(await limiter.admit(Self.request(), now: .sample).admitted(of: 1) == 0)
+                }
+                #expect(await !limiter.probe())
+                _ = try await client.call(RedisCommand(["CONFIG", "SET", "maxmemory", "0"]))
+                #expect(await limiter.probe())
+                #expect(await limiter.admit(Self.request(), now: .sample).tenantQuotas.map(\.remaining) == [2])
+            }
+        }
+    }
+
+    @Test("A server that hangs costs a few decisions its timeout, and comes back with nothing lost or mixed up")
+    func hanging() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { steady in
+                try await RedisClient.with(port: server.port, configure: { $0.callTimeout = .milliseconds(25) }) {
+                    client in
+                    let limiter = Self.limiter(client, .closed)
+                    // Connected, however long that took.
+                    while await !limiter.probe() { await Task.yield() }
+                    server.process.signal(SIGSTOP)
+                    for _ in 0..<8 {
+                        #expect(await limiter.admit(Self.request(), now: .sample).admitted(of: 1) == 0)
+                    }
+                    server.process.signal(SIGCONT)
+                    _ = try await steady.call(RedisCommand(["PING"]))
+                    while await !limiter.probe() { await Task.yield() }
+                    // What was sent before it hung may have been charged when it went on; each reply is its command's.
+                    _ = try await steady.call(RedisCommand(["FLUSHDB"]))
+                    let left = await Self.limiter(steady).status(of: Self.request(), now: .sample)
+                    #expect(left.tenant.map(\.remaining) == [4])
+                }
+            }
+        }
+    }
+
+    @Test("A node of a cluster and a wrong password are refused at the start, in plain words")
+    func refusedAtStart() async throws {
+        try await RedisServer.with(.server, ["--cluster-enabled", "yes"]) { server in
+            try await RedisClient.with(port: server.port) { client in
+                let error = await #expect(throws: RedisClientError.self) {
+                    try await Self.limiter(client).verify(timeout: .seconds(60))
+                }
+                #expect(error?.code == .clusterNode)
+            }
+        }
+        try await RedisServer.with(.server, ["--requirepass", "secret"]) { server in
+            try await RedisClient.with(port: server.port, configure: { $0.password = "wrong" }) { client in
+                let error = await #expect(throws: RedisClientError.self) {
+                    try await Self.limiter(client).verify(timeout: .seconds(60))
+                }
+                #expect(error?.code == .authenticationFailed)
+            }
+        }
+    }
+}
