@@ -6,7 +6,7 @@ SHELL := bash
 
 SOURCES := Sources Tests Benchmarks Package.swift
 # What is tried against the built program after the Swift tests: two at a time, the longest first.
-SUITES := Documents Contract Clients Monitoring Deploy Lab
+SUITES := Cluster Documents Contract Clients Monitoring Deploy Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \

@@ -62,6 +62,12 @@ sys.path.insert(0, str(ROOT / "Benchmarks/load"))
 from loadbench import BenchError, Processes, free_ports, resident_mib  # noqa: E402
 
 LabError = BenchError
+
+
+class NotPlayed(Exception):
+    """Why a row is left out, where what it needs is not at hand."""
+
+
 # Only something that hangs comes near it.
 LIMIT_S = 180
 MANY = 1_000_000
@@ -604,14 +610,20 @@ def development_program(program: Path) -> Path:
 class Emulator:
     """A fake FCM, `fcm-gateway-dev emulator`; docs/emulator.md says what it can."""
 
-    def __init__(self, lab: Lab, name: str, tls: bool) -> None:
+    def __init__(self, lab: Lab, name: str, tls: bool, host: str = "127.0.0.1") -> None:
         self.lab, self.name, self.tls = lab, name, tls
         folder = lab.folder / name
         self.certificate = folder / "certificate.pem"
         (self.port,) = free_ports(1)
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
-        self.command = [str(development_program(lab.program)), "emulator", "--port", str(self.port)]
+        self.url = f"{'https' if tls else 'http'}://{host}:{self.port}"
+        self.command = [str(development_program(lab.program)), "emulator", "--host", host, "--port", str(self.port)]
         self.command += ["--tls-dir", str(folder)] if tls else []
+        if tls and host != "127.0.0.1":
+            # Those that it makes for itself are for this machine's own address.
+            made = lab.certificate(f"{name}-tls", host, names=f"IP:{host}")
+            folder.mkdir()
+            shutil.copy(made.certificate, self.certificate)
+            shutil.copy(made.key, folder / "private-key.pem")
         self.start()
 
     def start(self) -> None:
@@ -670,7 +682,7 @@ def v1_upstream(*fcms: Emulator, **members: object) -> dict:
     if len(fcms) > 1:
         bundle = fcms[0].lab.folder / f"bundle-{next(_numbers)}.pem"
         bundle.write_text("".join(fcm.certificate.read_text() for fcm in fcms))
-    hosts = [f"127.0.0.1:{fcm.port}" for fcm in fcms]
+    hosts = [urlsplit(fcm.url).netloc for fcm in fcms]
     return {"caFile": str(bundle), "allowedTokenHosts": hosts, **members}
 
 
@@ -771,9 +783,12 @@ class Lab:
     # How long a proxy may take to listen.
     ACCEPT_S = 60
 
-    def __init__(self, program: Path, keep: bool = False, defaults: dict | None = None) -> None:
-        """- defaults: what the configurations of its gateways have unless they say something else."""
-        self.program = program
+    def __init__(self, program: Path, keep: bool = False, defaults: dict | None = None,
+                 before: Path | None = None) -> None:
+        """- defaults: what the configurations of its gateways have unless they say something else.
+        - before: the program of the release before, if there is one.
+        """
+        self.program, self.before = program, before
         self.defaults = defaults or {}
         self.processes = Processes(keep)
         self._stubs: list[Stub] = []

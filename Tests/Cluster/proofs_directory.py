@@ -1,0 +1,195 @@
+"""What one replica learns, all others know soon: revoked keys, retired tokens, device groups."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+import threading
+import time
+
+from cluster import LEASE_S, NOISE_S, SEEN_S, SIZE, TAKEOVER_S, At, Cluster, Shared, within
+from proxy import CommitFault, losing
+from servers import ROOT
+
+sys.path.insert(0, str(ROOT / "Tests/Faults"))
+
+from lab import LIMIT_S, Answer, call  # noqa: E402
+
+SENDER = "123456789012"
+# A statement of a gateway has ten seconds, so that a transaction can't be held open for longer by its COMMIT.
+HELD_S = 9.0
+_numbers = itertools.count(1)
+
+
+def revocation(cluster: Cluster, rounds: int = 2) -> str:
+    """A key that is revoked at one replica is refused at all, also when nobody is notified."""
+    tenant = cluster.tenant()
+    slowest = 0.0
+    for number in range(rounds):
+        for proxy in cluster.proxies:
+            proxy.drops_notifications = number > 0
+        made = cluster.gateways[0].admin(
+            "POST", f"tenants/{tenant.name}/keys", {"name": f"short-{number}", "scopes": ["messages:send"]}
+        )
+        short = Shared(cluster, At(cluster.gateways[0], tenant.name, made["key"]))
+        for place in range(SIZE):
+            within("the key to be known", SEEN_S, lambda place=place: short.at(place).send().status == 200, cluster.lab)
+        begin = time.monotonic()
+        cluster.gateways[0].admin("DELETE", f"tenants/{tenant.name}/keys/{made['id']}")
+        for place in range(SIZE):
+            within(
+                f"the key to be refused by replica {place + 1}", SEEN_S,
+                lambda place=place: short.at(place).send().status == 401, cluster.lab,
+            )
+        slowest = max(slowest, time.monotonic() - begin)
+        assert slowest <= SEEN_S + NOISE_S, f"refused everywhere after {slowest:.1f} s"
+    for proxy in cluster.proxies:
+        proxy.drops_notifications = False
+    return f"{rounds} keys, notifications dropped for all but the first: refused everywhere after at most {slowest:.1f} s"
+
+
+def cut_off_replica_revokes_in_the_end(cluster: Cluster) -> str:
+    """A replica whose way to the store is cut serves what it knows; once mended it refuses what was revoked."""
+    tenant = cluster.tenant()
+    made = cluster.gateways[0].admin(
+        "POST", f"tenants/{tenant.name}/keys", {"name": "cut", "scopes": ["messages:send"]}
+    )
+    short = Shared(cluster, At(cluster.gateways[0], tenant.name, made["key"]))
+    within("the key to be known", SEEN_S, lambda: short.at(1).send().status == 200, cluster.lab)
+    cluster.proxies[1].cut()
+    try:
+        cluster.gateways[0].admin("DELETE", f"tenants/{tenant.name}/keys/{made['id']}")
+        within("the key to be refused elsewhere", SEEN_S, lambda: short.at(2).send().status == 401, cluster.lab)
+        assert short.at(1).send().status == 200, "a replica without its store does not serve its snapshot"
+        ready = call("GET", cluster.gateways[1].admin_url + "/readyz")
+        assert ready.status == 200, f"/readyz while queue and spool take records: {ready}"
+        answer = short.at(1).idempotent(f"cut-{next(_numbers)}", short.at(1).message())
+        assert answer.status == 503, f"an idempotent request without a store: {answer}"
+    finally:
+        cluster.proxies[1].mend()
+    # A connection that was silent for so long may have to be given up first.
+    seen = within("the key to be refused", SEEN_S + 10, lambda: short.at(1).send().status == 401, cluster.lab)
+    return f"a replica that was cut off served its snapshot, and refused the key {seen:.1f} s after it was back"
+
+
+def retired_tokens(cluster: Cluster) -> str:
+    """A token that FCM called dead to one replica is refused by all without a call of FCM."""
+    tenant = cluster.tenant()
+    token = f"ERROR_NotRegistered-{next(_numbers)}"
+    begin = time.monotonic()
+    first = tenant.at(0).send(token)
+    assert first.code == "unregistered", first
+    # Asking earlier would have the others learn it from FCM.
+    time.sleep(SEEN_S)
+    before = cluster.fcm.hits(token)
+    for place in range(SIZE):
+        answer = tenant.at(place).send(token)
+        assert answer.code == "unregistered", f"replica {place + 1}: {answer}"
+    after = cluster.fcm.hits(token)
+    assert before == after == 1, f"{after} calls of FCM for a dead token"
+    return f"learnt on one replica, refused by all without FCM {time.monotonic() - begin:.1f} s later"
+
+
+def held_report(cluster: Cluster, held: float = HELD_S) -> str:
+    """A report whose transaction stays open while others commit is missed by neither the replicas nor the feed."""
+    tenant = cluster.tenant()
+    names = [f"{which}-{next(_numbers)}" for which in ("late", "early", "later")]
+    late, early, later = (f"CANONICAL_new-{name}" for name in names)
+    cursor = ""
+    with losing(cluster.proxies[0], CommitFault("request", "hold", r"(insert\s+into|update)\s+retired_tokens")) as fault:
+        assert tenant.at(0).send(late).status == 200
+        within("the report's transaction to be held", 10, lambda: fault.hit == 1, cluster.lab)
+        assert tenant.at(1).send(early).status == 200
+        end = time.monotonic() + held
+        listed: list[str] = []
+        while time.monotonic() < end:
+            page, cursor = feed(tenant.at(2), cursor)
+            listed += page
+            time.sleep(0.5)
+        assert late not in listed, "what was not committed was listed"
+    assert tenant.at(1).send(later).status == 200
+
+    def read_on() -> bool:
+        nonlocal cursor
+        page, cursor = feed(tenant.at(2), cursor)
+        listed.extend(page)
+        return {late, early, later} <= set(listed)
+
+    within(f"the feed to have all three; it has {listed}", SEEN_S + 30, read_on, cluster.lab)
+    assert sorted(listed) == sorted({late, early, later}), f"listed: {listed}"
+    return f"a report held open for {held:.0f} s while others went on: the feed has all three, each once"
+
+
+def feed(at: At, cursor: str) -> tuple[list[str], str]:
+    answer = at.get("retired-tokens?limit=100" + (f"&cursor={cursor}" if cursor else ""))
+    assert answer.status == 200, answer
+    content = answer.json()
+    return [one["token"] for one in content["retired_tokens"]], content.get("next_cursor") or content["resume_cursor"]
+
+
+# Device groups
+
+
+def groups(cluster: Cluster, rounds: int = 3) -> str:
+    """PUTs of one group on three replicas, one of them paused amid its change; then one change settles it all."""
+    tenant = cluster.tenant(sender_id=SENDER)
+    codes: set[str] = set()
+    for number in range(rounds):
+        name = f"family-{next(_numbers)}"
+        assert put(tenant.at(0), name, ["first"]).status in (200, 201)
+        cluster.fcm.control("POST", "settings", {"latency_ms": 150})
+        place = number % SIZE
+        answers: list[Answer | None] = [None] * SIZE
+
+        def change(at: int) -> None:
+            answers[at] = put(tenant.at(at), name, [f"device-{at}", f"other-{at}"])
+
+        threads = [threading.Thread(target=change, args=(at,), daemon=True) for at in range(SIZE)]
+        before = cluster.fcm.hits(name)
+        threads[place].start()
+        # Its change has begun: it has the group's lease, and a call is at FCM.
+        cluster.lab.wait_until("a call of FCM", lambda: cluster.fcm.hits(name) > before, 20)
+        with cluster.paused(place):
+            for at, thread in enumerate(threads):
+                if at != place:
+                    thread.start()
+            for at, thread in enumerate(threads):
+                if at != place:
+                    thread.join(LIMIT_S)
+        threads[place].join(LIMIT_S)
+        cluster.fcm.control("POST", "settings", {"latency_ms": 0})
+        for at, answer in enumerate(answers):
+            assert answer, f"replica {at + 1} did not answer"
+            # Told to repeat, or that a lease was lost; never that something is there that is not.
+            assert answer.status in (200, 201, 409, 503, 504), f"replica {at + 1}: {answer}"
+            codes.add(answer.code or str(answer.status))
+        meant = [f"last-{number}", "and-another"]
+        deadline = time.monotonic() + LEASE_S + TAKEOVER_S + NOISE_S
+        while (settled := put(tenant.at((place + 1) % SIZE), name, meant)).status not in (200, 201):
+            assert settled.status in (409, 503) and time.monotonic() < deadline, f"the next change: {settled}"
+            time.sleep(0.1)
+        agree(cluster, tenant, name, meant)
+    return f"{rounds} groups changed on {SIZE} replicas at once, one paused: {sorted(codes)}; books and FCM agree"
+
+
+def put(at: At, name: str, tokens: list[str]) -> Answer:
+    return at.request("PUT", f"device-groups/{name}", json.dumps({"tokens": tokens}).encode())
+
+
+def agree(cluster: Cluster, tenant: Shared, name: str, meant: list[str]) -> None:
+    """Asserts that FCM has one group of these members, and each replica's books say so."""
+    row = cluster.postgresql.value(
+        f"SELECT upstream_name FROM device_groups WHERE tenant = '{tenant.name}' AND name = '{name}'"
+    )
+    there = [group for group in cluster.fcm.control("GET", "groups")["groups"] if group["name"] == row]
+    assert len(there) == 1, f"FCM has {len(there)} groups {row}"
+    assert sorted(there[0]["tokens"]) == sorted(meant), f"FCM has {there[0]['tokens']}, meant are {meant}"
+    for place in range(SIZE):
+        answer = tenant.at(place).get(f"device-groups/{name}")
+        assert answer.status == 200 and sorted(answer.json()["tokens"]) == sorted(meant), f"replica {place + 1}: {answer}"
+    known = {
+        each for (each,) in cluster.postgresql.query("SELECT upstream_name FROM device_groups")
+    }
+    orphans = [group["name"] for group in cluster.fcm.control("GET", "groups")["groups"] if group["name"] not in known]
+    assert not orphans, f"groups at FCM that nobody knows: {orphans}"

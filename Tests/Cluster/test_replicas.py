@@ -1,0 +1,116 @@
+"""The claims of several replicas, each in its short form; `make faults` plays the long ones.
+
+One fleet plays them all, since a start takes seconds. A proof leaves it as it was, and has tenants of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import unittest
+
+import proofs_directory
+import proofs_idempotency
+import proofs_limits
+import proofs_releases
+import proofs_replicas
+from cluster import Cluster
+from lab import Lab
+from servers import ROOT
+
+PROGRAM = ROOT / ".build/debug/fcm-gateway"
+KILLS = 10
+# Those at which the owner has a lease; the others need none, and the long form has them.
+LEASED = ("key stored", "call at FCM", "FCM answered")
+
+
+class ReplicaTests(unittest.TestCase):
+    """Three replicas, one PostgreSQL, one Redis."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        with contextlib.ExitStack() as stack:
+            lab = stack.enter_context(Lab(PROGRAM))
+            cls.cluster = stack.enter_context(Cluster(lab))
+            cls.addClassCleanup(stack.pop_all().close)
+
+    def tearDown(self) -> None:
+        """What a proof that failed left behind is not the next one's."""
+        for proxy in self.cluster.proxies:
+            proxy.heal()
+            proxy.mend()
+        self.cluster.fcm.heal()
+        self.cluster.fcm.control("POST", "settings", {"latency_ms": 0})
+        for gateway in self.cluster.gateways:
+            if gateway.process is None or gateway.process.poll() is not None:
+                gateway.start()
+        self.cluster.wait_until_up()
+
+    def test_limits_are_exact(self) -> None:
+        proofs_limits.exact(self.cluster)
+
+    def test_limits_are_exact_with_skewed_clocks(self) -> None:
+        proofs_limits.with_skewed_clocks(self.cluster, seconds=2)
+
+    def test_limits_hold_while_a_policy_changes(self) -> None:
+        proofs_limits.with_a_change(self.cluster, seconds=2)
+
+    def test_limits_hold_when_redis_dies(self) -> None:
+        proofs_limits.redis_killed(self.cluster, seconds=2)
+
+    def test_a_hung_redis_costs_little(self) -> None:
+        proofs_limits.redis_hung(self.cluster, seconds=2, noise=0.05)
+
+    def test_redis_may_forget_scripts(self) -> None:
+        proofs_limits.redis_forgets_scripts(self.cluster)
+
+    def test_one_key_at_once_sends_once(self) -> None:
+        proofs_idempotency.at_once(self.cluster, rounds=3)
+
+    def test_a_killed_owner_sends_at_most_once(self) -> None:
+        proofs_idempotency.kills(self.cluster, KILLS)
+
+    def test_a_paused_owner_sends_at_most_once(self) -> None:
+        proofs_idempotency.pauses(self.cluster, len(LEASED), LEASED)
+
+    def test_lost_commits_send_at_most_once(self) -> None:
+        proofs_idempotency.lost_commits(self.cluster)
+
+    def test_a_revoked_key_is_refused_everywhere(self) -> None:
+        proofs_directory.revocation(self.cluster)
+
+    def test_a_replica_without_its_store_serves_its_snapshot(self) -> None:
+        proofs_directory.cut_off_replica_revokes_in_the_end(self.cluster)
+
+    def test_a_dead_token_is_refused_everywhere(self) -> None:
+        proofs_directory.retired_tokens(self.cluster)
+
+    def test_a_report_that_commits_late_is_not_missed(self) -> None:
+        proofs_directory.held_report(self.cluster, held=5)
+
+    def test_books_and_groups_agree(self) -> None:
+        proofs_directory.groups(self.cluster, rounds=1)
+
+    def test_a_rolling_restart_fails_no_request(self) -> None:
+        proofs_replicas.rolling(self.cluster)
+
+    def test_a_paused_leader_does_nothing_twice(self) -> None:
+        proofs_replicas.paused_leader(self.cluster, seconds=2)
+
+    def test_a_fleet_shows_what_only_it_has(self) -> None:
+        proofs_replicas.metrics(self.cluster)
+
+    def test_a_later_schema_admits_this_release(self) -> None:
+        proofs_releases.later_schema(self.cluster)
+
+    def test_the_store_stops_and_returns(self) -> None:
+        proofs_replicas.store_stopped(self.cluster, seconds=3)
+
+    def test_the_store_only_reads_for_a_while(self) -> None:
+        proofs_replicas.store_read_only(self.cluster, seconds=3)
+
+    def test_records_are_there_once_when_commits_are_lost(self) -> None:
+        proofs_replicas.lost_commits(self.cluster, times=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,33 @@
+"""PostgreSQL stops, dies, only reads, loses COMMITs, and is failed over."""
+
+from __future__ import annotations
+
+import sys
+
+from lab import ROOT, Lab
+
+sys.path.insert(0, str(ROOT / "Tests/Cluster"))
+
+import proofs_replicas as proofs  # noqa: E402
+from cluster import Cluster  # noqa: E402
+
+
+FAULT = "PostgreSQL stopped, killed, read-only, COMMITs lost, failed over"
+INJECTED = (
+    "a stop and a crash of 30 s, `default_transaction_read_only`, a proxy that drops COMMITs and their answers, a synchronous "
+    "standby that takes over, each under load of three replicas"
+)
+EXPECTED = (
+    "sends go on, what must be written is 503, `/readyz` stays up; each record is there once, verify 0"
+)
+
+
+def run(lab: Lab) -> str:
+    with Cluster(lab) as cluster:
+        figures = [
+            proofs.store_stopped(cluster, 30), proofs.store_crashed(cluster, 30), proofs.store_read_only(cluster, 15),
+            proofs.lost_commits(cluster, times=20),
+        ]
+    with Lab(lab.program, lab.processes.keep) as other, Cluster(other, standby=True) as cluster:
+        figures.append(proofs.failed_over(cluster))
+    return "; ".join(figures)

@@ -1,0 +1,34 @@
+"""What one replica learns, and what all of them count."""
+
+from __future__ import annotations
+
+import sys
+
+from lab import ROOT, Lab
+
+sys.path.insert(0, str(ROOT / "Tests/Cluster"))
+
+import proofs_directory  # noqa: E402
+import proofs_limits  # noqa: E402
+from cluster import Cluster  # noqa: E402
+
+
+FAULT = "Replicas learn late, out of order, and with wrong clocks"
+INJECTED = (
+    "clocks 2 s ahead and behind; notifications dropped; a report's transaction held open; changes of one group on three "
+    "replicas, one of them paused; a policy changed while 16 callers go on"
+)
+EXPECTED = (
+    "limits as exact as one process'; revoked keys and dead tokens refused everywhere within 5 s; the feed misses nothing; books "
+    "and FCM's groups agree"
+)
+
+
+def run(lab: Lab) -> str:
+    with Cluster(lab) as cluster:
+        return "; ".join((
+            proofs_limits.exact(cluster, 20), proofs_limits.with_skewed_clocks(cluster, 20),
+            proofs_limits.with_a_change(cluster, 10), proofs_directory.revocation(cluster, rounds=10),
+            proofs_directory.cut_off_replica_revokes_in_the_end(cluster), proofs_directory.retired_tokens(cluster),
+            proofs_directory.held_report(cluster), proofs_directory.groups(cluster, rounds=15),
+        ))
