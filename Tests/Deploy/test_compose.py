@@ -14,6 +14,7 @@ FILE = DEPLOY / "compose.yaml"
 (COMPOSE,) = documents(FILE)
 SERVICES = COMPOSE["services"]
 GATEWAYS = ("gateway-1", "gateway-2")
+REPLICAS = ("replica-1", "replica-2")
 # Made by whoever runs it; .gitignore keeps them out of the repository.
 OF_OPERATORS = ("./secrets", "./tenants")
 
@@ -31,7 +32,7 @@ class ComposeTests(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
 
     def test_everything_that_is_asked_for_is_there(self) -> None:
-        self.assertLessEqual({*GATEWAYS, "haproxy", "prometheus", "grafana"}, set(SERVICES))
+        self.assertLessEqual({*GATEWAYS, *REPLICAS, "haproxy", "prometheus", "grafana"}, set(SERVICES))
         for name, service in SERVICES.items():
             self.assertTrue(service["read_only"], name)
             self.assertEqual(service["cap_drop"], ["ALL"], name)
@@ -71,13 +72,63 @@ class ComposeTests(unittest.TestCase):
             self.assertEqual(path, "/var/lib/fcm-gateway")
 
     def test_a_stop_has_the_time_it_takes(self) -> None:
-        self.assertGreaterEqual(float(SERVICES["gateway-1"]["stop_grace_period"].removesuffix("s")), longest_stop_s())
+        for name in (*GATEWAYS, *REPLICAS):
+            self.assertGreaterEqual(float(SERVICES[name]["stop_grace_period"].removesuffix("s")), longest_stop_s(), name)
 
     def test_names_are_those_that_the_others_use(self) -> None:
         haproxy = (DEPLOY / "haproxy/haproxy.cfg").read_text()
         self.assertEqual(tuple(re.findall(r"^    server \S+ (\S+):8080$", haproxy, re.M)), GATEWAYS)
         targets = re.findall(r"gateway-\d", (DEPLOY / "prometheus/prometheus.yml").read_text())
         self.assertEqual(sorted(set(targets)), list(GATEWAYS))
+
+    def test_replicas_share_everything_but_their_spool(self) -> None:
+        one, two = (SERVICES[name] for name in REPLICAS)
+        for key in ("image", "environment", "secrets", "stop_grace_period", "depends_on"):
+            self.assertEqual(one[key], two[key], key)
+        self.assertNotEqual(one["volumes"], two["volumes"])
+        for name in REPLICAS:
+            volume, path = SERVICES[name]["volumes"][0].split(":")
+            self.assertIn(volume, COMPOSE["volumes"])
+            self.assertEqual(path, "/var/lib/fcm-gateway")
+        # What one gateway is given a replica is given too.
+        self.assertLessEqual(SERVICES["gateway-1"]["environment"].items(), one["environment"].items())
+
+    def test_the_profile_is_whole_and_stands_apart(self) -> None:
+        """`up balancer` starts what it needs, and none of what it does not."""
+        started: set[str] = set()
+        waiting = ["balancer"]
+        while waiting:
+            name = waiting.pop()
+            started.add(name)
+            waiting += SERVICES[name].get("depends_on", {})
+        self.assertEqual(started, {"balancer", *REPLICAS, "store-migrate", "postgres", "redis"})
+        for name, service in SERVICES.items():
+            self.assertEqual(service.get("profiles") == ["replicated"], name in started, name)
+
+    def test_others_know_replicas_as_gateways(self) -> None:
+        for gateway, replica in zip(GATEWAYS, REPLICAS):
+            networks = SERVICES[replica]["networks"]
+            for network in SERVICES[gateway]["networks"]:
+                self.assertEqual(networks[network]["aliases"], [gateway])
+
+    def test_only_replicas_reach_the_stores(self) -> None:
+        there = {name for name, service in SERVICES.items() if "stores" in service.get("networks", [])}
+        self.assertEqual(there, {*REPLICAS, "store-migrate", "postgres", "redis"})
+        self.assertTrue(COMPOSE["networks"]["stores"]["internal"])
+        for name in ("postgres", "redis"):
+            self.assertEqual(SERVICES[name]["networks"], ["stores"])
+            self.assertNotIn("ports", SERVICES[name])
+
+    def test_only_the_migration_has_the_owners_password(self) -> None:
+        there = {name for name, service in SERVICES.items() if "owner.password" in service.get("secrets", [])}
+        self.assertEqual(there, {"store-migrate", "postgres"})
+
+    def test_passwords_are_readable_for_both_sides(self) -> None:
+        """A file has one owner and one group: the gateway's user, and that of PostgreSQL and Redis."""
+        user = re.search(r"^USER (\d+):", (DEPLOY / "Dockerfile").read_text(), re.M)[1]
+        (group,) = {SERVICES[name]["user"].split(":")[1] for name in ("postgres", "redis")}
+        header = FILE.read_text().split("\nname:")[0]
+        self.assertIn(f"#   chown {user}:{group} deploy/secrets/{{postgres,owner,store,redis}}.password\n", header)
 
     def test_no_port_is_open_to_others(self) -> None:
         """What is open speaks plain HTTP; a certificate, and with it a port for others, is whoever runs it to give."""

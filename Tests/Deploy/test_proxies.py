@@ -254,6 +254,16 @@ class HAProxyTests(Proxies, unittest.TestCase):
             )
             self.assertEqual(done.stdout.splitlines()[-1:], [f"200 {version}"], done.stdout + done.stderr)
 
+    def test_the_example_for_replicas_differs_in_the_balance_alone(self) -> None:
+        def lines(text: str) -> list[str]:
+            stripped = [line.split(" #")[0].rstrip() for line in text.splitlines()]
+            return [line for line in stripped if line and not line.lstrip().startswith("#")]
+
+        one, replicated = lines(HAPROXY), lines((DEPLOY / "haproxy/replicated.cfg").read_text())
+        self.assertEqual(len(one), len(replicated))
+        changed = [(old.strip(), new.strip()) for old, new in zip(one, replicated) if old != new]
+        self.assertEqual(changed, [("balance hdr(Authorization)", "balance leastconn")])
+
     def test_names_that_are_not_there_yet_do_not_keep_it_from_starting(self) -> None:
         """Under compose, a gateway may come later than HAProxy."""
         with Lab(PROGRAM, defaults=PATIENT) as lab:

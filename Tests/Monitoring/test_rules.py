@@ -72,6 +72,15 @@ class Coverage(unittest.TestCase):
             named |= monitoring.names_in(query)
         self.assertEqual(named - known, set())
 
+    def test_fleet(self) -> None:
+        """What only replicas show is described, and the page says from where to where in its table."""
+        self.assertEqual(monitoring.FLEET - monitoring.described_metrics().keys(), set())
+        told = (ROOT / "docs/operations/monitoring.md").read_text()
+        ends = re.search(r"`(fcmgw_\w+)`\s+to `(fcmgw_\w+)` are there only where the store is PostgreSQL", told)
+        first, last = ends.groups()
+        listed = re.findall(r"(?m)^\| `(fcmgw_\w+)` ", told)
+        self.assertEqual(set(listed[listed.index(first):listed.index(last) + 1]), monitoring.FLEET)
+
     def test_recordings_exist(self) -> None:
         """What alerts and dashboard read of rules is recorded by rules."""
         text = RULES.read_text()
