@@ -113,7 +113,7 @@ package final class DeviceGroups: Service {
     /// FCM has no such group.
     package func group(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
         if let known = try await self.stored(name, of: caller.profile), known.key != nil { return known }
-        return try await self.locked(name, by: caller) { _ throws(Refusal) in
+        return try await self.locked(name, by: caller) { () throws(Refusal) in
             let known = try await self.known(name, of: caller.profile)
             if known.key != nil { return known }
             var upstreamCode: String?
@@ -161,7 +161,7 @@ package final class DeviceGroups: Service {
     ///
     /// Whoever changes the group at this moment finds out as well, so that it does no harm when this has to give up.
     func forget(key: String, of name: String, by caller: Caller) async {
-        try? await self.locked(name, by: caller) { _ throws(Refusal) in
+        try? await self.locked(name, by: caller) { () throws(Refusal) in
             guard var group = try await self.stored(name, of: caller.profile), group.key == key else { return }
             group.key = nil
             _ = try await self.save(group)
@@ -256,11 +256,8 @@ package final class DeviceGroups: Service {
         _ change: (DeviceGroup, _ upstreamCode: inout String?) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         try await self.recording(action, name, tokens, by: caller) { record throws(Refusal) in
-            try await self.locked(name, by: caller) { isTakenOver throws(Refusal) in
-                var group = try await self.known(name, of: caller.profile)
-                // What another replica was at may have made the key another one, or the group none.
-                if isTakenOver, group.isStored { group.key = nil }
-                return try await change(group, &record.upstreamCode)
+            try await self.locked(name, by: caller) { () throws(Refusal) in
+                try await change(try await self.known(name, of: caller.profile), &record.upstreamCode)
             }
         }
     }
@@ -308,12 +305,12 @@ package final class DeviceGroups: Service {
     private func locked<Answer: Sendable>(
         _ name: String,
         by caller: Caller,
-        _ body: (_ isTakenOver: Bool) async throws(Refusal) -> Answer
+        _ body: () async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         let key = [caller.profile.id.text, name]
         guard await self.locks.acquire(key, until: caller.deadline) else { throw .groupConflict }
         defer { self.locks.release(key) }
-        guard let leases = self.leases else { return try await body(false) }
+        guard let leases = self.leases else { return try await body() }
         let tenant = caller.profile.id
         let lease = try await Self.refusing { () throws(GatewayError) in
             try await leases.acquire(name, of: tenant, until: caller.deadline)
@@ -323,13 +320,21 @@ package final class DeviceGroups: Service {
             group.addTask { await leases.renewRegularly(name, of: tenant) }
             defer { group.cancelAll() }
             do throws(Refusal) {
-                return .success(try await body(lease == .takenOver))
+                if lease == .takenOver { try await self.forgetKey(of: name, in: caller.profile) }
+                return .success(try await body())
             } catch {
                 return .failure(error)
             }
         }
         await leases.release(name, of: tenant)
         return try result.get()
+    }
+
+    /// What another replica was at may have made the key another one, or the group none: the next who needs it asks FCM.
+    private func forgetKey(of name: String, in profile: TenantProfile) async throws(Refusal) {
+        guard var group = try await self.stored(name, of: profile), group.key != nil else { return }
+        group.key = nil
+        _ = try await self.save(group)
     }
 }
 
@@ -357,7 +362,7 @@ extension DeviceGroups {
             return try await self.recording(action, label, change.tokens, by: caller) { record throws(Refusal) in
                 let result: GroupResult
                 if let name {
-                    result = try await self.locked(name, by: caller) { _ throws(Refusal) in
+                    result = try await self.locked(name, by: caller) { () throws(Refusal) in
                         try await self.forward(change, of: name, by: caller)
                     }
                 } else {
@@ -373,7 +378,7 @@ extension DeviceGroups {
     ///
     /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
     private func note(key: String, of name: String, by caller: Caller) async {
-        try? await self.locked(name, by: caller) { _ throws(Refusal) in
+        try? await self.locked(name, by: caller) { () throws(Refusal) in
             var group = try await self.known(name, of: caller.profile)
             guard group.key != key else { return }
             group.key = key

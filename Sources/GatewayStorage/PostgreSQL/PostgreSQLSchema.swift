@@ -168,7 +168,8 @@ package enum PostgreSQLSchema {
                 EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), role);
                 EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM %I', current_schema(), role);
                 EXECUTE format(
-                    'GRANT EXECUTE ON FUNCTION instr(BYTEA, BYTEA), gateway_time(), gateway_notify() TO %I', role
+                    'GRANT EXECUTE ON FUNCTION instr(BYTEA, BYTEA), gateway_time(), gateway_notify(), '
+                    'gateway_transaction(), gateway_change_horizon(), gateway_origin() TO %I', role
                 );
             END LOOP;
             EXECUTE format(

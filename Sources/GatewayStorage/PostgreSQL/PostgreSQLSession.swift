@@ -20,8 +20,9 @@ final class PostgreSQLSession {
     private var prepared: [String: String] = [:]
     /// How long a call may take without a word from the server.
     var timeout: Duration
-    /// The server's timeline, which a fail-over changes; empty while it only reads.
-    private(set) var timeline = ""
+    /// Within which a number is one transaction's: the server's timeline, which a fail-over changes, and the beginning of its
+    /// statistics, which a recovery from a crash does.
+    private(set) var life = ""
 
     /// Connects and sets the session up; blocks for `connect_timeout` a host.
     init(_ settings: PostgreSQLSettings) throws {
@@ -64,11 +65,14 @@ final class PostgreSQLSession {
                 set_config('tcp_keepalives_idle', '30', false),
                 set_config('tcp_keepalives_interval', '10', false),
                 set_config('tcp_keepalives_count', '3', false),
-                CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END
+                concat_ws(
+                    '/', CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END,
+                    (SELECT stats_reset FROM pg_stat_bgwriter)
+                )
             """,
             [.string("\(idle)"), .string("\(lock)")]
         ) { row in
-            self.timeline = try row.text(7)
+            self.life = try row.text(7)
             return true
         }
     }

@@ -96,9 +96,10 @@ struct PostgreSQLTransaction {
         let (session, row) = try self.begin(
             &place,
             "BEGIN ISOLATION LEVEL \(level)",
+            // A replica that stops between two statements must not keep others from a row for long.
             "SELECT set_config('role', $1, true), set_config('fcmgw.tenant', $2, true), "
-                + "CAST(pg_current_xact_id() AS TEXT)",
-            [self.role, self.tenant],
+                + "set_config('idle_in_transaction_session_timeout', $3, true), CAST(pg_current_xact_id() AS TEXT)",
+            [self.role, self.tenant, .string("\(Int(place.settings.callTimeout / .milliseconds(1)))")],
             timeout: place.settings.callTimeout
         )
         let value: T
@@ -119,9 +120,9 @@ struct PostgreSQLTransaction {
             }
             return value
         } catch let error as PostgreSQLError where error.endsConnection {
-            let timeline = session.timeline
+            let life = session.life
             place.drop()
-            switch Self.outcome(of: number, on: timeline, &place) {
+            switch Self.outcome(of: number, in: life, &place) {
             case .committed: return value
             case .aborted: throw error
             case .unknown:
@@ -185,17 +186,17 @@ struct PostgreSQLTransaction {
 
     /// Asks what became of a transaction (PostgreSQL's documentation, 9.27.10), until the server knows.
     ///
-    /// On another timeline its number may have been given to another one, so nothing that it says there counts.
+    /// After a fail-over or a recovery its number may have been given to another one, so nothing that is said then counts.
     private static func outcome(
         of number: String,
-        on timeline: String,
+        in life: String,
         _ place: inout PostgreSQLPool.Place
     ) -> Outcome {
         let end = ContinuousClock.now + place.settings.outageTimeout
         while ContinuousClock.now < end {
             do {
                 let session = try place.connect()
-                guard session.timeline == timeline else { return .unknown }
+                guard session.life == life else { return .unknown }
                 var status: String?
                 try session.query("SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))", [.string(number)]) { row in
                     status = try row.optionalText(0)

@@ -175,28 +175,29 @@ extension SQLGroupStore: GroupLeaseStore {
     package func acquire(_ name: String, of tenant: TenantID) async throws(GatewayError) -> GroupLeaseOutcome {
         let (owner, grace) = (self.owner, self.leases?.attemptTimeout() ?? .zero)
         let duration = self.leases?.duration ?? .zero
-        return try await self.database.write(scope: .tenant(tenant.text), isolation: .serializable) { db in
-            let key: [SQLValue] = [.text(tenant), .text(name)]
+        // Each statement decides by itself, so that replicas which ask for different groups never conflict.
+        return try await self.database.write(scope: .tenant(tenant.text), isolation: .readCommitted) { db in
             guard try db.exists("SELECT 1 FROM tenants WHERE id = $1", [.text(tenant)]) else {
                 throw GatewayError(.notFound, "There is no tenant \(tenant.text)")
             }
-            let former = try db.first(
-                """
-                SELECT CAST(CASE WHEN owner = $3 OR lease_until + $4 <= gateway_time() THEN 1 ELSE 0 END AS BIGINT)
-                FROM device_group_leases WHERE tenant = $1 AND name = $2
-                """,
-                key + [.text(owner), .microseconds(grace)]
-            ) { try $0.bool(0) }
-            if former == false { return .held }
-            try db.execute(
+            let lease: [SQLValue] = [.text(tenant), .text(name), .text(owner), .microseconds(duration)]
+            let isNew = try db.execute(
                 """
                 INSERT INTO device_group_leases (tenant, name, owner, lease_until)
-                VALUES ($1, $2, $3, gateway_time() + $4)
-                ON CONFLICT (tenant, name) DO UPDATE SET owner = excluded.owner, lease_until = excluded.lease_until
+                VALUES ($1, $2, $3, gateway_time() + $4) ON CONFLICT (tenant, name) DO NOTHING
                 """,
-                key + [.text(owner), .microseconds(duration)]
+                lease
             )
-            return former == nil ? .granted : .takenOver
+            if isNew > 0 { return .granted }
+            let isTaken = try db.execute(
+                """
+                UPDATE device_group_leases SET owner = $3, lease_until = gateway_time() + $4
+                WHERE tenant = $1 AND name = $2 AND (owner = $3 OR lease_until + $5 <= gateway_time())
+                """,
+                lease + [.microseconds(grace)]
+            )
+            // One that was given back since is had by the next attempt.
+            return isTaken > 0 ? .takenOver : .held
         }
     }
 

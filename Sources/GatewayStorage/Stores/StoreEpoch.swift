@@ -21,11 +21,14 @@ package enum StoreEpoch {
     /// Gives the store another epoch, in the caller's transaction. Whoever fills a store from another one calls this
     /// last, and copies neither the epoch nor what replicas noted for each other.
     package static func renew(_ db: any SQLConnection) throws {
-        // Numbers of another server's transactions may be far ahead of this one's, which would hide what they name.
+        // Numbers of another server's transactions may be far ahead of this one's, which would hide what they name. After
+        // a fail-over they are not, and there is no time to write each row.
+        let horizon = try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) } ?? 0
         let last = try db.first("SELECT max(fed_in) FROM retired_tokens") { $0.isNull(0) ? 0 : try $0.int64(0) } ?? 0
-        if last > 0 { try db.execute("UPDATE retired_tokens SET fed_in = fed_in - $1", [.int(last)]) }
-        try db.execute("UPDATE retired_token_lists SET changed_in = 0 WHERE changed_in > 0")
-        try db.execute("UPDATE device_group_keys SET changed_in = 0 WHERE changed_in > 0")
+        if last > horizon { try db.execute("UPDATE retired_tokens SET fed_in = fed_in - $1", [.int(last)]) }
+        for table in ["retired_token_lists", "device_group_keys"] {
+            try db.execute("UPDATE \(table) SET changed_in = 0 WHERE changed_in > $1", [.int(horizon)])
+        }
         try db.execute("DELETE FROM retired_token_changes")
         try db.execute("DELETE FROM retired_token_counts")
         try db.execute(
