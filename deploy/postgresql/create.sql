@@ -27,3 +27,8 @@ ALTER ROLE fcm_gateway SET synchronous_commit = on;
 CREATE DATABASE fcm_gateway OWNER fcm_owner ENCODING 'UTF8' TEMPLATE template0;
 REVOKE CONNECT, TEMPORARY ON DATABASE fcm_gateway FROM PUBLIC;
 GRANT CONNECT ON DATABASE fcm_gateway TO fcm_gateway;
+
+-- Before PostgreSQL 15 every user may make tables in the schema public.
+\connect fcm_gateway
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT CREATE ON SCHEMA public TO fcm_owner;
