@@ -299,7 +299,7 @@ class ReplicatedTests(GatewayTests, unittest.TestCase):
             rules = objects["NetworkPolicy", "fcm-gateway"]["spec"]["egress"]
             return {port["port"] for rule in rules for port in rule["ports"]}
 
-        self.assertEqual(ports(self.objects) - ports(BaseTests.objects), {5432, 6379})
+        self.assertEqual(ports(self.objects) - ports(BaseTests.objects), {5432, 6379, 26379})
         self.assertEqual(ports(BaseTests.objects), {53, 443})
 
     def test_nothing_else_differs_from_one_gateway(self) -> None:
