@@ -65,11 +65,7 @@ let package = Package(
             ]
         ),
 
-        .systemLibrary(
-            name: "CLibPQ",
-            pkgConfig: "libpq",
-            providers: [.apt(["libpq-dev"]), .brew(["libpq"])]
-        ),
+        .target(name: "CLibPQ"),
         .systemLibrary(name: "CProcess"),
         .target(name: "COpenAPI"),
 

@@ -73,14 +73,31 @@ class ImageTests(unittest.TestCase):
             )
             self.assertRegex(ran.stdout, r"^OpenSSL \d", ran.stderr)
             mapped = {path.name for path in root.rglob("*.so*")}
-            self.assertLessEqual({"libc.so.6", "libcrypto.so.3"}, mapped)
+            self.assertLessEqual({"libc.so.6", "libcrypto.so.3", "libpq.so.5", "libldap-2.5.so.0"}, mapped)
             records = {path.name for path in (root / "var/lib/dpkg/status.d").iterdir()}
-            self.assertLessEqual({"libc6", "libssl3"}, records)
+            self.assertLessEqual({"libc6", "libssl3", "libpq5"}, records)
             for package in records:
                 self.assertTrue((root / "usr/share/doc" / package / "copyright").is_file(), package)
             example = (DEPLOY / "gateway.example.yaml").read_bytes()
             self.assertEqual((root / "etc/fcm-gateway/gateway.yaml").read_bytes(), example)
             self.assertEqual((made / "data/fcm-gateway").stat().st_mode & 0o777, 0o700)
+
+    def test_libpq_is_missed_only_where_the_store_is_a_postgresql(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            # The loader looks here first, and goes no further.
+            (Path(folder) / "libpq.so.5").touch()
+            for url, status, words in (
+                ("postgres://gateway@localhost/gateway", 1, "store.url: needs libpq, which can't be loaded: "),
+                ("sqlite:gateway.sqlite", 0, ""),
+            ):
+                file = Path(folder) / "gateway.yaml"
+                file.write_text(f"store: {{url: '{url}'}}\nlimits: {{perReplica: {'true' if status else 'false'}}}\n")
+                done = subprocess.run(
+                    [PROGRAM, "config", "check", "--config", file], env={"LD_LIBRARY_PATH": folder},
+                    capture_output=True, text=True, timeout=LIMIT_S,
+                )
+                self.assertEqual(done.returncode, status, done)
+                self.assertIn(words, done.stderr)
 
     def test_without_a_program_nothing_is_assembled(self) -> None:
         self.assertEqual(subprocess.run([ASSEMBLE], capture_output=True, timeout=LIMIT_S).returncode, 64)

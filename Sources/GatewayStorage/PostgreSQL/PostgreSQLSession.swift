@@ -27,6 +27,7 @@ final class PostgreSQLSession {
     /// Connects and sets the session up; blocks for `connect_timeout` a host.
     init(_ settings: PostgreSQLSettings) throws {
         self.timeout = settings.callTimeout
+        if let problem = PostgreSQLSettings.libraryProblem { throw PostgreSQLError(.unsupported, problem) }
         let password = settings.password?.revealText() ?? ""
         // libpq copies the texts.
         guard let connection = unsafe fcmgw_pq_connect(settings.url, password, settings.sessionAttributes) else {

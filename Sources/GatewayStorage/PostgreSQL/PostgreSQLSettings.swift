@@ -29,8 +29,12 @@ package struct PostgreSQLSettings: Sendable {
         url.hasPrefix("postgres://") || url.hasPrefix("postgresql://")
     }
 
+    /// Why libpq can't be opened, which is tried at its first use; nil where it is there.
+    static let libraryProblem: String? = unsafe fcmgw_pq_load().map { unsafe String(cString: $0) }
+
     /// Why an address can't be used; never repeats it.
     package static func problem(_ url: String) -> String? {
+        if let problem = self.libraryProblem { return "needs libpq, which can't be loaded: \(problem)" }
         guard !url.utf8.contains(0) else { return "is no address that libpq understands" }
         switch (self.option("password", of: url), self.option("sslpassword", of: url)) {
         case (nil, _), (_, nil): return "is no address that libpq understands"

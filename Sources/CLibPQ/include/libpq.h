@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/// Opens libpq, once and before anything else of it is called.
+///
+/// \returns NULL, or why it can't be opened.
+const char *fcmgw_pq_load(void);
+
 /// The most parameters of a statement, which the protocol bounds; ours have a dozen.
 #define FCMGW_PQ_MAX_PARAMETERS 1024
 
