@@ -10,7 +10,8 @@ SUITES := Cluster Documents Contract Clients Monitoring Deploy Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
-	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -lmimalloc
+	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic \
+	-Xlinker -lmimalloc
 
 # Names what failed by the lines of a log that say so, or by its end where none does: pattern, log, whose log it is.
 what_failed = echo; echo "What failed$(if $(3), in $(3)):"; grep -a '$(1)' $(2) || tail -n 20 $(2)
