@@ -5,8 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
-# What is tried against the built program after the Swift tests: two at a time, the longest first.
-SUITES := Cluster Documents Contract Clients Monitoring Deploy Lab
+# What is tried against the built program after the other Swift tests: two at a time, the longest first.
+SUITES := EndToEndTests Cluster Documents Contract Clients Monitoring Deploy Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
@@ -50,7 +50,7 @@ build-bench: build build-dev ## Build what `make bench` measures
 test: ## Run all functional tests; with ARGS="--filter FCMModelTests" some of the Swift tests
 	@scripts/install-system-packages build test
 	@mkdir -p .build
-	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 Tests/supervised 3000 stdbuf -oL swift test $(ARGS) 2>&1 | tee .build/test.log || \
+	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 Tests/supervised 3000 stdbuf -oL swift test $(or $(ARGS),--skip EndToEndTests) 2>&1 | tee .build/test.log || \
 		{ $(call what_failed,^✘\|error:,.build/test.log); $(call unended,.build/test.log); exit 1; }
 ifeq ($(strip $(ARGS)),)
 	@rm -f .build/*.failed; \
@@ -59,7 +59,7 @@ ifeq ($(strip $(ARGS)),)
 		cat .build/SUITE.log; echo "Tests/SUITE/run: $$SECONDS s"'; \
 	for suite in $(SUITES); do \
 		if [ -e .build/$$suite.failed ]; then \
-			$(call what_failed,^FAIL: \|^ERROR: ,.build/$$suite.log,Tests/$$suite/run); \
+			$(call what_failed,^FAIL: \|^ERROR: \|^✘,.build/$$suite.log,Tests/$$suite/run); \
 		fi; \
 	done; \
 	[ -z "$$(ls .build/*.failed 2>/dev/null)" ]
