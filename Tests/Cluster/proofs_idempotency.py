@@ -141,7 +141,8 @@ class Interrupted:
         """Asserts what holds of it in the end, and counts what was seen.
 
         - is_lost: whether another replica may have settled it before its owner knew what became of it. The owner tells its
-          caller what it knows all the same; a repeat may hear that it is unknown, and nothing else.
+          caller what it knows all the same, of which a repeat may hear that it is unknown; what the owner had not begun with is
+          unknown to it, and the other replica sends it.
         """
         results, arrivals = outcomes(answer, len(self.tokens)), self.cluster.arrivals(self.tokens)
         assert set(results) <= {"accepted", "outcome_unknown"}, f"{self.name}: {set(results)}: {answer}"
@@ -156,7 +157,7 @@ class Interrupted:
             assert not unknown, f"{self.name}: {unknown} unknown of a request that had not come"
         assert unknown <= MARK or self.calls == 1, f"{self.name}: {unknown} unknown"
         if first and first.status == 200:
-            assert answer.body == first.body or is_lost and weaker(answer, first, len(self.tokens)), \
+            assert answer.body == first.body or is_lost and agree(answer, first, len(self.tokens)), \
                 f"{self.name}: {first}, then {answer}"
         elif first:
             # Whoever lost its lease tells its caller so, and never that something was sent that was not.
@@ -164,10 +165,10 @@ class Interrupted:
         return {"played": 1, "recipients": len(self.tokens), "unknown": unknown, "replayed": int(first is not None)}
 
 
-def weaker(answer: Answer, first: Answer, count: int) -> bool:
-    """Whether an answer differs from an earlier one by recipients of whom it says that it is not known."""
+def agree(answer: Answer, first: Answer, count: int) -> bool:
+    """Whether two answers differ by nothing but recipients of whom one of them says that it is not known."""
     pairs = zip(outcomes(answer, count), outcomes(first, count), strict=True)
-    return all(later in (earlier, "outcome_unknown") for later, earlier in pairs)
+    return all(later == earlier or "outcome_unknown" in (later, earlier) for later, earlier in pairs)
 
 
 def cases(count: int, points: tuple[str, ...] = POINTS) -> list[tuple[str, tuple[str, str], int]]:
@@ -275,7 +276,7 @@ def lost_commits(cluster: Cluster) -> str:
             assert result != "accepted" or arrived == 1, f"{point} of {statements}: accepted and not sent"
             if first.status == 200:
                 # The result was lost and not the message: its caller hears so, and who repeats it that it is unknown.
-                assert weaker(second, first, 1), f"{point} of {statements}: {first}, then {second}"
+                assert agree(second, first, 1), f"{point} of {statements}: {first}, then {second}"
             seen[result] += 1
     assert hit, "no COMMIT was met: the statements have other names"
     return f"{hit} COMMITs lost: {dict(seen)}, none sent twice"
