@@ -110,7 +110,8 @@ def cut_off(cluster: Cluster, seconds: float, cut: Callable[[], None], mend: Cal
     """A replica loses store and neighbours under load; others take over, and its late writes are refused."""
     tenant = cluster.tenant()
     cluster.fcm.forget()
-    running = loads(tenant)
+    # All of it has to find room in what the fake FCM remembers, which are 10,000 requests.
+    running = loads(tenant, rate=min(RATE, 7_000 / seconds))
     time.sleep(1)
     # It has a key's reservation and no time to end it.
     key, token = f"cut-{next(_numbers)}", f"cut-{next(_numbers)}-end"
