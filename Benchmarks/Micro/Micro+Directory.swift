@@ -10,7 +10,7 @@ private struct FixedDirectory: DirectoryStore {
 
     func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents { self.changed }
 
-    func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews { .none }
+    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews { .none }
 }
 
 extension Micro {

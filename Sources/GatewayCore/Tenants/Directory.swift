@@ -20,6 +20,8 @@ package final class Directory: Service {
         var changes: [TenantID: Int] = [:]
         /// Every change up to this version is shown.
         var version: Int64 = 0
+        /// Where the store was whose version that is.
+        var origin = ""
         /// `nil` where nobody else changes the store.
         var freshness: SnapshotFreshness?
     }
@@ -121,6 +123,7 @@ package final class Directory: Service {
     private struct ReadingBegin {
         let read: Int
         let version: Int64
+        let origin: String
         let opener: DirectorySnapshot.Opener
         let time: ContinuousClock.Instant
     }
@@ -133,6 +136,7 @@ package final class Directory: Service {
             return ReadingBegin(
                 read: state.reads,
                 version: state.version,
+                origin: state.origin,
                 opener: state.opener,
                 time: self.uptime()
             )
@@ -157,7 +161,7 @@ package final class Directory: Service {
             state.freshness?.confirm(at: begin.time)
             let later = state.changes.filter { $0.value >= read }.keys
             // What was shown of these may be older than another replica's change, which is then asked for again.
-            if later.isEmpty { state.version = contents.version }
+            if later.isEmpty { (state.version, state.origin) = (contents.version, contents.origin) }
             let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
             guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged) }
             state.opener.time = self.clock.now()
@@ -179,7 +183,7 @@ package final class Directory: Service {
             self.measureAge()
         }
         do throws(GatewayError) {
-            switch try await self.store.changes(since: begin.version) {
+            switch try await self.store.changes(since: begin.version, in: begin.origin) {
             case .none: self.show([:], version: begin.version, readSince: begin)
             case .tenants(let changed, let version): self.show(changed, version: version, readSince: begin)
             case .all(let contents): self.show(contents, readSince: begin)
@@ -206,7 +210,8 @@ package final class Directory: Service {
 
     private func show(_ changed: [TenantID: DirectoryContents], version: Int64, readSince begin: ReadingBegin) {
         let refused = self.state.withLock { state -> Set<RefusedRow> in
-            guard begin.read > state.newestRead else { return [] }
+            // Versions of one store say nothing beside another's that was read meanwhile.
+            guard begin.read > state.newestRead, begin.origin == state.origin else { return [] }
             state.newestRead = begin.read
             state.freshness?.confirm(at: begin.time)
             var snapshot = self.snapshot
@@ -338,6 +343,8 @@ package enum DirectoryNews: Sendable {
 package struct DirectoryContents: Sendable {
     /// How many changes had been made when this was read.
     package var version: Int64 = 0
+    /// Where the store was when everything was read: another one that took its place counts its own versions.
+    package var origin = ""
     package var tenants: [Tenant] = []
     /// What each tenant's pseudonyms are salted with; destroyed with the tenant.
     package var salts: [TenantID: [UInt8]] = [:]
@@ -420,6 +427,6 @@ package protocol DirectoryStore: Sendable {
     @discardableResult
     func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents
 
-    /// What was changed since a version, in one consistent snapshot; throws `storeUnavailable`.
-    func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews
+    /// What was changed since a version of the store at an origin, in one consistent snapshot; throws `storeUnavailable`.
+    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews
 }

@@ -15,18 +15,29 @@ package struct SQLDirectoryStore: DirectoryStore {
     }
 
     package func load() async throws(GatewayError) -> DirectoryContents {
-        let sealer = self.sealer
-        return try await self.database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: sealer).contents() }
+        let (sealer, isShared) = (self.sealer, self.database.isShared)
+        return try await self.database.read(scope: .gateway) { db in
+            let rows = DirectoryRows(db: db, sealer: sealer)
+            var contents = try rows.contents()
+            // Nobody else changes what one process has to itself.
+            if isShared { contents.origin = try rows.origin() }
+            return contents
+        }
     }
 
-    package func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews {
-        let sealer = self.sealer
+    package func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
+        let (sealer, isShared) = (self.sealer, self.database.isShared)
         return try await self.database.read(scope: .gateway) { db in
             let rows = DirectoryRows(db: db, sealer: sealer)
             let current = try rows.version()
+            // A backup was restored, or a standby took over that lacks changes and has made others since.
+            let currentOrigin = isShared ? try rows.origin() : ""
+            if current < version || currentOrigin != origin {
+                var contents = try rows.contents()
+                contents.origin = currentOrigin
+                return .all(contents)
+            }
             if current == version { return .none }
-            // A backup was restored.
-            if current < version { return .all(try rows.contents()) }
             let tenants = try db.rows(
                 "SELECT tenant FROM directory_changes WHERE version > $1 ORDER BY tenant",
                 [.int(version)]
@@ -108,6 +119,8 @@ struct DirectoryRows {
         }
         return contents
     }
+
+    func origin() throws -> String { try self.db.first("SELECT gateway_origin()") { try $0.text(0) } ?? "" }
 
     /// How many changes were made; 0 before the first.
     func version() throws -> Int64 {

@@ -241,6 +241,21 @@ extension DirectoryTests {
         #expect(directory.snapshot.tenants.keys.map(\.text) == ["globex"])
     }
 
+    @Test("A store that took another one's place is read anew, though it has made as many changes")
+    func failover() async throws {
+        let standby = self.store.contents
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        let directory = try self.directory()
+        try await directory.reload()
+        self.store.failOver(to: standby, at: "standby")
+        try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
+        await directory.refresh()
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["globex"])
+        try await self.store.apply(.deleteTenant(.sample("globex")))
+        await directory.refresh()
+        #expect(directory.snapshot.tenants.isEmpty)
+    }
+
     @Test("A snapshot that can't be compared with the store expires, and is good again once it can")
     func staleness() async throws {
         let (time, factory) = (Observed(ContinuousClock.now), TestMetrics())
@@ -321,5 +336,5 @@ final class OvertakenStore: DirectoryStore {
         return contents
     }
 
-    func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews { .none }
+    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews { .none }
 }

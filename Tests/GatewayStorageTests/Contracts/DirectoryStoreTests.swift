@@ -59,8 +59,9 @@ struct DirectoryStoreTests {
     @Test("Each change raises the version; readers are told which tenants changed", arguments: StoreKind.available)
     func versions(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
-            func changed(since version: Int64) async throws -> [String: Int]? {
-                switch try await store.changes(since: version) {
+            let origin = try await store.load().origin
+            func changed(since version: Int64, in other: String? = nil) async throws -> [String: Int]? {
+                switch try await store.changes(since: version, in: other ?? origin) {
                 case .none: return [:]
                 case .all: return nil
                 case .tenants(let changed, _):
@@ -81,6 +82,8 @@ struct DirectoryStoreTests {
             #expect(try await changed(since: 3) == ["acme": 0])
             // A reader of another store begins anew.
             #expect(try await changed(since: 5) == nil)
+            #expect(try await changed(since: 4, in: "elsewhere") == nil)
+            #expect(try await changed(since: 4) == [:])
             #expect(try await store.load().version == 4)
         }
     }

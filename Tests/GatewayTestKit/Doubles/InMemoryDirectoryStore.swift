@@ -31,6 +31,14 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
     /// Makes changes fail from now on although they are made, or succeed again.
     package func loseAnswers(_ loses: Bool = true) { self.state.withLock { $0.losesAnswers = loses } }
 
+    /// Becomes another store, elsewhere.
+    package func failOver(to contents: DirectoryContents, at origin: String) {
+        self.state.withLock { state in
+            (state.contents, state.changes) = (contents, [:])
+            state.contents.origin = origin
+        }
+    }
+
     package func refuseRows(_ rows: [RefusedRow]) { self.state.withLock { $0.contents.refused = rows } }
 
     package var loads: Int { self.state.withLock { $0.loads } }
@@ -60,10 +68,10 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         return try result.get()
     }
 
-    package func changes(since version: Int64) async throws(GatewayError) -> DirectoryNews {
+    package func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
         let state = self.state.withLock { $0 }
         guard !state.refusesLoads else { throw Self.unavailable }
-        guard state.contents.version >= version else { return .all(state.contents) }
+        guard state.contents.version >= version, state.contents.origin == origin else { return .all(state.contents) }
         guard state.contents.version > version else { return .none }
         var changed: [TenantID: DirectoryContents] = [:]
         for (tenant, change) in state.changes where change > version {
