@@ -27,13 +27,15 @@ package struct RetiredTokenBookmark: Sendable, Hashable {
     package var place: Place
     /// All transactions up to this one had ended when it was set.
     package var horizon: Int64
+    /// The end of the page that was read last; `nil` where there was nothing behind it.
+    package var pageEnd: Place?
 
-    package init(epoch: String, place: Place, horizon: Int64) {
-        (self.epoch, self.place, self.horizon) = (epoch, place, horizon)
+    package init(epoch: String, place: Place, horizon: Int64, pageEnd: Place? = nil) {
+        (self.epoch, self.place, self.horizon, self.pageEnd) = (epoch, place, horizon, pageEnd)
     }
 }
 
-/// What replicas of a store changed of its lists of retired tokens.
+/// What replicas of a store changed of its lists of retired tokens, or a page of it.
 package struct RetiredTokenNews: Sendable, Hashable {
     /// A token that was changed.
     package struct Change: Sendable, Hashable {

@@ -214,7 +214,8 @@ package protocol RetiredTokenStore: Sendable {
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed
 
-    /// What replicas changed since a bookmark, this one included; `nil` where the bookmark is of another epoch.
+    /// What replicas changed since a bookmark, this one included, or the next page of it; `nil` where the bookmark is of
+    /// another epoch.
     func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews?
 
     /// Drops tokens that were last reported before a moment, and then the oldest of the tenant that has most, until no

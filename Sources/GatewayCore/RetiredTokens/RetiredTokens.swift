@@ -381,12 +381,25 @@ package final class RetiredTokens: Service {
         }
     }
 
-    /// Reads what replicas changed since the last poll.
+    /// Reads what replicas changed since the last poll, page by page to the end: what a long transaction keeps from
+    /// being passed is used all the same.
     private func follow() async throws(GatewayError) {
         let moment = self.uptime()
         guard case .changes(since: let bookmark) = self.follower.withLock({ $0.step(at: moment) }),
-            let news = try await self.store.changes(since: bookmark)
+            var news = try await self.store.changes(since: bookmark)
         else { return try await self.load() }
+        var held = self.follow(news)
+        while news.bookmark.pageEnd != nil {
+            guard let next = try await self.store.changes(since: news.bookmark) else { return try await self.load() }
+            news = next
+            held = [held, self.follow(news)].compactMap(\.self).min()
+        }
+        let (last, heldFrom) = (news, held)
+        self.follower.withLock { $0.read(last, holdingFrom: heldFrom, askedAt: moment) }
+    }
+
+    /// Takes a page in; the place of the first change that can't be taken in yet.
+    private func follow(_ news: RetiredTokenNews) -> RetiredTokenBookmark.Place? {
         let isNothing = news.changes.isEmpty && news.detectors.isEmpty && news.counts.isEmpty
         let known = isNothing ? [] : self.profiles()
         let profiles = Dictionary(known.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -407,9 +420,8 @@ package final class RetiredTokens: Service {
             let list = self.list(of: profile)
             self.note(list.hear(accepted: accepted, unregistered: unregistered, at: now), in: list)
         }
-        let heldFrom = held
-        self.follower.withLock { $0.read(news, holdingFrom: heldFrom, askedAt: moment) }
         if !news.changes.isEmpty { self.countTokens() }
+        return held
     }
 
     private func trimRegularly() async {

@@ -7,15 +7,14 @@ package import GatewayCore
 package struct SQLRetiredTokenStore: RetiredTokenStore {
     /// For how long changes are there for replicas that have not asked for them; twice as long as those rely on.
     private static let changesKept = Duration.seconds(3_600)
-    /// The most changes that one poll reads.
-    private static let changesPerPoll = 20_000
 
     private let database: any SQLDatabase
     /// `nil` for a process that has the database to itself, which notes nothing for others.
     private let replica: String?
+    private let changesPerPage: Int
 
-    package init(database: any SQLDatabase, replica: ReplicaID? = nil) {
-        (self.database, self.replica) = (database, replica?.text)
+    package init(database: any SQLDatabase, replica: ReplicaID? = nil, changesPerPage: Int = 20_000) {
+        (self.database, self.replica, self.changesPerPage) = (database, replica?.text, changesPerPage)
     }
 
     package func load() async throws(GatewayError) -> RetiredTokenContents {
@@ -43,7 +42,8 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     }
 
     package func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? {
-        let replica = self.replica
+        let (replica, limit) = (self.replica, self.changesPerPage)
+        let start = bookmark.pageEnd ?? bookmark.place
         return try await self.database.read(scope: .gateway) { db in
             let (epoch, isConfirmed) = try StoreEpoch.current(db)
             guard isConfirmed, epoch == bookmark.epoch else { return nil }
@@ -54,7 +54,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
                 FROM retired_token_changes c LEFT JOIN retired_tokens t ON t.tenant = c.tenant AND t.key = c.key
                 WHERE (c.changed_in, c.number) > ($1, $2) ORDER BY c.changed_in, c.number LIMIT $3
                 """,
-                [.int(bookmark.place.transaction), .int(bookmark.place.number), .int(Self.changesPerPoll)]
+                [.int(start.transaction), .int(start.number), .int(limit)]
             ) { row in
                 RetiredTokenNews.Change(
                     place: .init(transaction: try row.int64(5), number: try row.int64(6)),
@@ -63,13 +63,19 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
                     entry: row.isNull(2) ? nil : try Self.entry(row)
                 )
             }
-            // What comes later with a number from before the horizon has ended by now, and is in here.
-            let settled = changes.last { $0.place.transaction <= horizon }
+            // What comes later with a number from before the horizon has ended by now, and is in here; but what lies
+            // before this page's start may still have late company.
+            let settled = start == bookmark.place ? changes.last { $0.place.transaction <= horizon } : nil
             return RetiredTokenNews(
                 changes: changes,
                 detectors: try Self.detectors(db, since: bookmark.horizon),
                 counts: try Self.counts(db, since: bookmark.horizon, but: replica),
-                bookmark: RetiredTokenBookmark(epoch: epoch, place: settled?.place ?? bookmark.place, horizon: horizon)
+                bookmark: RetiredTokenBookmark(
+                    epoch: epoch,
+                    place: settled?.place ?? bookmark.place,
+                    horizon: horizon,
+                    pageEnd: changes.count == limit ? changes.last?.place : nil
+                )
             )
         }
     }

@@ -82,6 +82,16 @@ struct SharedRetiredTokensTests {
         #expect(!one.delete("a"))
     }
 
+    @Test("One poll learns everything, however many pages it has")
+    func pages() async throws {
+        let (one, two, _) = try await Self.pair()
+        let tokens = (0..<7).map { "token \($0)" }
+        one.learn(.rejected(.unregistered), of: tokens)
+        await one.retired.flush()
+        await two.retired.poll()
+        for token in tokens { #expect(two.screen(token) == .refused([true])) }
+    }
+
     @Test("What a replica has changed itself is not undone by what it reads meanwhile")
     func ownChangesFirst() async throws {
         let (one, two, store) = try await Self.pair()

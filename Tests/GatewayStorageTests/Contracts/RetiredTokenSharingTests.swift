@@ -25,8 +25,18 @@ struct RetiredTokenSharingTests {
         return .put(owner, key, token, replacement: 0, keepsSince: false)
     }
 
-    private static func replicas(over database: any SQLDatabase) -> [SQLRetiredTokenStore] {
-        ["one", "two"].map { SQLRetiredTokenStore(database: database, replica: ReplicaID(text: $0)) }
+    private static func replicas(
+        over database: any SQLDatabase,
+        changesPerPage: Int = 20_000
+    ) -> [SQLRetiredTokenStore] {
+        ["one", "two"]
+            .map { name in
+                SQLRetiredTokenStore(
+                    database: database,
+                    replica: ReplicaID(text: name),
+                    changesPerPage: changesPerPage
+                )
+            }
     }
 
     /// A replica that reads what came since it read last.
@@ -38,18 +48,28 @@ struct RetiredTokenSharingTests {
             (self.store, self.bookmark) = (store, bookmark)
         }
 
+        /// All pages as one.
         func news() async throws -> RetiredTokenNews {
-            let news = try #require(try await self.store.changes(since: self.bookmark))
+            var news = try #require(try await self.store.changes(since: self.bookmark))
+            while news.bookmark.pageEnd != nil {
+                let next = try #require(try await self.store.changes(since: news.bookmark))
+                news.changes += next.changes
+                news.bookmark = next.bookmark
+            }
             self.bookmark = news.bookmark
             return news
         }
     }
 
-    @Test("A replica reads what another one changed, and what became of it", arguments: StoreKind.available)
-    func changes(kind: StoreKind) async throws {
+    @Test(
+        "A replica reads what another one changed, and what became of it",
+        arguments: StoreKind.available,
+        [1, 2, 20_000]
+    )
+    func changes(kind: StoreKind, changesPerPage: Int) async throws {
         try await kind.withDatabase { database in
             let owner = try await Self.owner(in: SQLDirectoryStore(database: database))
-            let stores = Self.replicas(over: database)
+            let stores = Self.replicas(over: database, changesPerPage: changesPerPage)
             try await stores[0].apply([Self.put(owner, 1)])
             try await database.whenSettled()
             let contents = try await stores[1].load()
@@ -175,13 +195,16 @@ struct RetiredTokenSharingTests {
 
     // MARK: PostgreSQL
 
-    @Test("A change that is committed late is missed by neither replicas nor readers of the feed")
-    func lateCommit() async throws {
+    @Test(
+        "A change that is committed late is missed by neither replicas nor readers of the feed",
+        arguments: [1, 2, 20_000]
+    )
+    func lateCommit(changesPerPage: Int) async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let database = try await PostgreSQLDatabase(settings)
             defer { database.close() }
             let owner = try await Self.owner(in: SQLDirectoryStore(database: database))
-            let stores = Self.replicas(over: database)
+            let stores = Self.replicas(over: database, changesPerPage: changesPerPage)
             try await stores[0].apply([Self.put(owner, 1, .replaced), Self.put(owner, 2)])
             try await database.whenSettled()
             let reader = Reader(stores[1], after: try await stores[1].load().bookmark)
@@ -204,7 +227,9 @@ struct RetiredTokenSharingTests {
             try await stores[0].apply([Self.put(owner, 3, .replaced)])
             // The other replica uses what it sees at once, and goes on from where nothing can come late.
             #expect(try await reader.news().changes.map(\.key) == [3])
-            #expect(try await reader.news().changes.map(\.key) == [3])
+            try await stores[0].apply([Self.put(owner, 4), Self.put(owner, 5)])
+            #expect(try await reader.news().changes.map(\.key) == [3, 4, 5])
+            #expect(try await reader.news().changes.map(\.key) == [3, 4, 5])
             let meanwhile = try await stores[1].feed(of: owner, after: start.cursor, limit: 9)
             #expect(meanwhile.tokens.isEmpty)
             #expect(meanwhile.cursor == start.cursor)
@@ -212,7 +237,7 @@ struct RetiredTokenSharingTests {
             try held.run(script: "COMMIT")
             try await database.whenSettled()
             let late = try await reader.news().changes
-            #expect(late.map(\.key) == [2, 3])
+            #expect(late.map(\.key) == [2, 3, 4, 5])
             #expect(late.first?.entry?.state == .unregistered)
             #expect(try await reader.news().changes.isEmpty)
             let end = try await stores[1].feed(of: owner, after: meanwhile.cursor, limit: 9)

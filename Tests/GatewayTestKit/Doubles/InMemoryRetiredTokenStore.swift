@@ -31,6 +31,9 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         }
     }
 
+    /// So few that tests read several pages.
+    private static let changesPerPage = 3
+
     private let state: Observed<State>
     private let replica: String
 
@@ -78,7 +81,7 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         let state = self.state.current
         guard !state.refuses else { throw GatewayError(.storeUnavailable, "The list refuses, as it was told to") }
         guard state.epoch == bookmark.epoch else { return nil }
-        let changes = state.changes.enumerated().dropFirst(Int(bookmark.place.number))
+        let changes = state.changes.enumerated().dropFirst(Int(bookmark.place.number)).prefix(Self.changesPerPage)
             .map { index, change in
                 let entry = state.entries.first { $0.owner.tenant == change.tenant && $0.key == change.key }
                 return RetiredTokenNews.Change(
@@ -88,11 +91,13 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
                     entry: entry.map(Self.entry)
                 )
             }
+        var end = state.end
+        if let last = changes.last?.place, last < end.place { (end.place, end.pageEnd) = (last, last) }
         return RetiredTokenNews(
             changes: changes,
             detectors: state.detectors,
             counts: self.otherCounts(state),
-            bookmark: state.end
+            bookmark: end
         )
     }
 
