@@ -105,12 +105,23 @@ package struct DeviceGroup: Sendable, Hashable {
 
 /// Keys by which device groups are known.
 package struct GroupKeys: Sendable {
-    package var keys: [(tenant: TenantID, key: String)]
-    /// Transactions up to this one had ended; with it, what came since can be asked for.
-    package var horizon: Int64
+    /// How far they have been read; with it, what came since can be asked for.
+    package struct Bookmark: Sendable, Hashable {
+        /// The store's, outside of which transactions have other numbers.
+        package var epoch: String
+        /// Transactions up to this one had ended.
+        package var horizon: Int64
 
-    package init(keys: [(tenant: TenantID, key: String)], horizon: Int64) {
-        (self.keys, self.horizon) = (keys, horizon)
+        package init(epoch: String, horizon: Int64) {
+            (self.epoch, self.horizon) = (epoch, horizon)
+        }
+    }
+
+    package var keys: [(tenant: TenantID, key: String)]
+    package var bookmark: Bookmark
+
+    package init(keys: [(tenant: TenantID, key: String)], bookmark: Bookmark) {
+        (self.keys, self.bookmark) = (keys, bookmark)
     }
 }
 
@@ -126,8 +137,8 @@ package protocol GroupStore: Sendable {
     func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
     /// Every key by which ``group(withKey:of:)`` knows a group, or those that came since an earlier answer, with some
-    /// that came before.
-    func keys(since horizon: Int64?) async throws(GatewayError) -> GroupKeys
+    /// that came before; every key also where that answer is of another epoch.
+    func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys
 
     /// Stores a group in place of the version that it was made from; gives its new version.
     ///

@@ -461,9 +461,9 @@ extension DeviceGroups {
 extension DeviceGroups {
     /// Reads by which keys groups are known; call it before serving.
     package func load() async throws(GatewayError) {
-        let found = try await self.store.keys(since: self.knownKeys.horizon)
+        let found = try await self.store.keys(since: self.knownKeys.bookmark)
         for (tenant, key) in found.keys { self.knownKeys.insert(key, of: tenant) }
-        self.knownKeys.horizon = found.horizon
+        self.knownKeys.bookmark = found.bookmark
     }
 
     /// Learns the keys of groups that other replicas change; a send asks no store whether it knows more.
@@ -537,12 +537,12 @@ extension Target {
 private final class KnownGroupKeys: Sendable {
     private let hashes = Mutex<[TenantID: Set<Int>]>([:])
     private let count = Atomic(0)
-    private let lastHorizon = Mutex<Int64?>(nil)
+    private let lastBookmark = Mutex<GroupKeys.Bookmark?>(nil)
 
     /// Up to where the store's keys have been read; `nil` before that was done once.
-    var horizon: Int64? {
-        get { self.lastHorizon.withLock { $0 } }
-        set { self.lastHorizon.withLock { $0 = newValue } }
+    var bookmark: GroupKeys.Bookmark? {
+        get { self.lastBookmark.withLock { $0 } }
+        set { self.lastBookmark.withLock { $0 = newValue } }
     }
 
     func insert(_ key: String, of tenant: TenantID) {

@@ -28,14 +28,16 @@ package struct SQLGroupStore: GroupStore {
         }
     }
 
-    package func keys(since horizon: Int64?) async throws(GatewayError) -> GroupKeys {
+    package func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys {
         try await self.database.read(scope: .gateway) { db in
+            let epoch = try StoreEpoch.text(db)
+            let horizon = bookmark?.epoch == epoch ? bookmark?.horizon : nil
             let keys = try db.rows(
                 "SELECT tenant, notification_key FROM device_group_keys WHERE changed_in >= $1",
                 [.int(horizon ?? .min)]
             ) { (tenant: try $0.tenant(0), key: try $0.text(1)) }
             let end = try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) }
-            return GroupKeys(keys: keys, horizon: end ?? 0)
+            return GroupKeys(keys: keys, bookmark: GroupKeys.Bookmark(epoch: epoch, horizon: end ?? 0))
         }
     }
 

@@ -67,9 +67,28 @@ struct GroupStoreTests {
             #expect(before.keys.map(\.key) == ["old"])
             group.key = "new"
             _ = try await store.save(group)
-            let since = try await store.keys(since: before.horizon)
+            let since = try await store.keys(since: before.bookmark)
             #expect(since.keys.map(\.key).contains("new"))
-            #expect(since.horizon >= before.horizon)
+            #expect(since.bookmark.horizon >= before.bookmark.horizon)
+        }
+    }
+
+    @Test("After a fail-over every key is read, also behind a server that was ahead", arguments: StoreKind.available)
+    func otherEpoch(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let acme = try DirectoryFixtures.tenant()
+            try await SQLDirectoryStore(database: database).apply(.putTenant(acme, salt: [1]))
+            let store = SQLGroupStore(database: database)
+            _ = try await store.save(try Self.group(key: "first"))
+            try await database.write(scope: .gateway, isolation: .serializable) { try StoreEpoch.renew($0) }
+            var before = try await store.keys(since: nil).bookmark
+            before.horizon += 1_000_000_000
+            #expect(try await store.keys(since: before).keys.isEmpty)
+            try await database.write(scope: .gateway, isolation: .serializable) { try StoreEpoch.renew($0) }
+            let anew = try await store.keys(since: before)
+            #expect(anew.keys.map(\.key) == ["first"])
+            #expect(anew.bookmark.epoch != before.epoch)
+            #expect(anew.bookmark.horizon < before.horizon)
         }
     }
 

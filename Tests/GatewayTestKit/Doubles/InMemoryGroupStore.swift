@@ -38,10 +38,10 @@ package final class InMemoryGroupStore: GroupStore {
         return try self.read { groups in name.flatMap { groups[Key(tenant: tenant, name: $0)] } }
     }
 
-    package func keys(since horizon: Int64?) async throws(GatewayError) -> GroupKeys {
+    package func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys {
         let keys = self.state.withLock { $0.refuses ? nil : $0.names.keys.map { (tenant: $0.tenant, key: $0.name) } }
         guard let keys else { throw Self.unavailable }
-        return GroupKeys(keys: keys, horizon: 0)
+        return GroupKeys(keys: keys, bookmark: GroupKeys.Bookmark(epoch: "", horizon: 0))
     }
 
     package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
