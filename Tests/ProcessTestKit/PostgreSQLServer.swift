@@ -1,7 +1,7 @@
 import Foundation
 
-/// A PostgreSQL of the test process's own, from Debian's package: started when it is first needed, and ended with the
-/// process however that ends, since a pipe between them closes then.
+/// A PostgreSQL of the test process's own, from Debian's package: ended with the process however that ends, since a pipe
+/// between them closes then.
 ///
 /// A database with `synchronous_commit = on` waits at each COMMIT for a standby that there is not: so a test can lose
 /// its answer.
@@ -13,7 +13,7 @@ package final class PostgreSQLServer: Sendable {
         package let description: String
     }
 
-    /// The one server of this process; blocks for the seconds that its start takes.
+    /// The one server of all tests that leave it running; blocks for the seconds that its start takes.
     package static let shared: Result<PostgreSQLServer, any Error> = Result { try PostgreSQLServer() }
 
     /// The server refuses to run as root; `setpriv` makes it another user's.
@@ -27,18 +27,26 @@ package final class PostgreSQLServer: Sendable {
         timeout 60 "$bin/initdb" --pgdata="$folder/data" --username=postgres --auth=trust --no-sync --encoding=UTF8 \
             --locale=C.UTF-8 --locale-provider=icu --icu-locale=en-US >"$folder/log" 2>&1 ||
             { cat "$folder/log" >&2; exit 1; }
-        "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off -c full_page_writes=off \
-            -c max_connections=600 -c shared_buffers=64MB -c logging_collector=off \
-            -c synchronous_standby_names=nobody -c synchronous_commit=local </dev/null >>"$folder/log" 2>&1 &
-        server=$!
-        tries=0
-        until "$bin/pg_isready" --quiet --host="$folder"; do
-            tries=$((tries + 1))
-            [ $tries -lt 600 ] && kill -0 $server || { cat "$folder/log" >&2; exit 1; }
-            sleep 0.05
+        start() {
+            "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off -c full_page_writes=off \
+                -c max_connections=600 -c shared_buffers=64MB -c logging_collector=off \
+                -c synchronous_standby_names=nobody -c synchronous_commit=local </dev/null >>"$folder/log" 2>&1 &
+            server=$!
+            tries=0
+            until "$bin/pg_isready" --quiet --host="$folder"; do
+                tries=$((tries + 1))
+                [ $tries -lt 600 ] && kill -0 $server || { cat "$folder/log" >&2; exit 1; }
+                sleep 0.05
+            done
+            echo ready
+        }
+        start
+        # Each line asks for what `pg_ctl stop --mode=immediate` does, and for a start.
+        while read -r _; do
+            kill -QUIT $server
+            wait $server || true
+            start
         done
-        echo ready
-        cat >/dev/null
         kill -INT $server
         wait $server || true
         """#
@@ -47,12 +55,13 @@ package final class PostgreSQLServer: Sendable {
     private let process: Spawned
     /// Its end, whatever ends this process, ends the server.
     private let life = Pipe()
+    private let output = Pipe()
 
-    private init() throws {
+    /// Starts a server that ends with the object; blocks.
+    package init() throws {
         self.folder = "/tmp/fcmgw-postgresql-\(UUID().uuidString.prefix(8))"
-        let output = Pipe()
         // No other child inherits them: their ends would be waited for.
-        for pipe in [self.life, output] {
+        for pipe in [self.life, self.output] {
             for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
                 _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
             }
@@ -66,16 +75,26 @@ package final class PostgreSQLServer: Sendable {
             Array(command.dropFirst()),
             environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"],
             descriptors: [
-                self.life.fileHandleForReading.fileDescriptor, output.fileHandleForWriting.fileDescriptor,
+                self.life.fileHandleForReading.fileDescriptor, self.output.fileHandleForWriting.fileDescriptor,
                 STDERR_FILENO,
             ]
         )
         self.process.whenEnded { _ in }
         try self.life.fileHandleForReading.close()
-        try output.fileHandleForWriting.close()
-        guard try output.fileHandleForReading.read(upToCount: 6) == Data("ready\n".utf8) else {
+        try self.output.fileHandleForWriting.close()
+        try self.awaitStart()
+    }
+
+    private func awaitStart() throws {
+        guard try self.output.fileHandleForReading.read(upToCount: 6) == Data("ready\n".utf8) else {
             throw Failure(description: "PostgreSQL did not start; is the package postgresql installed?")
         }
+    }
+
+    /// Has the server end as by a crash, and start again; blocks. What was not committed is lost.
+    package func crash() throws {
+        try self.life.fileHandleForWriting.write(contentsOf: Data("\n".utf8))
+        try self.awaitStart()
     }
 
     /// The address of a database, for a user without a password.

@@ -1,4 +1,5 @@
 import GatewayCore
+import ProcessTestKit
 import Testing
 
 @testable import GatewayStorage
@@ -175,6 +176,30 @@ struct PostgreSQLDatabaseTests {
             #expect(error?.cause is PostgreSQLError)
             #expect(try await Self.numbers(database) == [])
         }
+    }
+
+    @Test("A COMMIT whose answer is lost counts as unknown where a crash has its number given out again")
+    func sameNumber() async throws {
+        let server = try PostgreSQLServer()
+        let settings = PostgreSQLSettings(url: server.url(database: "postgres", user: "postgres"), poolSize: 2)
+        let database = try await PostgreSQLDatabase(settings, migrates: true)
+        defer { database.close() }
+        let error = await #expect(throws: GatewayError.self) {
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                // Nothing was written under the number, so that the crash takes all that was known of it.
+                let number = try db.first("SELECT gateway_transaction()") { try $0.int64(0) } ?? 0
+                try server.crash()
+                let other = PostgreSQLConnection(session: try PostgreSQLSession(settings))
+                while try other.first("SELECT gateway_transaction()", [], { try $0.int64(0) }) ?? 0 < number {}
+                let status = try other.first(
+                    "SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))",
+                    [.string("\(number)")]
+                ) { try $0.text(0) }
+                #expect(status == "committed")
+            }
+        }
+        #expect(error?.code == .storeUnavailable)
+        #expect(error?.cause is CommitOutcomeUnknown)
     }
 
     @Test("A statement that takes too long ends with its deadline, and the next one has a connection")
