@@ -145,7 +145,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
         _ timeout: Duration,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        try await self.measured(operation) {
+        try await self.metrics.measured(operation, translating: GatewayError.init(translatingPostgreSQL:)) {
             try await self.pool.run(use) { place in
                 try PostgreSQLTransaction(scope: scope).read(&place, timeout: timeout, body)
             }
@@ -157,7 +157,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
         isolation: SQLIsolation,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        try await self.measured(.write) {
+        try await self.metrics.measured(.write, translating: GatewayError.init(translatingPostgreSQL:)) {
             try await self.pool.run(.call) { place in
                 try PostgreSQLTransaction(scope: scope).write(&place, isolation: isolation, body)
             }
@@ -167,21 +167,6 @@ package final class PostgreSQLDatabase: SQLDatabase {
     /// Does nothing: what was deleted stays in the tables until a vacuum and in the log until it is recycled, which are
     /// the database administrator's (docs/operations/postgresql.md).
     package func eraseDeleted() async {}
-
-    private func measured<T: Sendable>(
-        _ operation: StoreMetrics.Operation,
-        _ body: () async throws -> T
-    ) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
-        do throws(GatewayError) {
-            let value = try await self.translated(body)
-            self.metrics?.ended(operation, nil, in: .now - start)
-            return value
-        } catch {
-            self.metrics?.ended(operation, error, in: .now - start)
-            throw error
-        }
-    }
 
     private func translated<T: Sendable>(_ body: () async throws -> T) async throws(GatewayError) -> T {
         do {

@@ -46,6 +46,26 @@ package final class StoreMetrics: Sendable {
     }
 }
 
+extension StoreMetrics? {
+    /// Runs a call, and notes when and how it ended; what a driver throws is translated into an error of the gateway's.
+    func measured<T: Sendable>(
+        _ operation: StoreMetrics.Operation,
+        translating translate: (any Error) -> GatewayError,
+        _ body: () async throws -> T
+    ) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
+        do {
+            let value = try await body()
+            self?.ended(operation, nil, in: .now - start)
+            return value
+        } catch {
+            let error = translate(error)
+            self?.ended(operation, error, in: .now - start)
+            throw error
+        }
+    }
+}
+
 /// What is measured of a PostgreSQL's connections and transactions; no other store has these metrics.
 final class PostgreSQLMetrics: Sendable {
     /// Whether a call has a connection; the raw value is the metrics' label.

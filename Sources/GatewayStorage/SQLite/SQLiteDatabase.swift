@@ -180,7 +180,7 @@ package final class SQLiteDatabase: SQLDatabase {
         isolation: SQLIsolation,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        try await self.measured(.write) {
+        try await self.metrics.measured(.write, translating: GatewayError.init(translating:)) {
             try await withCheckedThrowingContinuation { continuation in
                 self.pool.asyncWrite({ try body(GRDBConnection(db: $0)) }) { db, result in
                     continuation.resume(with: result)
@@ -197,7 +197,7 @@ package final class SQLiteDatabase: SQLDatabase {
     ) async throws(GatewayError) -> T {
         switch load {
         case .lookUp:
-            return try await self.measured(.read) {
+            return try await self.metrics.measured(.read, translating: GatewayError.init(translating:)) {
                 try await self.pool.read { try body(GRDBConnection(db: $0)) }
             }
         case .scan:
@@ -213,26 +213,10 @@ package final class SQLiteDatabase: SQLDatabase {
     private func scan<T: Sendable>(
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        try await self.measured(.scan) {
+        try await self.metrics.measured(.scan, translating: GatewayError.init(translating:)) {
             try await Self.scanThreads.runIfActive { [scanPool] in
                 try scanPool.read { try body(GRDBConnection(db: $0)) }
             }
-        }
-    }
-
-    private func measured<T: Sendable>(
-        _ operation: StoreMetrics.Operation,
-        _ body: () async throws -> T
-    ) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
-        do {
-            let value = try await body()
-            self.metrics?.ended(operation, nil, in: .now - start)
-            return value
-        } catch {
-            let error = GatewayError(translating: error)
-            self.metrics?.ended(operation, error, in: .now - start)
-            throw error
         }
     }
 
