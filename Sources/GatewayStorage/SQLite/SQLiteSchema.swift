@@ -60,6 +60,17 @@ enum SQLiteSchema {
                 "The store is from an earlier version; start this version once, then try again"
             )
         }
+        try self.requireWhole(db)
+    }
+
+    /// - Throws: `invalid` when tables are missing in a file whose migrations have all been taken: a build from before the
+    ///   first release may have taken them when they made less.
+    static func requireWhole(_ db: Database) throws {
+        guard let missing = try SQLSchema.tables.first(where: { try !db.tableExists($0) }) else { return }
+        throw GatewayError(
+            .invalid,
+            "The store was made by an unreleased build of the gateway and has no table \(missing); begin with a new one"
+        )
     }
 
     /// - Throws: `invalid` when the first start of a gateway was killed before it made anything.

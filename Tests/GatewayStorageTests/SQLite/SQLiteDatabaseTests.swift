@@ -110,6 +110,23 @@ struct SQLiteDatabaseTests {
         }
     }
 
+    @Test("A database whose migrations were taken by a build in which they made less is refused")
+    func missingTable() async throws {
+        try await withStorePath { path in
+            try SQLiteDatabase(path: path).close()
+            let queue = try DatabaseQueue(path: path)
+            try await queue.write { try $0.execute(sql: "DROP TABLE directory_version") }
+            try queue.close()
+            let openings: [() throws -> Void] = [
+                { _ = try SQLiteDatabase(path: path) }, { _ = try SQLiteDatabase(joining: path) },
+            ]
+            for open in openings {
+                await expectError(.invalid, "no table directory_version") { try open() }
+            }
+            #expect(try !StoreLock.isHeld(at: path))
+        }
+    }
+
     @Test("Somebody else's file is refused and left as it was")
     func foreignFile() async throws {
         try await withTemporaryDirectory { directory in
