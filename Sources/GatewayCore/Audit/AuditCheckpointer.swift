@@ -321,7 +321,9 @@ package struct AuditCheckpointService: Service {
     }
 
     /// Makes a checkpoint, if this replica leads, once what dead replicas left is closed.
-    private func checkpoint() async {
+    ///
+    /// One that can't be made ends the lead: another replica may have been first.
+    package func checkpoint() async {
         if let leader = self.leader {
             guard await leader.leads() else { return self.checkpointer.follow() }
         }

@@ -7,6 +7,41 @@ import Testing
 @testable import GatewayService
 
 struct AuditCheckpointerTests {
+    /// Another replica's.
+    private static func checkpointer(_ fixture: AuditTrailFixture) -> AuditCheckpointer {
+        AuditCheckpointer(
+            store: fixture.store,
+            signer: fixture.signer,
+            sealer: fixture.sealer,
+            clock: fixture.clock,
+            keptCount: 0,
+            logger: AuditTrailFixture.logger
+        )
+    }
+
+    /// The fixture's replica, with a lead.
+    private static func service(_ fixture: AuditTrailFixture, _ lead: InMemoryLeadership) -> AuditCheckpointService {
+        let logger = AuditTrailFixture.logger
+        let closer = AuditChainCloser(
+            store: fixture.store,
+            registry: fixture.store,
+            replicas: Replicas(
+                id: ReplicaID(text: "one"),
+                store: SQLReplicaStore(database: fixture.database, masterKey: "key"),
+                logger: logger
+            ),
+            sealer: fixture.sealer,
+            clock: fixture.clock,
+            logger: logger
+        )
+        return AuditCheckpointService(
+            checkpointer: fixture.checkpointer,
+            feeder: nil,
+            interval: .seconds(86_400),
+            leader: AuditLeader(leadership: lead, closer: closer, logger: logger)
+        )
+    }
+
     @Test("A checkpoint is made when there is something new, and only then")
     func onlyNews() async throws {
         try await AuditTrailFixture.with { fixture in
@@ -32,14 +67,7 @@ struct AuditCheckpointerTests {
     @Test("A leader that was paused makes no checkpoint twice, and reads the row anew before its next")
     func pausedLeader() async throws {
         try await AuditTrailFixture.with { fixture in
-            let other = AuditCheckpointer(
-                store: fixture.store,
-                signer: fixture.signer,
-                sealer: fixture.sealer,
-                clock: fixture.clock,
-                keptCount: 0,
-                logger: AuditTrailFixture.logger
-            )
+            let other = Self.checkpointer(fixture)
             #expect(try await other.prepare() == 1)
             var chain = AuditChain(writer: 1)
             for number in 2...3 {
@@ -58,6 +86,36 @@ struct AuditCheckpointerTests {
             #expect(await other.checkpoint(delivered: 0) == false)
             #expect(await other.checkpoint(delivered: 0))
             #expect(try await fixture.verify() == .intact(records: 4))
+        }
+    }
+
+    @Test("A leader that finds another's checkpoint in the place of its own resigns, and waits until it leads again")
+    func conflict() async throws {
+        try await AuditTrailFixture.with { fixture in
+            func numbers() async throws -> [Int] { try await fixture.store.signatures().checkpoints.map(\.number) }
+            let (first, second) = (InMemoryLeadership(), InMemoryLeadership())
+            let service = Self.service(fixture, first)
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(1, to: &chain)
+            await service.checkpoint()
+            #expect(try await numbers() == [1, 2])
+            #expect(await first.isHeld())
+
+            let other = Self.checkpointer(fixture)
+            #expect(try await other.prepare() == 2)
+            try await fixture.write(1, to: &chain)
+            #expect(await other.checkpoint(delivered: 0))
+            try await fixture.write(1, to: &chain)
+            await service.checkpoint()
+            #expect(try await numbers() == [1, 2, 3])
+            #expect(await first.isHeld() == false)
+            await service.checkpoint()
+            #expect(try await numbers() == [1, 2, 3])
+
+            await Self.service(fixture, second).checkpoint()
+            #expect(try await numbers() == [1, 2, 3, 4])
+            #expect(await second.isHeld())
+            #expect(try await fixture.verify() == .intact(records: 3))
         }
     }
 
