@@ -121,8 +121,7 @@ package struct Gateway: Sendable {
         var sink: (any AuditSink)? = self.auditSinkFile
         if configuration.audit.sink == AuditConfiguration.sinkOutput { sink = AuditSinkOutput() }
         let leadership: SQLLeadership? =
-            database.isShared
-            ? SQLLeadership(database: database, metrics: metrics, logger: logger.part(.audit)) : nil
+            database.isShared ? SQLLeadership(database: database, logger: logger.part(.audit)) : nil
         let sharing: AuditSharing? =
             database.isShared ? AuditSharing(replica: replicas.id, registry: auditStore) : nil
         var leader: AuditLeader?

@@ -36,8 +36,9 @@ package final class PostgreSQLDatabase: SQLDatabase {
     private init(unchecked settings: PostgreSQLSettings, metrics: GatewayMetrics?) {
         self.settings = settings
         self.metrics = metrics.map { StoreMetrics(store: "postgresql", $0) }
-        self.pool = PostgreSQLPool(settings, metrics: metrics.map { PostgreSQLMetrics($0) })
-        self.watcher = PostgreSQLWatcher(settings)
+        let ownMetrics = metrics.map { PostgreSQLMetrics($0) }
+        self.pool = PostgreSQLPool(settings, metrics: ownMetrics)
+        self.watcher = PostgreSQLWatcher(settings, metrics: ownMetrics)
     }
 
     deinit {

@@ -49,14 +49,15 @@ final class PostgreSQLWatcher: Sendable {
     private static let closingTimeout = Duration.seconds(1)
 
     private let settings: PostgreSQLSettings
+    private let metrics: PostgreSQLMetrics?
     private let state = Mutex(State())
     private let threads = NIOThreadPool(numberOfThreads: 1)
     /// Ends the thread's wait for the server.
     private let wakeup = Pipe()
 
     /// Connects to nothing yet.
-    init(_ settings: PostgreSQLSettings) {
-        self.settings = settings
+    init(_ settings: PostgreSQLSettings, metrics: PostgreSQLMetrics? = nil) {
+        (self.settings, self.metrics) = (settings, metrics)
     }
 
     deinit {
@@ -160,6 +161,8 @@ final class PostgreSQLWatcher: Sendable {
             } catch {
                 self.refuse(GatewayError(translatingPostgreSQL: error))
             }
+            // The lead went with the connection.
+            self.metrics?.measured(leads: false)
             guard !self.isClosed else { return }
             self.takeWakeups(waitingFor: backoff.failed(at: .now, jitter: .random(in: 0...1)))
         }
@@ -191,19 +194,19 @@ final class PostgreSQLWatcher: Sendable {
     }
 
     private func answer(_ question: Question, _ session: PostgreSQLSession) throws -> Bool {
+        var isHeld = false
         switch question {
         case .resign:
             try session.execute("SELECT pg_advisory_unlock_all()")
-            return false
         case .lead:
             // A session that has it gets it again.
-            var isHeld = false
             try session.query("SELECT pg_try_advisory_lock(\(Self.lock))", []) { row in
                 isHeld = try row.bool(0)
                 return true
             }
-            return isHeld
         }
+        self.metrics?.measured(leads: isHeld)
+        return isHeld
     }
 
     /// Refuses those who wait, and those who come before there is a connection.

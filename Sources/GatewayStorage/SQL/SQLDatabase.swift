@@ -1,6 +1,5 @@
 package import GatewayCore
 package import Logging
-import Metrics
 import Synchronization
 
 /// A database that the stores' SQL runs on: SQLite by GRDB, or PostgreSQL by libpq.
@@ -59,14 +58,11 @@ package protocol SQLDatabase: Sendable {
 /// The lead among the processes that serve a database.
 package final class SQLLeadership: Leadership {
     private let database: any SQLDatabase
-    private let leads: Meter
     private let logger: Logger
     private let isFailing = Atomic(false)
 
-    package init(database: any SQLDatabase, metrics: GatewayMetrics = GatewayMetrics(), logger: Logger) {
+    package init(database: any SQLDatabase, logger: Logger) {
         (self.database, self.logger) = (database, logger)
-        self.leads = metrics.gauge(.leader)
-        self.leads.set(0)
     }
 
     /// Who can't ask the database does not lead; the first failure of several is logged.
@@ -74,10 +70,8 @@ package final class SQLLeadership: Leadership {
         do throws(GatewayError) {
             let isHeld = try await self.database.isLeader()
             self.isFailing.store(false, ordering: .relaxed)
-            self.leads.set(isHeld ? 1 : 0)
             return isHeld
         } catch {
-            self.leads.set(0)
             guard !self.isFailing.exchange(true, ordering: .relaxed) else { return false }
             self.logger.error(
                 "The store does not tell whether this replica leads, so it does not",
@@ -87,10 +81,7 @@ package final class SQLLeadership: Leadership {
         }
     }
 
-    package func resign() async {
-        self.leads.set(0)
-        await self.database.resignLead()
-    }
+    package func resign() async { await self.database.resignLead() }
 }
 
 extension SQLDatabase {

@@ -66,7 +66,7 @@ extension StoreMetrics? {
     }
 }
 
-/// What is measured of a PostgreSQL's connections and transactions; no other store has these metrics.
+/// What is measured of a PostgreSQL's connections, transactions and lead; no other store has these metrics.
 final class PostgreSQLMetrics: Sendable {
     /// Whether a call has a connection; the raw value is the metrics' label.
     private enum ConnectionState: String, CaseIterable {
@@ -82,12 +82,15 @@ final class PostgreSQLMetrics: Sendable {
     private let waiters: Meter
     private let retries: [RetryReason: Counter]
     private let commitsUnknown: Counter
+    private let leader: Meter
 
     init(_ metrics: GatewayMetrics) {
         self.connections = metrics.gauges(.storeConnections, by: ConnectionState.self)
         self.waiters = metrics.gauge(.storePoolWaiters)
         self.retries = metrics.counters(.storeRetries, by: RetryReason.self)
         self.commitsUnknown = metrics.counter(.storeCommitsUnknown)
+        self.leader = metrics.gauge(.leader)
+        self.leader.set(0)
     }
 
     /// Notes how many connections calls have, how many they may still have, and how many calls wait for one.
@@ -95,6 +98,10 @@ final class PostgreSQLMetrics: Sendable {
         self.connections[.busy]?.set(busy)
         self.connections[.idle]?.set(idle)
         self.waiters.set(waiting)
+    }
+
+    func measured(leads: Bool) {
+        self.leader.set(leads ? 1 : 0)
     }
 
     func retried(_ reason: RetryReason) {

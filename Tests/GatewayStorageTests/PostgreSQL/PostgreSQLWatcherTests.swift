@@ -1,4 +1,5 @@
 import GatewayCore
+import MetricsTestKit
 import Testing
 
 @testable import GatewayStorage
@@ -65,6 +66,30 @@ struct PostgreSQLWatcherTests {
             #expect(try await !one.isLeader())
             try PostgreSQLFixture.end(where: Self.leader, in: settings)
             #expect(try await two.isLeader())
+        }
+    }
+
+    @Test("The lead's metric shows at once that it was taken, lost with the connection, or given up")
+    func metric() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let factory = TestMetrics()
+            let database = try await PostgreSQLDatabase(settings, metrics: GatewayMetrics(factory: factory))
+            defer { database.close() }
+            let leads = try factory.expectMeter("fcmgw_leader")
+            let (connections, continuation) = AsyncStream.makeStream(of: Void.self)
+            var connection = connections.makeAsyncIterator()
+            database.whenNotified { continuation.yield() }
+            _ = await connection.next()
+            #expect(leads.lastValue == 0)
+            #expect(try await database.isLeader())
+            #expect(leads.lastValue == 1)
+            try PostgreSQLFixture.end(where: Self.leader, in: settings)
+            _ = await connection.next()
+            #expect(leads.lastValue == 0)
+            #expect(try await database.isLeader())
+            #expect(leads.lastValue == 1)
+            await database.resignLead()
+            #expect(leads.lastValue == 0)
         }
     }
 
