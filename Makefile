@@ -75,6 +75,11 @@ bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="-
 	@scripts/install-system-packages build bench
 	Benchmarks/load/run $(ARGS)
 
+.PHONY: bench-replicas
+bench-replicas: build-bench ## Measure what PostgreSQL and Redis cost beside the embedded default (ARGS="--before PROGRAM")
+	@scripts/install-system-packages build bench
+	Benchmarks/replicas/run $(ARGS)
+
 .PHONY: faults
 faults: build build-dev ## Play the faults that the gateway survives, and write docs/fault-matrix.md (ARGS="upstream_hang")
 	@scripts/install-system-packages faults

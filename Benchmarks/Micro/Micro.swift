@@ -7,7 +7,7 @@ import StrictJSON
 
 /// Measures the parts of a send one by one: `swift run -c release Micro`.
 ///
-/// `Micro bodies` looks for the costliest bodies instead.
+/// `Micro bodies` looks for the costliest bodies instead, `Micro writer` measures the audit's writer on PostgreSQL alone.
 @main
 struct Micro {
     private static let message = """
@@ -26,6 +26,10 @@ struct Micro {
             }
             return
         }
+        if arguments.first == "writer" {
+            for row in try await Self.writing(Self.record()) { print(row) }
+            return
+        }
         print("| what | processor time |")
         print("|---|---|")
         print(try await Self.reading().row)
@@ -40,6 +44,7 @@ struct Micro {
         for row in await Self.limiting() { print(row) }
         for row in try await Self.screening() { print(row) }
         for row in try await Self.changing() { print(row) }
+        for row in try await Self.writing(Self.record()) { print(row) }
     }
 
     private static func reading() async throws -> Measurement {

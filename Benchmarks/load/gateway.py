@@ -61,10 +61,11 @@ class Gateway:
         except BenchError as error:
             raise BenchError(f"{error}\n{processes.log(self.log, 15)}") from error
         self.milliseconds_to_first_answer = (time.monotonic() - started) * 1000
-        for _ in wait_until("the gateway's admin listener", 30, self.process):
+        for _ in wait_until("the gateway to be ready", 30, self.process, pause=0.001):
             with contextlib.suppress(ConnectionError, TimeoutError):
-                call("GET", self.admin_url + "/livez", {}, None)
-                break
+                if call("GET", self.admin_url + "/readyz", {}, None)[0] == 200:
+                    break
+        self.milliseconds_to_ready = (time.monotonic() - started) * 1000
 
     def admin(self, method: str, path: str, body: dict[str, object], *expected: int) -> dict[str, object]:
         headers = {"Authorization": f"Bearer {self.admin_token}", "Content-Type": "application/json"}
