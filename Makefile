@@ -5,8 +5,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
-# What is tried against the built program after the other Swift tests: two at a time, the longest first.
-SUITES := EndToEndTests Cluster Documents Contract Clients Monitoring Deploy Lab
+# What is tried against the built program after the other Swift tests: three at a time, since most of them wait most of the
+# time; the longest first.
+SUITES := EndToEndTests Cluster Contract Documents Monitoring Clients Deploy Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
@@ -54,7 +55,7 @@ test: ## Run all functional tests; with ARGS="--filter FCMModelTests" some of th
 		{ $(call what_failed,^✘\|error:,.build/test.log); $(call unended,.build/test.log); exit 1; }
 ifeq ($(strip $(ARGS)),)
 	@rm -f .build/*.failed; \
-	printf '%s\n' $(SUITES) | xargs -P 2 -I SUITE bash -c 'SECONDS=0; \
+	printf '%s\n' $(SUITES) | xargs -P 3 -I SUITE bash -c 'SECONDS=0; \
 		Tests/SUITE/run >.build/SUITE.log 2>&1 || touch .build/SUITE.failed; \
 		cat .build/SUITE.log; echo "Tests/SUITE/run: $$SECONDS s"'; \
 	for suite in $(SUITES); do \
