@@ -1,5 +1,6 @@
 import Foundation
 import ProcessTestKit
+import RedisTestKit
 import Testing
 
 @testable import FCMGateway
@@ -212,6 +213,42 @@ extension EndToEnd {
                 }
                 let migration = try await Program.gateway(["store", "migrate"], environment: environment).expect(1)
                 #expect(migration.errors.contains("written by a later version"))
+            }
+        }
+
+        @Test("A start that fails is not taken for a replica, which a change of the master key would wait for")
+        func failedStart() async throws {
+            let url = try await self.newDatabase("failed_start")
+            let psql = try #require(Program.named("psql"))
+            func replicas() async throws -> String {
+                let count = "SELECT count(*) FROM replicas"
+                let asked = try await Program.run(
+                    psql,
+                    ["--quiet", "--tuples-only", "--no-align", url, "--command", count]
+                )
+                return asked.expect(0, count).output.trimmingCharacters(in: .whitespacesAndNewlines)
+            }
+            try await RedisServer.with(.server, ["--requirepass", "secret"]) { redis in
+                try await PrivateDirectory.with { directory in
+                    let environment = self.environment(directory, url)
+                    try await Program.gateway(["store", "migrate"], environment: environment).expect(0)
+                    try await RunningGateway.serving(environment) { gateway in
+                        #expect(try await replicas() == "1")
+                        try await gateway.stopInOrder()
+                    }
+                    let wrong = self.environment(
+                        directory,
+                        url,
+                        [
+                            "GATEWAY_LIMITS_PER_REPLICA": nil,
+                            "GATEWAY_LIMITS_REDIS_URL": "redis://127.0.0.1:\(redis.port)",
+                            "GATEWAY_LIMITS_REDIS_PASSWORD": "wrong",
+                        ]
+                    )
+                    let refused = try await Program.gateway(["serve"], environment: wrong).expect(1)
+                    #expect(refused.errors.contains("limits.redisUrl: The server refuses the user or the password"))
+                    #expect(try await replicas() == "0")
+                }
             }
         }
 

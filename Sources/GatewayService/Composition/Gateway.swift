@@ -13,6 +13,14 @@ package import UnixSignals
 
 /// A whole gateway, put together: the one place that knows every part.
 package struct Gateway: Sendable {
+    /// A store that is open, with the place of this process among those that serve it.
+    private struct OpenStore {
+        let masterKey: MasterKey
+        let database: any SQLDatabase
+        let replicas: Replicas
+        let close: @Sendable () async throws -> Void
+    }
+
     /// Changes the directory, for `dev`, which sets itself up.
     package let administration: Administration
     package let dataListener: ListenerService
@@ -58,18 +66,45 @@ package struct Gateway: Sendable {
             metrics: database.isShared ? metrics : GatewayMetrics(),
             logger: logger.part(.state)
         )
-        let auditStore = SQLAuditStore(database: database)
-        let sealedSecrets = SQLSecretStore(database: database)
         // Before anything is read, as with SQLite's lock; and who was not heard of can't begin a chain of the audit.
         if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
-        let ownSecrets: GatewaySecrets
         do {
-            ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
+            try await self.init(
+                configuration,
+                secrets: secrets,
+                certificates: certificates,
+                tokenHosts: tokenHosts,
+                tracing: tracing,
+                logger: logger,
+                store: OpenStore(masterKey: masterKey, database: database, replicas: replicas, close: closeStore),
+                clock: clock,
+                registry: registry,
+                metrics: metrics
+            )
         } catch {
             // It does not serve, so it must not count as one that does.
             if database.isShared { try? await replicaStore.leave(replicas.id) }
             throw error
         }
+    }
+
+    /// Puts the parts together over an open store.
+    private init(
+        _ configuration: GatewayConfiguration,
+        secrets: ServingSecrets,
+        certificates: ListenerCertificates,
+        tokenHosts: TokenHosts?,
+        tracing: TracingBackend,
+        logger: Logger,
+        store: OpenStore,
+        clock: SystemWallClock,
+        registry: PrometheusRegistry,
+        metrics: GatewayMetrics
+    ) async throws {
+        let (masterKey, database, replicas) = (store.masterKey, store.database, store.replicas)
+        let auditStore = SQLAuditStore(database: database)
+        let sealedSecrets = SQLSecretStore(database: database)
+        let ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
         let sealed = Rewrapping(try await sealedSecrets.all(), under: masterKey)
         if let first = sealed.unopened.first {
             logger.error(
@@ -359,7 +394,7 @@ package struct Gateway: Sendable {
         // A process that has its store to itself has nobody to tell that it lives.
         let membership: [any Service] = database.isShared ? [replicas, groups] : []
         let foundations: [any Service] = [
-            ForcedShutdownService(forced: forced), ClosingService("store", close: closeStore),
+            ForcedShutdownService(forced: forced), ClosingService("store", close: store.close),
             limits.service { directory.snapshot },
         ]
         let parts: [any Service] = [
