@@ -9,14 +9,18 @@ extension EndToEnd {
         private static let active = "fcmgw_limiter_fallback_active 1"
         private static let inactive = "fcmgw_limiter_fallback_active 0"
 
-        @Test("A gateway keeps its limits in the Redis that it is told of, and leaves no file of them")
+        @Test("A gateway keeps its limits in the Redis of its settings and not in a file; on SQLite it says who shares")
         func redis() async throws {
             try await RedisServer.with { server in
                 try await PrivateDirectory.with { directory in
                     var environment = directory.environment()
                     environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
+                    let warning = "no other gateway shares these limits"
+                    let checked = try await Program.gateway(["config", "check"], environment: environment).expect(0)
+                    #expect(checked.errors.contains("warning: GATEWAY_LIMITS_REDIS_URL: \(warning)"))
                     try await RunningGateway.serving(environment) { gateway in
                         try await Self.metrics(of: gateway, have: Self.inactive)
+                        #expect(gateway.process.errors.text.contains(warning))
                         try await gateway.stopInOrder()
                     }
                     #expect(!FileManager.default.fileExists(atPath: directory.path("data/gateway.sqlite.limits")))

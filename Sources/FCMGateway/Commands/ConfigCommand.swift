@@ -13,7 +13,10 @@ struct ConfigCommand: ParsableCommand {
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Say everything that is wrong with the configuration.",
-            discussion: "Exits with 1 when serve would refuse the file or the environment. A missing secret only warns."
+            discussion: """
+                Exits with 1 when serve would refuse the file or the environment. A missing secret only warns, and \
+                so does what serve starts with though it may not be meant.
+                """
         )
 
         @OptionGroup var options: ConfigOptions
@@ -21,9 +24,9 @@ struct ConfigCommand: ParsableCommand {
 
         func run() throws {
             do {
-                let configuration = try Self.check(self.options.input())
-                try (self.output.isJSON ? Self.object(warnings: configuration.warnings) : Self.output(configuration))
-                    .write()
+                let input = self.options.input()
+                let warnings = try Self.check(input).warnings.map(input.sources.locate)
+                try (self.output.isJSON ? Self.object(warnings: warnings) : Self.output(warnings)).write()
             } catch let problems as ConfigurationProblems {
                 if self.output.isJSON {
                     try Self.object(problems: problems.problems).write()
@@ -54,9 +57,9 @@ struct ConfigCommand: ParsableCommand {
             }
         }
 
-        static func output(_ configuration: GatewayConfiguration) -> CommandOutput {
-            let warnings = configuration.warnings.map { "warning: \($0)" }
-            return CommandOutput("the configuration is good", remark: warnings.joined(separator: "\n"))
+        static func output(_ warnings: [ConfigurationProblem]) -> CommandOutput {
+            let remarks = warnings.map { "warning: \($0)" }
+            return CommandOutput("the configuration is good", remark: remarks.joined(separator: "\n"))
         }
     }
 

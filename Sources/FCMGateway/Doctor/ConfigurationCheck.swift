@@ -23,7 +23,7 @@ struct ConfigurationCheck {
                 stopping = error.problems
             }
             self.add(stopping)
-            self.findings += Self.cautions(configuration.warnings, besides: stopping)
+            self.findings += Self.cautions(configuration.warnings.map(input.sources.locate), besides: stopping)
             do throws(ConfigurationProblems) {
                 try input.checkServing(configuration)
             } catch {

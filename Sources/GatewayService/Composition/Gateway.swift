@@ -449,6 +449,9 @@ package struct Gateway: Sendable {
         defer { logger.flush() }
         let stop = await StartupStop(logger: logger)
         logger.debug("Starting.")
+        for warning in started.configuration.servingWarnings.map(started.sources.locate) {
+            logger.notice("A setting may not do what is meant.", metadata: warning.metadata)
+        }
         try await stop.watching {
             let gateway = try await Gateway(
                 started.configuration,

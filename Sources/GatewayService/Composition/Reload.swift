@@ -252,7 +252,8 @@ struct ReloadService: Service {
 }
 
 extension ConfigurationProblem {
-    fileprivate var metadata: Logger.Metadata {
+    /// The problem as a line of the log has it.
+    var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = ["problem": "\(self.message)"]
         if let key = self.key { metadata["key"] = "\(key)" }
         switch self.source {

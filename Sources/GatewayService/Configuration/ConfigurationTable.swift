@@ -68,7 +68,8 @@ package enum ConfigurationTable {
             "how long keys are accepted from memory while a store of several replicas can't be reached"),
         Key("limits.redisUrl", \.limits.redisURL,
             .text("`redis://`, `rediss://` or `redis+sentinel://`, and where it is", problem: Self.redisProblem),
-            "the Redis or Valkey server by which replicas share what is used up; none for each one's memory"),
+            "the Redis or Valkey server by which replicas of one PostgreSQL share what is used up; none for each one's "
+            + "memory"),
         Key("limits.redisPassword", \.limits.redisPassword, Self.redisPassword, "the password of that server"),
         Key("limits.redisTimeoutMs", \.limits.redisTimeout, .milliseconds(1...1_000),
             "how long it may take for a decision before it counts as failing"),

@@ -196,10 +196,26 @@ package struct GatewayConfiguration: Sendable {
         ]
     }
 
+    /// What `serve` starts with, and tells at each start.
+    ///
+    /// Limits stand in Redis under names that the store's secrets make: gateways of different stores share none.
+    var servingWarnings: [ConfigurationProblem] {
+        guard self.postgreSQL == nil, !self.limits.redisURL.isEmpty else { return [] }
+        return [
+            ConfigurationProblem(
+                key: "limits.redisUrl",
+                message: "no other gateway shares these limits, since the store is SQLite; "
+                    + "replicas of one PostgreSQL do"
+            )
+        ]
+    }
+
     // MARK: Secrets
 
-    /// What does not stop `config check`: the secrets without which `serve` does not start.
-    package var warnings: [ConfigurationProblem] {
+    /// What does not stop `config check`: the secrets without which `serve` does not start, and what it starts with.
+    package var warnings: [ConfigurationProblem] { self.missingSecrets + self.servingWarnings }
+
+    private var missingSecrets: [ConfigurationProblem] {
         [("masterKey", self.masterKey == nil), ("admin.token", self.admin.token == nil)].filter { $0.1 }
             .map { Self.missingSecret($0.0) }
     }
@@ -207,7 +223,7 @@ package struct GatewayConfiguration: Sendable {
     /// The secrets that serving needs; throws one problem for each that is missing.
     package func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
         guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
-            throw ConfigurationProblems(self.warnings)
+            throw ConfigurationProblems(self.missingSecrets)
         }
         return ServingSecrets(masterKey: masterKey, previousMasterKey: self.previousMasterKey, adminToken: adminToken)
     }

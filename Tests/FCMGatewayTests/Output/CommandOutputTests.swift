@@ -10,7 +10,7 @@ struct CommandOutputTests {
     func configCheck() throws {
         let configuration = try ConfigurationInput(file: nil as String?, environment: [:]).configuration()
         #expect(
-            ConfigCommand.Check.output(configuration)
+            ConfigCommand.Check.output(configuration.warnings)
                 == CommandOutput(
                     "the configuration is good",
                     remark: """

@@ -378,6 +378,29 @@ struct ConfigurationInputTests {
     }
 
     @Test(
+        "Limits in Redis beside SQLite, which nobody shares, are warned of where they are set, and don't stop serve",
+        arguments: [
+            ("limits:\n  redisUrl: redis://h", ["g.yaml:2: limits.redisUrl"]),
+            ("store: {url: 'postgres://u@h/d'}\nlimits: {redisUrl: 'redis://h'}", []),
+            ("store: {url: 'postgres://u@h/d'}\nlimits: {perReplica: true}", []),
+            ("", []),
+        ] as [(String, [String])]
+    )
+    func unsharedLimits(yaml: String, places: [String]) throws {
+        let key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+        let input = ConfigurationInput(
+            file: ConfigurationFile(YAMLSource(name: "g.yaml", text: yaml)),
+            environment: ["GATEWAY_MASTER_KEY": key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough"]
+        )
+        let configuration = try input.configuration()
+        let warnings = configuration.warnings.map { input.sources.locate($0).description }
+        let problem = ": no other gateway shares these limits, since the store is SQLite; replicas of one PostgreSQL do"
+        #expect(warnings == places.map { $0 + problem })
+        try input.checkServing(configuration)
+        #expect(try configuration.servingSecrets().masterKey.revealed.count == 32)
+    }
+
+    @Test(
         "Relative paths lie in the data directory",
         arguments: [
             ("gateway.sqlite", "/data", "/data/gateway.sqlite"), ("a/b.sqlite", "/data/", "/data/a/b.sqlite"),
