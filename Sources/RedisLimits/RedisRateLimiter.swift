@@ -148,32 +148,33 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     // MARK: Failing and coming back
 
-    /// A decision or a probe had its answer, or failed.
+    /// A decision had its answer, or failed.
     private func note(_ error: RedisClientError?) {
-        let isChange = self.health.withLock { error == nil ? $0.succeeded() : $0.failed() }
-        guard isChange else { return }
-        self.metrics.show(isFallbackActive: error != nil)
-        if let error {
-            self.logger.warning(
-                "Redis fails; rate limits are no longer shared with other replicas.",
-                metadata: ["error": "\(error)", "when_redis_fails": "\(self.whenRedisFails.rawValue)"]
-            )
-        } else {
-            self.logger.notice("Redis is back; rate limits are shared with other replicas again.")
-        }
+        let isOver = self.health.withLock { $0.decided(isAnswered: error == nil) }
+        guard isOver, let error else { return }
+        self.metrics.show(isFallbackActive: true)
+        self.logger.warning(
+            "Redis fails; rate limits are no longer shared with other replicas.",
+            metadata: ["error": "\(error)", "when_redis_fails": "\(self.whenRedisFails.rawValue)"]
+        )
     }
 
     /// Asks Redis about a bucket of its own, writing included; whether it answers.
     @discardableResult
     package func probe() async -> Bool {
+        let isAnswered: Bool
         do throws(RedisClientError) {
             _ = try await self.reckon(Self.probeRequest, charges: true)
-            self.note(nil)
-            return true
+            isAnswered = true
         } catch {
-            self.note(error)
-            return false
+            isAnswered = false
         }
+        let isBack = self.health.withLock { $0.probed(isAnswered: isAnswered) }
+        if isBack {
+            self.metrics.show(isFallbackActive: false)
+            self.logger.notice("Redis is back; rate limits are shared with other replicas again.")
+        }
+        return isAnswered
     }
 
     /// Asks Redis once with time to connect; throws where it can't be used with this configuration, while a server that
@@ -187,7 +188,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
                 throw error
             case .unavailable, .timedOut, .connectionClosed, .invalidReply, .unusableServer, .tooManyCommands,
                 .shutDown:
-                for _ in 0..<LimiterHealth.failuresInARow { self.note(error) }
+                for _ in 0..<LimiterHealth.maxFailures { self.note(error) }
             }
         }
     }
@@ -201,7 +202,9 @@ package final class RedisRateLimiter: RateLimiter, Service {
         isCollapsible: false
     )
 
-    private static let probeInterval = Duration.milliseconds(250)
+    /// Limits are to be shared within two seconds of Redis' return: half a second until the client connects, then as many
+    /// as are wanted.
+    private static let probeInterval = Duration.milliseconds(200)
 
     /// Finds out, while limits are not shared, when they can be again; closes the client at shutdown.
     package func run() async throws {

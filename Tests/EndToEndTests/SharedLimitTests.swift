@@ -35,6 +35,8 @@ extension EndToEnd {
                 try await PrivateDirectory.with { directory in
                     var environment = directory.environment()
                     environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
+                    // The machine may be busy with other tests, and several answers in a row are waited for.
+                    environment["GATEWAY_LIMITS_REDIS_TIMEOUT_MS"] = "1000"
                     try await RunningGateway.serving(environment) { gateway in
                         try await Self.metrics(of: gateway, have: Self.active)
                         server.process.signal(SIGCONT)
