@@ -126,6 +126,8 @@ package struct GroupKeys: Sendable {
 }
 
 /// Keeps what the gateway knows of tenants' device groups; all of it may throw `storeUnavailable`.
+///
+/// A look-up of a group whose task is cancelled ends at once, whatever the store is at.
 package protocol GroupStore: Sendable {
     /// `nil` where there is none.
     func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?

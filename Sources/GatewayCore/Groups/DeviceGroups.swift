@@ -10,6 +10,8 @@ import Synchronization
 package final class DeviceGroups: Service {
     /// How often other replicas' keys are asked for.
     private static let pollInterval = Duration.seconds(1)
+    /// The longest that a send waits for what limits and counts would know of its groups.
+    private static let lookUpTimeout = Duration.milliseconds(250)
 
     private let store: any GroupStore
     private let upstream: any GroupUpstream
@@ -488,29 +490,66 @@ extension DeviceGroups {
     /// What sends to groups are charged to, by the recipients' places: first the group's own bucket, then those of the
     /// members that are known.
     ///
-    /// A key that the gateway does not know, or can't look up now, is a device by itself.
+    /// A key that the gateway does not know, or can't look up in time, is a device by itself.
     func limitKeys(of command: SendCommand) async -> [Int: [LimitKey]] {
-        let profile = command.profile
+        let (profile, end) = (command.profile, Self.end(ofLookUpsFor: command))
         if let name = command.groupName {
-            let group = try? await self.store.group(named: name, of: profile.id)
+            let group = await self.group(until: end) { () async throws(GatewayError) in
+                try await self.store.group(named: name, of: profile.id)
+            }
             return [0: Self.limitKeys(of: name, group, profile)]
         }
         let devices = command.target.devices
         var keys: [Int: [LimitKey]] = [:]
         for place in self.knownKeys.places(in: devices, of: profile.id) {
-            guard let group = try? await self.store.group(withKey: devices[place], of: profile.id) else { continue }
+            guard let group = await self.group(withKey: devices[place], of: profile.id, until: end) else { continue }
             keys[place] = Self.limitKeys(of: group.name, group, profile)
         }
         return keys
     }
 
-    /// How many members are known of the one group that a send is for; `nil` where the gateway has not seen its key.
+    /// How many members are known of the one group that a send is for; `nil` where the gateway has not seen its key, or
+    /// can't look it up in time.
     func memberCount(of command: SendCommand) async -> Int? {
         switch command.target {
         case .token(let key), .notificationKey(let key):
-            return (try? await self.store.group(withKey: key, of: command.profile.id))?.tokens.count
+            let end = Self.end(ofLookUpsFor: command)
+            return await self.group(withKey: key, of: command.profile.id, until: end)?.tokens.count
         case .tokens, .installation, .installations, .topic, .condition:
             return nil
+        }
+    }
+
+    private static func end(ofLookUpsFor command: SendCommand) -> ContinuousClock.Instant {
+        min(command.deadline, .now + self.lookUpTimeout)
+    }
+
+    private func group(
+        withKey key: String,
+        of tenant: TenantID,
+        until end: ContinuousClock.Instant
+    ) async -> DeviceGroup? {
+        await self.group(until: end) { () async throws(GatewayError) in
+            try await self.store.group(withKey: key, of: tenant)
+        }
+    }
+
+    /// Looks a group up, for as long as a send can wait: a store that hangs must not hold up what needs nothing of it.
+    ///
+    /// The look-up is cancelled then, by which a store lets its caller go.
+    private func group(
+        until end: ContinuousClock.Instant,
+        _ lookUp: @escaping @Sendable () async throws(GatewayError) -> DeviceGroup?
+    ) async -> DeviceGroup? {
+        guard ContinuousClock.now < end else { return nil }
+        return await withTaskGroup(of: DeviceGroup?.self) { group in
+            group.addTask { try? await lookUp() }
+            group.addTask {
+                try? await Task.sleep(until: end, clock: .continuous)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
         }
     }
 

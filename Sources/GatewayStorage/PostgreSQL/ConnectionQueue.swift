@@ -59,30 +59,39 @@ final class ConnectionQueue: Sendable {
 
     /// The number of a connection that nobody else has, to be given back by ``giveBack(_:_:)``.
     ///
-    /// A task that is cancelled waits on: its write is wanted all the same, and a read's wait is short.
-    func take(_ use: Use) async throws(GatewayError) -> Int {
+    /// A task that is cancelled waits on, since its write is wanted all the same, unless it is said to give up.
+    func take(_ use: Use, givesUp: Bool = false) async throws(GatewayError) -> Int {
         let number = self.state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
-        let result: Result<Int, GatewayError> = await withCheckedContinuation { continuation in
-            let waiter = Waiter(number: number, use: use, continuation: continuation)
-            let (refusal, isWaiting) = self.change { state -> (GatewayError?, Bool) in
-                if state.isClosed { return (Self.closed, false) }
-                if state.waiting.count >= Self.maxWaiting {
-                    return (GatewayError(.storeUnavailable, "Too many calls wait for the store"), false)
-                }
-                let isIdle = !state.idle.isEmpty
-                state.waiting.append(waiter)
-                return (nil, !isIdle || use == .scan)
+        let result: Result<Int, GatewayError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                self.enter(Waiter(number: number, use: use, continuation: continuation))
+                // The handler may have run before there was anybody to find.
+                if givesUp, Task.isCancelled { self.refuse(number, Self.cancelled) }
             }
-            if let refusal {
-                continuation.resume(returning: .failure(refusal))
-            } else if isWaiting {
-                self.expire(number)
-            }
+        } onCancel: {
+            if givesUp { self.refuse(number, Self.cancelled) }
         }
         return try result.get()
+    }
+
+    private func enter(_ waiter: Waiter) {
+        let (refusal, isWaiting) = self.change { state -> (GatewayError?, Bool) in
+            if state.isClosed { return (Self.closed, false) }
+            if state.waiting.count >= Self.maxWaiting {
+                return (GatewayError(.storeUnavailable, "Too many calls wait for the store"), false)
+            }
+            let isIdle = !state.idle.isEmpty
+            state.waiting.append(waiter)
+            return (nil, !isIdle || waiter.use == .scan)
+        }
+        if let refusal {
+            waiter.continuation.resume(returning: .failure(refusal))
+        } else if isWaiting {
+            self.expire(waiter.number)
+        }
     }
 
     func giveBack(_ connection: Int, _ use: Use) {
@@ -110,14 +119,20 @@ final class ConnectionQueue: Sendable {
         let milliseconds = Int(self.timeout / .milliseconds(1))
         DispatchQueue.global()
             .asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [self] in
-                let waiter = self.state.withLock { state in
-                    defer { self.measure(state) }
-                    return state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
-                }
-                let refusal = GatewayError(.storeUnavailable, "The store's connections are all in use")
-                waiter?.continuation.resume(returning: .failure(refusal))
+                self.refuse(number, GatewayError(.storeUnavailable, "The store's connections are all in use"))
             }
     }
+
+    /// Takes a waiter out of the queue, unless it has been served.
+    private func refuse(_ number: Int, _ refusal: GatewayError) {
+        let waiter = self.state.withLock { state in
+            defer { self.measure(state) }
+            return state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+        }
+        waiter?.continuation.resume(returning: .failure(refusal))
+    }
+
+    private static var cancelled: GatewayError { GatewayError(.cancelled, "The operation was cancelled") }
 
     private static var closed: GatewayError { GatewayError(.storeUnavailable, "The store is closed") }
 

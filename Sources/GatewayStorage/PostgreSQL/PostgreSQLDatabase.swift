@@ -147,7 +147,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
         try await self.metrics.measured(operation, translating: GatewayError.init(translatingPostgreSQL:)) {
-            try await self.pool.run(use) { place in
+            try await self.pool.run(use, givesUp: use == .call) { place in
                 try PostgreSQLTransaction(scope: scope).read(&place, timeout: timeout, body)
             }
         }

@@ -79,6 +79,24 @@ final class PostgreSQLPool: Sendable {
         }
     }
 
+    /// What a caller waits for while a thread is at it, until it is done or the caller gives up.
+    private final class PendingCall<T: Sendable>: Sendable {
+        private let continuation: Mutex<CheckedContinuation<T, any Error>?> = Mutex(nil)
+
+        func wait(with continuation: CheckedContinuation<T, any Error>) {
+            self.continuation.withLock { $0 = continuation }
+        }
+
+        /// The first result counts.
+        func resume(with result: Result<T, any Error>) {
+            let continuation = self.continuation.withLock { waiting in
+                defer { waiting = nil }
+                return waiting
+            }
+            continuation?.resume(with: result)
+        }
+    }
+
     private let shared: Shared
     private let holders: [Holder]
     private let queue: ConnectionQueue
@@ -104,21 +122,41 @@ final class PostgreSQLPool: Sendable {
     }
 
     /// Runs a body on a thread that may block, with the place of a connection that nobody else has meanwhile.
+    ///
+    /// Where it gives up, a task that is cancelled goes on at once; what the thread is at still ends by its own deadline.
     func run<T: Sendable>(
         _ use: ConnectionQueue.Use,
+        givesUp: Bool = false,
         _ body: @escaping @Sendable (inout Place) throws -> T
     ) async throws -> T {
-        let number = try await self.queue.take(use)
-        return try await withCheckedThrowingContinuation { continuation in
-            self.threads.submit { state in
-                let result: Result<T, any Error>
-                switch state {
-                case .active: result = Result { try self.holders[number].place.withLock { try body(&$0) } }
-                case .cancelled: result = .failure(GatewayError(.storeUnavailable, "The store is closed"))
-                }
-                self.queue.giveBack(number, use)
-                continuation.resume(with: result)
+        let number = try await self.queue.take(use, givesUp: givesUp)
+        let call = PendingCall<T>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                call.wait(with: continuation)
+                self.submit(number, use, body) { call.resume(with: $0) }
+                // The handler may have run before there was anybody to find.
+                if givesUp, Task.isCancelled { call.resume(with: .failure(CancellationError())) }
             }
+        } onCancel: {
+            if givesUp { call.resume(with: .failure(CancellationError())) }
+        }
+    }
+
+    private func submit<T: Sendable>(
+        _ number: Int,
+        _ use: ConnectionQueue.Use,
+        _ body: @escaping @Sendable (inout Place) throws -> T,
+        _ whenDone: @escaping @Sendable (Result<T, any Error>) -> Void
+    ) {
+        self.threads.submit { state in
+            let result: Result<T, any Error>
+            switch state {
+            case .active: result = Result { try self.holders[number].place.withLock { try body(&$0) } }
+            case .cancelled: result = .failure(GatewayError(.storeUnavailable, "The store is closed"))
+            }
+            self.queue.giveBack(number, use)
+            whenDone(result)
         }
     }
 

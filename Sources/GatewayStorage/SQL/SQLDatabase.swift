@@ -17,7 +17,8 @@ package protocol SQLDatabase: Sendable {
 
     /// Runs a closure that only reads, in one snapshot.
     ///
-    /// Throws `storeUnavailable`, for a listing `overloaded`, or what the closure throws, if it is a `GatewayError`.
+    /// A cancelled task does not wait for the end of a look-up, and gets `cancelled`. Throws `storeUnavailable`, for a
+    /// listing `overloaded`, or what the closure throws, if it is a `GatewayError`.
     func read<T: Sendable>(
         _ load: SQLLoad,
         scope: SQLScope,

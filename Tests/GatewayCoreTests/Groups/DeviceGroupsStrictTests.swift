@@ -39,19 +39,23 @@ struct DeviceGroupsStrictTests {
     }
 }
 
-@Suite("DeviceGroups and limits")
+@Suite("DeviceGroups and limits", .timeLimit(.minutes(10)))
 struct DeviceGroupsLimitTests {
-    @Test("After a start, groups are known by the keys that the store has")
-    func load() async throws {
-        let store = InMemoryGroupStore()
-        let groups = DeviceGroups(
-            store: store,
+    private let store = InMemoryGroupStore()
+    private let groups: DeviceGroups
+
+    init() {
+        self.groups = DeviceGroups(
+            store: self.store,
             upstream: InMemoryGroupUpstream(),
             limiter: MemoryRateLimiter(),
             audit: .sample(store: InMemoryAuditStore()),
             clock: ManualClock()
         )
-        let principal = try Principal.sample()
+    }
+
+    /// A group with one member, and another that is being removed, under two keys.
+    private func saveGroup(of principal: Principal) async throws {
         var group = DeviceGroup(
             tenant: principal.profile.id,
             tenantCreatedAt: principal.profile.tenant.createdAt,
@@ -61,19 +65,55 @@ struct DeviceGroupsLimitTests {
             members: [DeviceGroup.Member("a", .member), DeviceGroup.Member("b", .removing)],
             updatedAt: .sample
         )
-        group.version = try await store.save(group)
+        group.version = try await self.store.save(group)
         group.key = "key-2"
-        _ = try await store.save(group)
+        _ = try await self.store.save(group)
+    }
+
+    @Test("After a start, groups are known by the keys that the store has")
+    func load() async throws {
+        let principal = try Principal.sample()
+        try await self.saveGroup(of: principal)
         let command = SendCommand.sample(from: principal, to: .tokens(["x", "key-1", "key-2"]))
-        #expect(!groups.mayBeAddressed(by: command))
-        try await groups.load()
-        #expect(groups.mayBeAddressed(by: command))
-        let keys = await groups.limitKeys(of: command)
+        #expect(!self.groups.mayBeAddressed(by: command))
+        try await self.groups.load()
+        #expect(self.groups.mayBeAddressed(by: command))
+        let keys = await self.groups.limitKeys(of: command)
         #expect(keys.keys.sorted() == [1, 2])
         #expect(keys[1] == keys[2])
         #expect(keys[1]?.last == LimitKey(principal.profile.pseudonymizer.pseudonym(of: "a")))
         #expect(keys[1]?.count == 2)
-        #expect(!groups.mayBeAddressed(by: .sample(from: principal, to: .token("a"))))
-        #expect(!groups.mayBeAddressed(by: .sample(from: try .sample(tenant: "other"), to: .token("key-1"))))
+        #expect(!self.groups.mayBeAddressed(by: .sample(from: principal, to: .token("a"))))
+        #expect(!self.groups.mayBeAddressed(by: .sample(from: try .sample(tenant: "other"), to: .token("key-1"))))
+    }
+
+    @Test("A send does not wait for a store that hangs: its group is a device, of members that nobody knows")
+    func hungStore() async throws {
+        let principal = try Principal.sample()
+        try await self.saveGroup(of: principal)
+        try await self.groups.load()
+        let one = SendCommand.sample(from: principal, to: .notificationKey("key-1"))
+        #expect(await self.groups.memberCount(of: one) == 1)
+        self.store.hang()
+        let list = SendCommand.sample(from: principal, to: .tokens(["x", "key-1", "key-2"]))
+        #expect(await self.groups.limitKeys(of: list).isEmpty)
+        #expect(await self.groups.memberCount(of: one) == nil)
+        self.store.hang(false)
+        #expect(await self.groups.limitKeys(of: list).count == 2)
+    }
+
+    @Test("A send whose deadline has passed asks no store")
+    func passedDeadline() async throws {
+        let principal = try Principal.sample()
+        try await self.saveGroup(of: principal)
+        try await self.groups.load()
+        let late = SendCommand(
+            by: Caller(principal: principal, origin: .sample, deadline: .now),
+            to: .notificationKey("key-1"),
+            message: Message(),
+            payloadBytes: 42
+        )
+        #expect(await self.groups.limitKeys(of: late).isEmpty)
+        #expect(await self.groups.memberCount(of: late) == nil)
     }
 }

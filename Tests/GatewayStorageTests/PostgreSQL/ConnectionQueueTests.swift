@@ -60,6 +60,19 @@ struct ConnectionQueueTests {
         #expect(try shown() == [0, 4, 0])
     }
 
+    @Test("Who gives up leaves the queue with its task, and nobody else does")
+    func givesUp() async throws {
+        let queue = self.queue(1)
+        let taken = try await queue.take(.call)
+        let reader = Task { try await queue.take(.call, givesUp: true) }
+        reader.cancel()
+        await expectError(.cancelled) { try await reader.value }
+        let writer = Task { try await queue.take(.call) }
+        writer.cancel()
+        queue.giveBack(taken, .call)
+        #expect(try await writer.value == taken)
+    }
+
     @Test("A closed queue refuses who waits and who comes")
     func closed() async throws {
         let queue = self.queue(4)

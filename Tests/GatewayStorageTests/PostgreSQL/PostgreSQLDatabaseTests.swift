@@ -202,6 +202,28 @@ struct PostgreSQLDatabaseTests {
         #expect(error?.cause is CommitOutcomeUnknown)
     }
 
+    @Test("A read whose task is cancelled lets its caller go, and its connection comes back with the server's answer")
+    func cancelledRead() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            var settings = settings
+            settings.callTimeout = .seconds(2)
+            settings.poolSize = 1
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+            let reader = Task {
+                try await database.read(scope: .gateway) { db in
+                    begin.finish()
+                    return try db.exists("SELECT 1 FROM pg_sleep(60)")
+                }
+            }
+            for await _ in begun {}
+            reader.cancel()
+            await expectError(.cancelled) { try await reader.value }
+            #expect(try await Self.numbers(database) == [])
+        }
+    }
+
     @Test("A statement that takes too long ends with its deadline, and the next one has a connection")
     func deadline() async throws {
         try await PostgreSQLFixture.withSettings { settings in

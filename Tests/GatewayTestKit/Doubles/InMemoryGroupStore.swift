@@ -17,10 +17,14 @@ package final class InMemoryGroupStore: GroupStore {
     }
 
     private let state = Mutex(State())
+    private let isHung = Observed(false)
 
     package init() {}
 
     package func refuse(_ refuses: Bool = true) { self.state.withLock { $0.refuses = refuses } }
+
+    /// Has nobody find a group until this is over, or the task of the look-up is cancelled.
+    package func hang(_ hangs: Bool = true) { self.isHung.change { $0 = hangs } }
 
     /// Asks before every write whether it may be made; a write that may not fails.
     package func ask(_ willWrite: @escaping @Sendable () -> Bool) { self.state.withLock { $0.willWrite = willWrite } }
@@ -30,10 +34,12 @@ package final class InMemoryGroupStore: GroupStore {
     }
 
     package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
-        try self.read { $0[Key(tenant: tenant, name: name)] }
+        try await self.awaitAnswer()
+        return try self.read { $0[Key(tenant: tenant, name: name)] }
     }
 
     package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try await self.awaitAnswer()
         let name = self.state.withLock { $0.names[Key(tenant: tenant, name: key)] }
         return try self.read { groups in name.flatMap { groups[Key(tenant: tenant, name: $0)] } }
     }
@@ -60,6 +66,14 @@ package final class InMemoryGroupStore: GroupStore {
         let rest = names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
             .filter { $0 > (name ?? "") }
         return Array(rest.prefix(limit))
+    }
+
+    private func awaitAnswer() async throws(GatewayError) {
+        do {
+            try await self.isHung.wait { !$0 }
+        } catch {
+            throw GatewayError(.cancelled, "The look-up was cancelled")
+        }
     }
 
     private func read<Value: Sendable>(_ body: (borrowing [Key: DeviceGroup]) -> Value) throws(GatewayError) -> Value {
