@@ -22,6 +22,7 @@
     FUNCTION(char *, PQcmdStatus, (PGresult * result), (result))                                                    \
     FUNCTION(char *, PQcmdTuples, (PGresult * result), (result))                                                    \
     FUNCTION(PGconn *, PQconnectdbParams, KEYWORDS, (keywords, values, expand))                                     \
+    FUNCTION(PQconninfoOption *, PQconninfo, (PGconn * connection), (connection))                                   \
     FUNCTION(void, PQconninfoFree, (PQconninfoOption * options), (options))                                         \
     FUNCTION(PQconninfoOption *, PQconninfoParse, (const char *url, char **message), (url, message))                \
     FUNCTION(int, PQconsumeInput, (PGconn * connection), (connection))                                              \

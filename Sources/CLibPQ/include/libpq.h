@@ -55,20 +55,40 @@ static inline PGPing fcmgw_pq_ping(const char *url) {
     return PQpingParams(keywords, values, 1);
 }
 
-/// Whether an address has an option that contains a part, or any text where the part is empty.
+/// Whether an address has an option.
 ///
 /// \returns 1 or 0, or -1 where it does not understand the address.
-static inline int fcmgw_pq_has_option(const char *url, const char *keyword, const char *part) {
+static inline int fcmgw_pq_has_option(const char *url, const char *keyword) {
     PQconninfoOption *options = PQconninfoParse(url, NULL);
     if (options == NULL) return -1;
     int found = 0;
     for (PQconninfoOption *option = options; option->keyword != NULL; option++) {
         if (strcmp(option->keyword, keyword) == 0 && option->val != NULL && option->val[0] != '\0') {
-            found = strstr(option->val, part) != NULL;
+            found = 1;
         }
     }
     PQconninfoFree(options);
     return found;
+}
+
+/// Whether several hosts are given, by the address, a service file or `PGHOST`, and no other servers are asked for than any.
+static inline int fcmgw_pq_has_several_hosts(const char *url) {
+    // Only a connection knows what holds after service files and variables. There is no such sslmode, by which libpq stops
+    // before it looks for the first host; with a password it looks into no file for one.
+    const char *const keywords[] = {"dbname", "password", "sslmode", NULL};
+    const char *const values[] = {url, "none", "none", NULL};
+    PGconn *connection = PQconnectdbParams(keywords, values, 1);
+    PQconninfoOption *options = PQconninfo(connection);
+    int isSeveral = 0, isAny = 1;
+    for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
+        if (option->val == NULL) continue;
+        int isHost = strcmp(option->keyword, "host") == 0 || strcmp(option->keyword, "hostaddr") == 0;
+        if (isHost && strchr(option->val, ',') != NULL) isSeveral = 1;
+        if (strcmp(option->keyword, "target_session_attrs") == 0) isAny = strcmp(option->val, "any") == 0;
+    }
+    PQconninfoFree(options);
+    PQfinish(connection);
+    return isSeveral && isAny;
 }
 
 /// Sends a prepared statement; its parameters lie one behind the other in `bytes`.

@@ -44,17 +44,18 @@ package struct PostgreSQLSettings: Sendable {
         }
     }
 
-    /// With several hosts the one that takes writes is wanted, unless the address says otherwise.
+    /// With several hosts, wherever they are named, the one that takes writes is wanted, unless somebody said otherwise;
+    /// that any will do, only the address can say.
     var sessionAttributes: String {
-        let isGiven = Self.option("target_session_attrs", of: self.url) == true
-        let hosts = ["host", "hostaddr"].contains { Self.option($0, of: self.url, containing: ",") == true }
-        return hosts && !isGiven ? "read-write" : ""
+        guard Self.option("target_session_attrs", of: self.url) != true else { return "" }
+        // libpq reads the text during the call.
+        return unsafe fcmgw_pq_has_several_hosts(self.url) == 1 ? "read-write" : ""
     }
 
     /// Whether an address sets an option; nil for one that libpq does not understand.
-    private static func option(_ keyword: String, of url: String, containing part: String = "") -> Bool? {
+    private static func option(_ keyword: String, of url: String) -> Bool? {
         // libpq reads the texts during the call, and keeps none of them.
-        let found = unsafe fcmgw_pq_has_option(url, keyword, part)
+        let found = unsafe fcmgw_pq_has_option(url, keyword)
         return found < 0 ? nil : found == 1
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import Testing
 
@@ -165,6 +166,41 @@ struct PostgreSQLSettingsTests {
     func attributes(url: String, attributes: String) {
         #expect(PostgreSQLSettings.problem(url) == nil)
         #expect(PostgreSQLSettings(url: url).sessionAttributes == attributes)
+    }
+
+    @Test("Hosts that a service file or a variable names count as those of the address")
+    func attributesOfTheEnvironment() async {
+        // In a process of its own, since others read the environment meanwhile.
+        await #expect(processExitsWith: .success) {
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("services-\(UUID())")
+            defer { try? FileManager.default.removeItem(at: file) }
+            let services = "[two]\nhost=h1,h2\n[primary]\nhost=h1,h2\ntarget_session_attrs=primary\n"
+            try Data(services.utf8).write(to: file)
+            // The C library copies the texts.
+            unsafe setenv("PGSERVICEFILE", file.path, 1)
+            #expect(PostgreSQLSettings.problem("postgres:///d") == nil)
+            let attributes = ["", "?service=two", "?service=primary", "?service=two&host=h"]
+                .map { PostgreSQLSettings(url: "postgres:///d\($0)").sessionAttributes }
+            #expect(attributes == ["", "read-write", "", ""])
+            unsafe setenv("PGHOST", "h1,h2", 1)
+            #expect(PostgreSQLSettings(url: "postgres:///d").sessionAttributes == "read-write")
+            #expect(PostgreSQLSettings(url: "postgres://h/d").sessionAttributes == "")
+        }
+    }
+
+    @Test("Of several hosts one that only reads is not taken")
+    func hostsThatRead() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let name = try PostgreSQLFixture.name(of: settings)
+            try PostgreSQLFixture.run("ALTER DATABASE \(name) SET default_transaction_read_only = on")
+            _ = try PostgreSQLSession(settings)
+            var several = settings
+            // The host is the last option but the user.
+            several.url = settings.url.replacing("&user=", with: ",/nowhere&user=")
+            #expect(throws: PostgreSQLError.self) { _ = try PostgreSQLSession(several) }
+            several.url += "&target_session_attrs=any"
+            _ = try PostgreSQLSession(several)
+        }
     }
 }
 
