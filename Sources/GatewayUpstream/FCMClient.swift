@@ -180,7 +180,8 @@ package final class FCMClient: Sendable {
         _ authorization: Authorization,
         retries: Int
     ) async -> AttemptEnd<Call.Reading> {
-        let start = ContinuousClock.now
+        // In this order, so that a pause from here on takes from the time that is left.
+        let (asked, start) = (NIODeadline.now(), ContinuousClock.now)
         let fullTime = self.settings.attemptTimeout.current
         let timeLeft = min(fullTime, call.context.deadline - start)
         guard timeLeft > .zero else {
@@ -194,7 +195,7 @@ package final class FCMClient: Sendable {
         }
         let (request, attempt) = self.begin(call, authorization, at: start, retries: retries)
         do {
-            let response = try await call.context.pool.execute(request, deadline: .now() + TimeAmount(timeLeft))
+            let response = try await call.context.pool.execute(request, deadline: asked + TimeAmount(timeLeft))
             return self.end(of: call, response, attempt)
         } catch {
             return self.end(of: call, error, attempt, hadFullTime: timeLeft == fullTime)

@@ -1,9 +1,11 @@
-import EventLoopHTTP
 import GatewayTestKit
 import HTTPTypes
+import Logging
 import NIOCore
 import NIOPosix
 import Testing
+
+@testable import EventLoopHTTP
 
 @Suite("HTTPClientPool", .timeLimit(.minutes(10)))
 struct HTTPClientPoolTests {
@@ -269,6 +271,53 @@ struct HTTPClientPoolTests {
             _ = await waiting.result
         }
         #expect(server.accepted.count == 1)
+        await server.stop()
+    }
+
+    @Test("An exchange whose turn comes after its deadline is not sent, though no timer has told so yet")
+    func lateTurn() async throws {
+        let server = try await RawServer.start { _, request in
+            request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
+        }
+        var configuration = HTTPClientConfiguration()
+        configuration.maxConnectionsPerLoop = 1
+        configuration.connectTimeout = .seconds(600)
+        let core = HTTPClientCore(
+            origin: try #require(HTTPOrigin("http://127.0.0.1:\(server.port)")),
+            configuration: configuration,
+            encryption: nil,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let loop = HTTPClientLoop(eventLoop: eventLoop, core: core)
+        func exchange(_ path: String, within amount: TimeAmount = .seconds(600)) -> HTTPClientExchange {
+            let request = HTTPClientRequest(method: .get, path: path)
+            return HTTPClientExchange(request: request, deadline: .now() + amount, eventLoop: eventLoop)
+        }
+        let (held, next) = (exchange("/hold"), exchange("/next"))
+        async let answer: HTTPClientExchange.Outcome = withCheckedContinuation { loop.submit(held, $0) }
+        await server.requests.wait()
+        let late = exchange("/late", within: .milliseconds(100))
+        let outcome: HTTPClientExchange.Outcome = await withCheckedContinuation { continuation in
+            eventLoop.execute {
+                loop.submit(late, continuation)
+                // What a pause of the process looks like: time passes, and then there is something to read.
+                while NIODeadline.now() <= late.deadline {}
+                let pipeline = held.connection?.context?.channel.pipeline.syncOperations
+                pipeline?.fireChannelRead(NIOAny(ByteBuffer(string: Self.ok)))
+                pipeline?.fireChannelReadComplete()
+            }
+        }
+        let error = #expect(throws: HTTPClientError.self) { try outcome.get() }
+        #expect(error?.code == .deadlineExceeded)
+        #expect(error?.requestSent == false)
+        #expect(try await answer.get().status == .ok)
+        // Its place is free, and the server has seen nothing else.
+        let last: HTTPClientExchange.Outcome = await withCheckedContinuation { loop.submit(next, $0) }
+        #expect(try last.get().status == .ok)
+        #expect(server.requests.count == 2)
+        #expect(server.accepted.count == 1)
+        await loop.shutDown()
         await server.stop()
     }
 

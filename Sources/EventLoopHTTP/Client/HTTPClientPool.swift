@@ -207,6 +207,11 @@ final class HTTPClientLoop: Sendable {
 
     private func serveWaiters() {
         while let (exchange, connection) = self.state.value.pool.next() {
+            // In a process that was paused, sockets may be read before the timers go off that were due meanwhile.
+            guard self.mayGoOn(exchange) else {
+                self.state.value.pool.release(connection, of: exchange.request.tenant)
+                continue
+            }
             if !self.start(exchange, on: connection) { self.place(exchange) }
         }
     }
