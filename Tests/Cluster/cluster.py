@@ -50,6 +50,8 @@ CONFIG = {
     "http": {"drainGraceMs": 1500, "shutdownTimeoutMs": 5000, "maxLagMs": 60_000},
     "upstream": {"connectTimeoutMs": 500, "timeoutMs": int(ATTEMPT_S * 1000), "deadlineMs": 8000},
     "store": {"leaseMs": int(LEASE_S * 1000), "poolSize": 6},
+    # Who leads is asked with each checkpoint.
+    "audit": {"checkpointIntervalMs": 1000},
 }
 
 
@@ -59,14 +61,15 @@ class Cluster:
     - config: what each replica's configuration has beyond `CONFIG`.
     - apart: the network of the last replica, when it is to be one of its own.
     - sentinel: whether a Redis that follows and a Sentinel are there, which is where the limits then begin.
+    - disk: the size of a file system of the store's own; needs root.
     - standby: whether a synchronous standby is there; the proxies are sent to it by `fail_over`.
     - programs: of each replica, where they are not all the lab's.
     """
 
     def __init__(self, lab: Lab, config: dict | None = None, *, apart: Namespace | None = None, sentinel: bool = False,
-                 standby: bool = False, programs: tuple[Path | None, ...] = (None,) * SIZE) -> None:
+                 standby: bool = False, disk: str = "", programs: tuple[Path | None, ...] = (None,) * SIZE) -> None:
         self.lab, self.config, self.apart, self.programs = lab, config or {}, apart, programs
-        self.has_sentinel, self.has_standby = sentinel, standby
+        self.has_sentinel, self.has_standby, self.disk = sentinel, standby, disk
         self.proxies: list[PostgreSQLProxy] = []
         self.gateways: list[Gateway] = []
         self._tenants = 0
@@ -75,7 +78,8 @@ class Cluster:
         with contextlib.ExitStack() as stack:
             stack.callback(self._end)
             hosts = ("127.0.0.1", *([self.apart.outer] if self.apart else []))
-            self.postgresql = PostgreSQL(self.lab, "postgresql", hosts).make().start().prepare()
+            self.postgresql = PostgreSQL(self.lab, "postgresql", hosts, disk=self.disk)
+            self.postgresql.make().start().prepare()
             self.standby = self.postgresql.standby("standby") if self.has_standby else None
             self.redis = Redis(self.lab, "redis", hosts=hosts)
             limits = self.redis.url
@@ -113,6 +117,7 @@ class Cluster:
                 if found.process and found.process.poll() is None:
                     found.resume()
                     found.stop(signal.SIGQUIT)
+                found.unmount()
 
     def _replica(self, number: int, name: str, limits: str) -> Gateway:
         is_apart = self.apart is not None and number == SIZE - 1

@@ -40,9 +40,11 @@ class PostgreSQL:
     DATABASE, OWNER, USER = "fcm_gateway", "fcm_owner", "fcm_gateway"
     PASSWORD = "not-a-secret"
 
-    def __init__(self, lab: Lab, name: str, hosts: tuple[str, ...] = ("127.0.0.1",)) -> None:
-        """- hosts: the addresses to listen on; the first one stands in its URL."""
-        self.lab, self.name, self.hosts = lab, name, hosts
+    def __init__(self, lab: Lab, name: str, hosts: tuple[str, ...] = ("127.0.0.1",), *, disk: str = "") -> None:
+        """- hosts: the addresses to listen on; the first one stands in its URL.
+        - disk: the size of a file system of its own, such as `128m`; needs root, and `unmount()` in the end.
+        """
+        self.lab, self.name, self.hosts, self.disk = lab, name, hosts, disk
         self.folder = lab.folder / name
         self.folder.mkdir()
         self.data = self.folder / "data"
@@ -55,6 +57,12 @@ class PostgreSQL:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             # It runs the program in its place: what is started here is PostgreSQL itself.
             self._user = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups"]
+        if disk:
+            if os.getuid() != 0:
+                raise LabError("mounting a small file system needs root")
+            self.data.mkdir()
+            options = f"size={disk},mode=700,uid={user.pw_uid},gid={user.pw_gid}"
+            subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.data], check=True, timeout=LIMIT_S)
 
     def url(self, user: str = USER, *, port: int | None = None, host: str | None = None) -> str:
         """Its address as the gateway takes it; `port` and `host` are those of a proxy before it, or several."""
@@ -133,6 +141,25 @@ class PostgreSQL:
 
     def resume(self) -> None:
         self._signal_all(signal.SIGCONT)
+
+    def fill(self) -> None:
+        """Leaves no byte of its disk."""
+        with (self.data / "ballast").open("wb", buffering=0) as file:
+            for size in (65536, 4096, 512, 1):
+                with contextlib.suppress(OSError):
+                    while file.write(b"\0" * size):
+                        pass
+
+    def make_room(self) -> None:
+        """Takes away what filled its disk; where it could not write its log, it ended, and starts again."""
+        (self.data / "ballast").unlink()
+        if self.process and self.process.poll() is not None:
+            self.start()
+
+    def unmount(self) -> None:
+        if self.disk:
+            subprocess.run(["umount", self.data], check=True, timeout=LIMIT_S)
+            self.disk = ""
 
     def _signal_all(self, number: int) -> None:
         assert self.process, f"{self.name} was not started"

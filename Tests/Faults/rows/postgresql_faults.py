@@ -1,4 +1,4 @@
-"""PostgreSQL stops, dies, only reads, loses COMMITs, and is failed over."""
+"""PostgreSQL stops, dies, hangs, has no disk left, only reads, loses COMMITs, and is failed over."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import proofs_replicas as proofs  # noqa: E402
 from cluster import Cluster  # noqa: E402
 
 
-FAULT = "PostgreSQL stopped, killed, read-only, COMMITs lost, failed over"
+FAULT = "PostgreSQL stopped, killed, hung, full, read-only, COMMITs lost, failed over"
 INJECTED = (
-    "a stop and a crash of 30 s, `default_transaction_read_only`, a proxy that drops COMMITs and their answers, a synchronous "
-    "standby that takes over, each under load of three replicas"
+    "a stop and a crash of 30 s, SIGSTOP of all its processes, a data directory on a file system of 128 MiB without a byte "
+    "left, `default_transaction_read_only`, a proxy that drops COMMITs and their answers, a synchronous standby that takes "
+    "over, each under load of three replicas"
 )
 EXPECTED = (
-    "sends go on, what must be written is 503, `/readyz` stays up; each record is there once, verify 0"
+    "sends go on, what must be written is 503 within 20 s, `/readyz` stays up; each record is there once, verify 0"
 )
 
 
@@ -26,8 +27,10 @@ def run(lab: Lab) -> str:
     with Cluster(lab) as cluster:
         figures = [
             proofs.store_stopped(cluster, 30), proofs.store_crashed(cluster, 30), proofs.store_read_only(cluster, 15),
-            proofs.lost_commits(cluster, times=20),
+            proofs.store_hung(cluster, 20), proofs.lost_commits(cluster, times=20),
         ]
+    with Lab(lab.program, lab.processes.keep) as other, Cluster(other, disk="128m") as cluster:
+        figures.append(proofs.store_full(cluster, 15))
     with Lab(lab.program, lab.processes.keep) as other, Cluster(other, standby=True) as cluster:
         figures.append(proofs.failed_over(cluster))
     return "; ".join(figures)
