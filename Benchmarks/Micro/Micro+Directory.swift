@@ -8,7 +8,10 @@ private struct FixedDirectory: DirectoryStore {
 
     func load() async throws(GatewayError) -> DirectoryContents { self.contents }
 
-    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents { self.changed }
+    func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? { self.changed }
 
     func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews { .none }
 }
@@ -36,7 +39,9 @@ extension Micro {
             let change = DirectoryChange.addKey(one.keys[0])
             rows.append(
                 try await Measurement.measure("show a change of one tenant among \(count)", operations: 100) {
-                    for _ in 0..<100 { try await directory.apply(change) }
+                    for _ in 0..<100 {
+                        _ = try await directory.apply(change, plannedAt: directory.basis(of: change.tenant).1)
+                    }
                 }
                 .row
             )

@@ -49,6 +49,44 @@ def revocation(cluster: Cluster, rounds: int = 2) -> str:
     return f"{rounds} keys, notifications dropped for all but the first: refused everywhere after at most {slowest:.1f} s"
 
 
+def changes_anywhere(cluster: Cluster, rounds: int = 3) -> str:
+    """Changes of one tenant through one replica after the other, none of which waits or is notified of the others'."""
+    first, second, third = cluster.gateways
+    name = f"anywhere-{next(_numbers)}"
+    tenant, keys = f"tenants/{name}", f"tenants/{name}/keys"
+    members = {"display_name": name, "upstream": "legacy"}
+    salts: list[str] = []
+    for proxy in cluster.proxies:
+        proxy.drops_notifications = True
+    try:
+        for number in range(rounds):
+            made = first.try_admin("PUT", tenant, members)
+            assert made.status == 201, f"round {number}, a new tenant: {made}"
+            again = second.try_admin("PUT", tenant, members)
+            assert again.status == 200, f"round {number}, a tenant that another replica has just made: {again}"
+            assert again.json()["created_at"] == made.json()["created_at"], f"{made} became {again}"
+            key = second.admin("POST", keys, {"name": "short", "scopes": ["messages:send"]})
+            revoked = third.try_admin("DELETE", f"{keys}/{key['id']}")
+            assert revoked.status == 204, f"round {number}, a key that another replica has just made: {revoked}"
+            rotated = second.try_admin("POST", f"{keys}/{key['id']}/rotate", {"overlap_s": 60})
+            assert rotated.status == 409, f"round {number}, a key that another replica has just revoked: {rotated}"
+            reader = third.admin("POST", keys, {"name": "reader", "scopes": ["audit:read"]})
+            # Only the replica that made the key is sure to know it by now.
+            records = At(third, name, reader["key"]).get("audit?limit=100").json()["records"]
+            put_here = sorted(record["outcome"] for record in records if record["action"] == "tenant.put")
+            # Those of this life and of no other, each with its intent.
+            assert put_here == ["done", "done", "intent", "intent"], f"round {number}, the tenant reads: {records}"
+            salt = cluster.postgresql.value(f"SELECT encode(salt, 'hex') FROM tenants WHERE id = '{name}'")
+            assert salt not in salts, "a tenant that was made again has the salt of the one before it"
+            salts.append(salt)
+            deleted = second.try_admin("DELETE", tenant)
+            assert deleted.status == 204, f"round {number}, a tenant that others have just changed: {deleted}"
+    finally:
+        for proxy in cluster.proxies:
+            proxy.drops_notifications = False
+    return f"{rounds} lives of one tenant, changed through {SIZE} replicas in turn: none planned from what was no longer so"
+
+
 def cut_off_replica_revokes_in_the_end(cluster: Cluster) -> str:
     """A replica whose way to the store is cut serves what it knows; once mended it refuses what was revoked."""
     tenant = cluster.tenant()

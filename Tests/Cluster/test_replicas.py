@@ -80,6 +80,9 @@ class ReplicaTests(unittest.TestCase):
     def test_a_revoked_key_is_refused_everywhere(self) -> None:
         proofs_directory.revocation(self.cluster)
 
+    def test_a_tenant_is_changed_through_any_replica(self) -> None:
+        proofs_directory.changes_anywhere(self.cluster)
+
     def test_a_replica_without_its_store_serves_its_snapshot(self) -> None:
         proofs_directory.cut_off_replica_revokes_in_the_end(self.cluster)
 

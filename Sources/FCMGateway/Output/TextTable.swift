@@ -12,7 +12,7 @@ enum Tone: Sendable, Hashable {
         case ("status", "accepted"), ("status", "ok"), ("outcome", "accepted"), ("outcome", "done"),
             ("finding", "valid"):
             self = .good
-        case ("status", "warning"), ("outcome", "partial"), ("disabled", "true"):
+        case ("status", "warning"), ("outcome", "partial"), ("outcome", "unknown"), ("disabled", "true"):
             self = .caution
         case ("status", "rejected"), ("status", "problem"), ("outcome", "rejected"), ("outcome", "failed"),
             ("finding", _):

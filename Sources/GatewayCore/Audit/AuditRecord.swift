@@ -9,7 +9,7 @@ package struct AuditRecord: Sendable, Hashable {
     package var principal: String
     /// What: for instance `message.send` or `tenant.put`.
     package var action: String
-    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done` or `failed`.
+    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done`, `failed` or `unknown`.
     package var outcome: Outcome
     package var requestID: String
     /// Tells the tenant from earlier and later ones of the same name (``TenantProfile/uid``); 0 without a tenant.
@@ -44,6 +44,8 @@ package struct AuditRecord: Sendable, Hashable {
     /// What became of an action.
     package enum Outcome: String, Sendable, Hashable, CaseIterable {
         case accepted, partial, rejected, intent, done, failed
+        /// The store's answer to a change was lost: it may have been made.
+        case unknown
     }
 
     /// What became of one recipient of a list.

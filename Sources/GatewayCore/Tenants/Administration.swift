@@ -2,9 +2,9 @@ import FCMModel
 
 /// What operators do to the directory: each change is recorded before it takes effect and once it has.
 ///
-/// Changes of one tenant are made one after the other, each from what the one before it left. All throw
-/// `auditUnavailable`, and then nothing was done, and `storeUnavailable`; those of a tenant or key that has to be there
-/// `notFound`.
+/// Changes of one tenant are made one after the other, each from what the one before it left, whichever replica made that.
+/// All throw `auditUnavailable`, and then nothing was done, `conflict` where others keep changing the tenant, and
+/// `storeUnavailable`, after which the outcome may be unknown; those of a tenant or key that has to be there `notFound`.
 package struct Administration: Sendable {
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
@@ -31,9 +31,14 @@ package struct Administration: Sendable {
     }
 
     package func profile(of id: TenantID) throws(GatewayError) -> TenantProfile {
-        guard let profile = self.directory.snapshot.tenants[id] else {
-            throw GatewayError(.notFound, "There is no such tenant")
-        }
+        try Self.profile(of: id, in: self.directory.snapshot)
+    }
+
+    private static func profile(
+        of id: TenantID,
+        in snapshot: DirectorySnapshot
+    ) throws(GatewayError) -> TenantProfile {
+        guard let profile = snapshot.tenants[id] else { throw GatewayError(.notFound, "There is no such tenant") }
         return profile
     }
 
@@ -43,9 +48,9 @@ package struct Administration: Sendable {
         id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
-        try await self.perform(.tenantPut, tenant: id, origin: origin) {
+        try await self.perform(.tenantPut, tenant: id, origin: origin) { snapshot in
             let now = self.clock.now()
-            let existing = self.directory.snapshot.tenants[id]
+            let existing = snapshot.tenants[id]
             let tenant = Tenant(
                 id: id,
                 displayName: draft.displayName,
@@ -74,10 +79,11 @@ package struct Administration: Sendable {
 
     /// Removes a tenant with its credentials, keys, limits and the salt of its pseudonyms.
     package func deleteTenant(_ id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
-        try await self.perform(.tenantDelete, tenant: id, origin: origin) { () throws(GatewayError) in
-            let snapshot = self.directory.snapshot
+        try await self.perform(.tenantDelete, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             // A tenant whose row is refused can be deleted: that is how its name becomes free again.
-            if !snapshot.refused.contains(RefusedRow(.tenant, id.text, of: id)) { _ = try self.profile(of: id) }
+            if !snapshot.refused.contains(RefusedRow(.tenant, id.text, of: id)) {
+                _ = try Self.profile(of: id, in: snapshot)
+            }
             return PlannedChange(.deleteTenant(id), id.text, answer: ())
         }
     }
@@ -90,8 +96,8 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
-        try await self.perform(.credentialPut, tenant: id, origin: origin) { () throws(GatewayError) in
-            let profile = try self.profile(of: id)
+        try await self.perform(.credentialPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
+            let profile = try Self.profile(of: id, in: snapshot)
             let earlier = profile.storedCredentials.first { $0.kind == Credential.kind }
             let stored = try StoredCredential(
                 sealing: credential,
@@ -122,8 +128,8 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
-        try await self.perform(.keyCreate, tenant: id, origin: origin) { () throws(GatewayError) in
-            _ = try self.profile(of: id)
+        try await self.perform(.keyCreate, tenant: id, origin: origin) { snapshot throws(GatewayError) in
+            _ = try Self.profile(of: id, in: snapshot)
             let key = APIKey.generate()
             let record = self.record(of: key, draft, tenant: id)
             return PlannedChange(.addKey(record), record.id, answer: (key, record))
@@ -141,10 +147,10 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKeyRecord, isNew: Bool) {
-        try await self.perform(.keyImport, tenant: id, origin: origin) { () throws(GatewayError) in
-            _ = try self.profile(of: id)
+        try await self.perform(.keyImport, tenant: id, origin: origin) { snapshot throws(GatewayError) in
+            _ = try Self.profile(of: id, in: snapshot)
             let record = self.record(of: key, draft, tenant: id)
-            if let known = self.directory.snapshot.principals[key.id]?.key {
+            if let known = snapshot.principals[key.id]?.key {
                 try Self.requireSame(known, as: record)
                 return PlannedChange(nil, record.id, answer: (known, isNew: false))
             }
@@ -178,9 +184,9 @@ package struct Administration: Sendable {
         overlapSeconds: Int,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
-        try await self.perform(.keyRotate, tenant: id, origin: origin) { () throws(GatewayError) in
+        try await self.perform(.keyRotate, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             let now = self.clock.now()
-            var old = try self.key(keyID, of: id)
+            var old = try Self.key(keyID, of: id, in: snapshot)
             guard old.isAlive(at: now) else {
                 throw GatewayError(.conflict, "The key is revoked or expired; make a new one instead")
             }
@@ -195,19 +201,23 @@ package struct Administration: Sendable {
 
     /// Revokes a key at once and for good; one whose row is refused is removed.
     package func revokeKey(_ keyID: String, tenant id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
-        try await self.perform(.keyRevoke, tenant: id, origin: origin) { () throws(GatewayError) in
-            if self.directory.snapshot.refused.contains(RefusedRow(.key, keyID, of: id)) {
+        try await self.perform(.keyRevoke, tenant: id, origin: origin) { snapshot throws(GatewayError) in
+            if snapshot.refused.contains(RefusedRow(.key, keyID, of: id)) {
                 return PlannedChange(.removeKey(id: keyID, id), keyID, answer: ())
             }
-            var record = try self.key(keyID, of: id)
+            var record = try Self.key(keyID, of: id, in: snapshot)
             guard record.revokedAt == nil else { return PlannedChange(nil, keyID, answer: ()) }
             record.revokedAt = self.clock.now()
             return PlannedChange(.putKey(record), keyID, answer: ())
         }
     }
 
-    private func key(_ keyID: String, of id: TenantID) throws(GatewayError) -> APIKeyRecord {
-        guard let record = self.directory.snapshot.principals[keyID]?.key, record.tenant == id else {
+    private static func key(
+        _ keyID: String,
+        of id: TenantID,
+        in snapshot: DirectorySnapshot
+    ) throws(GatewayError) -> APIKeyRecord {
+        guard let record = snapshot.principals[keyID]?.key, record.tenant == id else {
             throw GatewayError(.notFound, "The tenant has no such key")
         }
         return record
@@ -233,8 +243,8 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) {
-        try await self.perform(.limitsPut, tenant: id, origin: origin) { () throws(GatewayError) in
-            _ = try self.profile(of: id)
+        try await self.perform(.limitsPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
+            _ = try Self.profile(of: id, in: snapshot)
             return PlannedChange(.putLimits(id, limits), id.text, answer: ())
         }
     }
@@ -242,48 +252,74 @@ package struct Administration: Sendable {
     // MARK: Changing
 
     private static let lockTimeout = Duration.seconds(30)
+    /// Plans of one change, of which other replicas come before all but the last.
+    private static let maxPlans = 5
 
-    /// Plans a change while no other of the tenant is under way, and makes it; it is in force then, and recorded.
+    /// Plans a change while no other of the tenant is under way here, and makes it; it is in force then, and recorded.
     ///
-    /// What the plan throws is thrown on, and nothing is recorded.
+    /// Where another replica has changed the tenant since, the change is planned once more; each plan that comes to be
+    /// tried has an intent and an outcome of its own. What the plan throws is thrown on, and nothing is recorded.
     private func perform<Answer: Sendable>(
         _ action: AuditAction,
         tenant: TenantID,
         origin: RequestOrigin,
-        _ plan: () throws(GatewayError) -> PlannedChange<Answer>
+        _ plan: (DirectorySnapshot) throws(GatewayError) -> PlannedChange<Answer>
     ) async throws(GatewayError) -> Answer {
         guard await self.locks.acquire(tenant, until: .now + Self.lockTimeout) else {
             throw GatewayError(.conflict, "Other changes of this tenant are still under way; try again")
         }
         var isLocked = true
         defer { if isLocked { self.locks.release(tenant) } }
-        let planned = try plan()
-        guard let change = planned.change else { return planned.answer }
-        let uid = self.uid(changedBy: change)
-        var draft = AuditRecord(action, of: change.tenant, uid: uid, origin, at: self.clock.now())
-        draft.object = planned.object
-        try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
-            record throws(GatewayError) in
-            defer {
-                record.time = self.clock.now()
-                // Its record may wait for the disk; the tenant's next change need not.
-                self.locks.release(tenant)
-                isLocked = false
+        for attempt in 1...Self.maxPlans {
+            // Refusals, and that there is nothing to do, must not come from a snapshot that lags either.
+            if attempt > 1 || self.directory.isShared { try await self.directory.catchUp() }
+            let (snapshot, version) = self.directory.basis(of: tenant)
+            let planned = try plan(snapshot)
+            guard let change = planned.change else { return planned.answer }
+            let uid = self.uid(changedBy: change, in: snapshot)
+            var draft = AuditRecord(action, of: change.tenant, uid: uid, origin, at: self.clock.now())
+            draft.object = planned.object
+            let isMade = try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
+                record throws(GatewayError) -> Bool in
+                var isStale = false
+                defer {
+                    record.time = self.clock.now()
+                    if !isStale {
+                        // Its record may wait for the disk; the tenant's next change need not.
+                        self.locks.release(tenant)
+                        isLocked = false
+                    }
+                }
+                do throws(GatewayError) {
+                    isStale = try await !self.directory.apply(change, plannedAt: version)
+                } catch {
+                    throw Self.note(error, in: &record)
+                }
+                if isStale { (record.outcome, record.code) = (.failed, GatewayError.Code.conflict.rawValue) }
+                return !isStale
             }
-            do throws(GatewayError) {
-                try await self.directory.apply(change)
-            } catch {
-                record.outcome = .failed
-                record.code = error.code.rawValue
-                throw error
-            }
+            if isMade { return planned.answer }
         }
-        return planned.answer
+        throw GatewayError(.conflict, "Other replicas keep changing this tenant; try again")
+    }
+
+    /// Notes why a change was not made, or that nobody knows whether it was; the error that says so.
+    private static func note(_ error: GatewayError, in record: inout AuditRecord) -> GatewayError {
+        guard error.leavesOutcomeUnknown else {
+            (record.outcome, record.code) = (.failed, error.code.rawValue)
+            return error
+        }
+        (record.outcome, record.code) = (.unknown, OutcomeCode.outcomeUnknown.rawValue)
+        return GatewayError(
+            .storeUnavailable,
+            "The store's answer was lost, so nobody knows whether the change was made; look before you repeat it",
+            cause: error.cause
+        )
     }
 
     /// The uid of a tenant that is there, or of the one that a change is to make.
-    private func uid(changedBy change: DirectoryChange) -> UInt64 {
-        if let profile = self.directory.snapshot.tenants[change.tenant] { return profile.uid }
+    private func uid(changedBy change: DirectoryChange, in snapshot: DirectorySnapshot) -> UInt64 {
+        if let profile = snapshot.tenants[change.tenant] { return profile.uid }
         guard case .putTenant(let tenant, let salt) = change else { return 0 }
         return TenantProfile.uid(of: tenant.id, self.directory.pseudonymizer(tenantSalt: salt))
     }

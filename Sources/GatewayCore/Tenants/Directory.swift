@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one state. A change
 /// brings what its tenant has then, and nothing is read or opened of any other. Where other replicas change the store,
-/// their changes are asked for once a second, by the version that each of them raises.
+/// their changes are asked for once a second, by the version that each of them raises; a change that was planned from a
+/// snapshot which lacks one of its tenant's is not made.
 package final class Directory: Service {
     private struct State {
         var opener: DirectorySnapshot.Opener
@@ -41,6 +42,7 @@ package final class Directory: Service {
     private let refused: [RefusedRow.Kind: Meter]
     /// `nil` where nobody else changes the store.
     private let age: Meter?
+    private let isFailing = Atomic(false)
     private let logger: Logger
 
     /// A directory that starts empty; call ``reload()`` before serving. The saved policies are the limits that were in
@@ -90,26 +92,53 @@ package final class Directory: Service {
         self.observer.withLock { $0 = observer }
     }
 
-    /// Makes one change in the store, and shows its tenant as it is then: the change is in force when this returns.
+    /// Whether other replicas change the store.
+    var isShared: Bool { self.state.withLock { $0.freshness != nil } }
+
+    /// What a change of a tenant is planned from: the newest snapshot, and the version up to which it shows the tenant, or
+    /// that there is none.
+    package func basis(of tenant: TenantID) -> (DirectorySnapshot, DirectoryVersion) {
+        self.state.withLock { state in
+            let snapshot = self.snapshot
+            // A change of this replica's own is shown before all others up to it are.
+            let number = max(state.version, snapshot.tenants[tenant]?.version ?? 0)
+            return (snapshot, DirectoryVersion(number, in: state.origin))
+        }
+    }
+
+    /// Makes one change in the store, and shows its tenant as it is then: the change is in force when this returns true.
+    ///
+    /// It is not made, and this returns false, where the tenant was changed since the version that it was planned at.
     ///
     /// Changes of one tenant must come one after the other. When the store fails it may have made the change all the
-    /// same, so that everything is read again soon.
-    package func apply(_ change: DirectoryChange) async throws(GatewayError) {
-        let contents: DirectoryContents
-        do {
-            contents = try await self.store.apply(change)
+    /// same: where nobody knows it is looked up, and everything is read again soon. The error that is thrown then leaves
+    /// the outcome unknown.
+    package func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> Bool {
+        let answer: DirectoryContents?
+        do throws(GatewayError) {
+            answer = try await self.store.apply(change, plannedAt: version)
         } catch {
+            if error.leavesOutcomeUnknown, (try? await self.catchUp()) != nil, self.snapshot.shows(change) {
+                return true
+            }
             if error.code == .storeUnavailable { self.retryContinuation.yield() }
             throw error
         }
+        guard let contents = answer else { return false }
         let refused = self.state.withLock { state -> Set<RefusedRow> in
             // A reading that was shown meanwhile has seen this change, and perhaps another replica's after it.
-            guard contents.version >= state.version else { return [] }
+            guard contents.version >= state.version, version.origin == state.origin else { return [] }
             if state.openReads > 0 { state.changes[change.tenant] = state.reads }
+            // With this one every change is shown up to it, unless others came in between.
+            if contents.version == state.version + 1 { state.version = contents.version }
             state.opener.time = self.clock.now()
             return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener))
         }
         self.announce(refused)
+        return true
     }
 
     /// Reads the whole store and swaps the snapshot; where the store fails, the old one stays.
@@ -172,23 +201,35 @@ package final class Directory: Service {
 
     // MARK: Changes of other replicas
 
-    /// Shows what was changed since the last reading, of the changed tenants alone.
-    ///
-    /// A store that fails is asked again with the next poll. A snapshot that could not be compared with the store for too
-    /// long expires: keys may have been revoked meanwhile.
-    package func refresh() async {
+    /// Shows what was changed since the last reading, of the changed tenants alone; throws `storeUnavailable`.
+    func catchUp() async throws(GatewayError) {
         let begin = self.beginReading()
-        defer {
-            self.endReading()
-            self.measureAge()
+        defer { self.endReading() }
+        switch try await self.store.changes(since: begin.version, in: begin.origin) {
+        case .none: self.show([:], version: begin.version, readSince: begin)
+        case .tenants(let changed, let version): self.show(changed, version: version, readSince: begin)
+        case .all(let contents): self.show(contents, readSince: begin)
         }
+    }
+
+    /// Shows what other replicas changed.
+    ///
+    /// A store that fails is asked again with the next poll; the first failure of several is logged, and so is their end.
+    /// A snapshot that could not be compared with the store for too long expires: keys may have been revoked meanwhile.
+    package func refresh() async {
+        defer { self.measureAge() }
         do throws(GatewayError) {
-            switch try await self.store.changes(since: begin.version, in: begin.origin) {
-            case .none: self.show([:], version: begin.version, readSince: begin)
-            case .tenants(let changed, let version): self.show(changed, version: version, readSince: begin)
-            case .all(let contents): self.show(contents, readSince: begin)
-            }
+            try await self.catchUp()
+            guard self.isFailing.exchange(false, ordering: .relaxed) else { return }
+            self.logger.notice("Other replicas' changes of tenants, keys and limits are known again")
         } catch {
+            // A poll that the shutdown ends tells nothing of the store.
+            if !Task.isCancelled, !self.isFailing.exchange(true, ordering: .relaxed) {
+                self.logger.error(
+                    "Other replicas' changes of tenants, keys and limits can't be read; what is known is served",
+                    metadata: ["cause": "\(error.message)"]
+                )
+            }
             let hasExpired = self.state.withLock { state -> Bool in
                 guard state.freshness?.isExpired(at: self.uptime()) == true else { return false }
                 guard !self.snapshot.isExpired else { return false }
@@ -330,6 +371,18 @@ struct SnapshotFreshness: Sendable, Hashable {
     func isExpired(at now: ContinuousClock.Instant) -> Bool { self.age(at: now) > self.limit }
 }
 
+/// Up to where somebody has seen the changes of a store.
+package struct DirectoryVersion: Sendable, Hashable {
+    /// How many changes had been made.
+    package let number: Int64
+    /// Where the store was; empty where one process has it to itself.
+    package let origin: String
+
+    package init(_ number: Int64, in origin: String) {
+        (self.number, self.origin) = (number, origin)
+    }
+}
+
 /// What was changed since a version of the directory.
 package enum DirectoryNews: Sendable {
     case none
@@ -422,10 +475,15 @@ package protocol DirectoryStore: Sendable {
     /// Makes one change in one transaction, and reads in it what there is of the changed tenant then, nothing when it
     /// was deleted; its cost does not grow with the number of tenants.
     ///
+    /// Returns `nil`, and changes nothing, where the tenant was changed since the version, also where that made or deleted
+    /// it, or where the store is another one by now: the change was planned from what is no longer so.
+    ///
     /// Throws `storeUnavailable`; `notFound` where the change needs a tenant or key that is not there; `conflict` where
     /// what it adds is there already, or what it builds on is a refused row.
-    @discardableResult
-    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents
+    func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents?
 
     /// What was changed since a version of the store at an origin, in one consistent snapshot; throws `storeUnavailable`.
     func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews

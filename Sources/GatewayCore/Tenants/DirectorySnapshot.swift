@@ -45,6 +45,7 @@ package final class DirectorySnapshot: Sendable {
                     credentials: credentials[tenant.id] ?? [],
                     keys: keys[tenant.id] ?? [],
                     limits: contents.limits[tenant.id] ?? LimitOverrides(),
+                    version: contents.version,
                     after: earlier[tenant.id],
                     opener
                 )
@@ -110,11 +111,34 @@ package final class DirectorySnapshot: Sendable {
                     credentials: profile.storedCredentials,
                     keys: profile.keys,
                     limits: profile.limitOverrides,
+                    version: profile.version,
                     after: profile,
                     opener
                 )
                 parts.insert(limited)
             }
+        }
+    }
+
+    /// Whether what a change was to bring about is there; what it adds has a random part or its own time, so that it is
+    /// taken for no other's.
+    func shows(_ change: DirectoryChange) -> Bool {
+        switch change {
+        case .putTenant(var tenant, let salt):
+            guard let profile = self.tenants[tenant.id] else { return false }
+            // Which only the store decides.
+            tenant.prefixesGroups = profile.tenant.prefixesGroups
+            return profile.tenant == tenant && profile.salt == salt
+        case .deleteTenant(let id):
+            return self.tenants[id] == nil && !self.refused.contains(RefusedRow(.tenant, id.text, of: id))
+        case .putCredential(let credential):
+            return self.tenants[credential.tenant]?.storedCredentials.contains(credential) == true
+        case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _):
+            return self.principals[key.id]?.key == key
+        case .removeKey(let id, let tenant):
+            return self.principals[id]?.key.tenant != tenant && !self.refused.contains(RefusedRow(.key, id, of: tenant))
+        case .putLimits(let tenant, let limits):
+            return self.tenants[tenant]?.limitOverrides == limits
         }
     }
 
@@ -138,6 +162,7 @@ extension TenantProfile {
         credentials: [StoredCredential],
         keys: [APIKeyRecord],
         limits: LimitOverrides,
+        version: Int64,
         after earlier: TenantProfile?,
         _ opener: DirectorySnapshot.Opener
     ) {
@@ -173,6 +198,7 @@ extension TenantProfile {
             pseudonymizer: pseudonymizer,
             salt: salt,
             keys: keys,
+            version: version,
             load: earlier?.load ?? TenantLoad()
         )
     }

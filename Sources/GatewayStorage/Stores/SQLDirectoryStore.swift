@@ -48,12 +48,21 @@ package struct SQLDirectoryStore: DirectoryStore {
         }
     }
 
-    @discardableResult
-    package func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
-        let sealer = self.sealer
-        let contents = try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            try DirectoryWriter(db: db, sealer: sealer).apply(change)
+    package func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? {
+        let (sealer, isShared) = (self.sealer, self.database.isShared)
+        let contents = try await self.database.write(scope: .gateway, isolation: .serializable) {
+            db -> DirectoryContents? in
+            let writer = DirectoryWriter(db: db, sealer: sealer)
+            let origin = isShared ? try writer.rows.origin() : ""
+            guard origin == version.origin, try !writer.hasChange(of: change.tenant, since: version.number) else {
+                return nil
+            }
+            return try writer.apply(change)
         }
+        guard contents != nil else { return nil }
         switch change {
         case .deleteTenant, .putCredential:
             // Salts and sealed secrets are meant to be gone.
@@ -258,7 +267,15 @@ private struct DirectoryWriter {
     let db: any SQLConnection
     let sealer: RowSealer
 
-    private var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
+    var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
+
+    /// Whether anybody has made, changed or deleted a tenant since a version.
+    func hasChange(of tenant: TenantID, since version: Int64) throws -> Bool {
+        try self.db.exists(
+            "SELECT 1 FROM directory_changes WHERE tenant = $1 AND version > $2",
+            [.text(tenant), .int(version)]
+        )
+    }
 
     /// Makes a change, and reads what there is of its tenant then.
     ///

@@ -30,5 +30,5 @@ def run(lab: Lab) -> str:
             proofs_limits.exact(cluster, 20), proofs_limits.with_skewed_clocks(cluster, 20),
             proofs_limits.with_a_change(cluster, 10), proofs_directory.revocation(cluster, rounds=10),
             proofs_directory.cut_off_replica_revokes_in_the_end(cluster), proofs_directory.retired_tokens(cluster),
-            proofs_directory.held_report(cluster), proofs_directory.groups(cluster, rounds=15),
+            proofs_directory.changes_anywhere(cluster, rounds=20), proofs_directory.held_report(cluster), proofs_directory.groups(cluster, rounds=15),
         ))

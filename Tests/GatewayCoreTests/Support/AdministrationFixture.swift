@@ -32,6 +32,23 @@ struct AdministrationFixture {
         )
     }
 
+    /// Another replica's administration of the same store, which has not read anything yet.
+    ///
+    /// One that takes the store for its own hears of other's changes only where they get in its way.
+    func replica(isShared: Bool, over store: (any DirectoryStore)? = nil) throws -> Administration {
+        Administration(
+            directory: try .sample(
+                store: store ?? self.store,
+                maxStale: isShared ? .seconds(900) : nil,
+                clock: self.clock
+            ),
+            audit: self.audit,
+            masterKey: try .sample(),
+            pepper: .sample,
+            clock: self.clock
+        )
+    }
+
     /// Runs a test beside the log, with the tenant `acme` in place and a clock that has moved on since.
     func run(_ body: @Sendable (TenantID) async throws -> Void) async throws {
         try await self.audit.whileRunning {

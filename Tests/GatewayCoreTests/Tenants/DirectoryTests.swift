@@ -287,6 +287,36 @@ extension DirectoryTests {
         #expect(age.lastValue == 0)
     }
 
+    @Test("Of a store that can't be read the first failure is logged, and its end")
+    func loggedFailures() async throws {
+        let logs = InMemoryLogHandler()
+        let directory = try Directory.sample(store: self.store, logger: Logger(label: "test") { _ in logs })
+        for refuses in [true, true, false, false, true] {
+            self.store.refuseLoads(refuses)
+            await directory.refresh()
+        }
+        #expect(logs.entries.map(\.level) == [.error, .notice, .error])
+    }
+
+    @Test("A change that was planned before another replica's is not made, until that is shown")
+    func staleChange() async throws {
+        let directory = try self.directory()
+        try await directory.reload()
+        let (acme, globex) = (try TenantID.sample("acme"), try TenantID.sample("globex"))
+        try await directory.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
+        // What others have is not in the way.
+        try await directory.apply(.deleteTenant(acme))
+        let (_, absent) = directory.basis(of: globex)
+        #expect(try await !directory.apply(.putTenant(.sample("globex"), salt: [3]), plannedAt: absent))
+        #expect(directory.snapshot.tenants.isEmpty)
+        await directory.refresh()
+        try await directory.apply(.deleteTenant(globex))
+        #expect(self.store.contents.tenants.isEmpty)
+        try await directory.apply(.putTenant(.sample("globex"), salt: [4]))
+        #expect(directory.snapshot.tenants[globex]?.salt == [4])
+    }
+
     @Test("Who has the store to itself shows no age")
     func noAge() throws {
         let factory = TestMetrics()
@@ -330,7 +360,10 @@ final class OvertakenStore: DirectoryStore {
         return contents
     }
 
-    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+    func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? {
         var contents = DirectoryContents()
         if case .putTenant(let tenant, _) = change { contents.tenants = [tenant] }
         return contents

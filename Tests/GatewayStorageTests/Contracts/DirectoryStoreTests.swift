@@ -88,6 +88,56 @@ struct DirectoryStoreTests {
         }
     }
 
+    @Test("A change that was planned before another of its tenant is not made", arguments: StoreKind.available)
+    func staleChanges(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let origin = try await store.load().origin
+            func isMade(_ change: DirectoryChange, at version: Int64, in other: String? = nil) async throws -> Bool {
+                let version = DirectoryVersion(version, in: other ?? origin)
+                return try await store.apply(change, plannedAt: version) != nil
+            }
+            let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
+            let other = try DirectoryFixtures.tenant("other")
+            // That a tenant is not there is as good a ground for a plan as any.
+            #expect(try await isMade(.putTenant(tenant, salt: [1]), at: 0))
+            #expect(try await !isMade(.putTenant(tenant, salt: [2]), at: 0))
+            #expect(try await isMade(.putTenant(other, salt: [3]), at: 0))
+            #expect(try await isMade(.addKey(key), at: 1))
+            let new = try DirectoryFixtures.key("new")
+            #expect(try await !isMade(.rotateKey(new: new, old: key), at: 2))
+            #expect(try await !isMade(.deleteTenant(tenant.id), at: 2))
+            #expect(try await isMade(.deleteTenant(tenant.id), at: 3))
+            // It is gone, and what is changed was another one.
+            #expect(try await !isMade(.putTenant(tenant, salt: [1]), at: 3))
+            #expect(try await !isMade(.addKey(key), at: 3))
+            #expect(try await isMade(.putTenant(tenant, salt: [4]), at: 4))
+            #expect(try await !isMade(.putLimits(tenant.id, LimitOverrides(topic: [])), at: 3))
+            #expect(try await !isMade(.putLimits(tenant.id, LimitOverrides(topic: [])), at: 5, in: "elsewhere"))
+            let contents = try await store.load()
+            #expect(contents.version == 5)
+            #expect(contents.salts == [tenant.id: [4], other.id: [3]])
+            #expect(contents.keys.isEmpty && contents.limits.isEmpty)
+        }
+    }
+
+    @Test("Of changes of a tenant that were planned at one version one is made", arguments: StoreKind.available)
+    func simultaneousChanges(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let version = try await store.apply(.putTenant(DirectoryFixtures.tenant(), salt: [1])).version
+            let planned = DirectoryVersion(version, in: try await store.load().origin)
+            let made: Int = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<3 {
+                    let key = try DirectoryFixtures.key("k\(number)")
+                    group.addTask { try await store.apply(.addKey(key), plannedAt: planned) != nil }
+                }
+                return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(made == 1)
+            let contents = try await store.load()
+            #expect((contents.keys.count, contents.version) == (1, version + 1))
+        }
+    }
+
     @Test("A replaced tenant keeps its salt and what belongs to it", arguments: StoreKind.available)
     func replacedTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in

@@ -166,6 +166,17 @@ extension SQLConnection {
     }
 }
 
+extension DirectoryStore {
+    /// Makes a change of what the store has now.
+    @discardableResult
+    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+        let now = try await self.load()
+        let contents = try await self.apply(change, plannedAt: DirectoryVersion(now.version, in: now.origin))
+        guard let contents else { throw GatewayError(.invalid, "The tenant was changed meanwhile") }
+        return contents
+    }
+}
+
 extension SQLDirectoryStore {
     /// A directory whose rows are sealed as those of all tests.
     init(database: any SQLDatabase) {

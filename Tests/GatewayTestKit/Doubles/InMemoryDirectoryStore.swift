@@ -28,7 +28,7 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
 
     package func refuseChanges(_ refuses: Bool = true) { self.state.withLock { $0.refusesChanges = refuses } }
 
-    /// Makes changes fail from now on although they are made, or succeed again.
+    /// Makes changes fail from now on, nobody knowing that they are made, or succeed again.
     package func loseAnswers(_ loses: Bool = true) { self.state.withLock { $0.losesAnswers = loses } }
 
     /// Becomes another store, elsewhere.
@@ -54,15 +54,35 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         return state.contents
     }
 
-    @discardableResult
-    package func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+    /// Makes a change of whatever there is by now, as another replica does that has seen it.
+    package func apply(_ change: DirectoryChange) async throws(GatewayError) {
+        _ = try self.make(change)
+    }
+
+    package func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? {
+        try self.make(change, plannedAt: version)
+    }
+
+    private func make(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion? = nil
+    ) throws(GatewayError) -> DirectoryContents? {
         self.willApply(change)
-        let result = self.state.withLock { state -> Result<DirectoryContents, GatewayError> in
+        let result = self.state.withLock { state -> Result<DirectoryContents?, GatewayError> in
             if state.refusesChanges { return .failure(Self.unavailable) }
+            if let version {
+                let isCurrent = state.changes[change.tenant] ?? 0 <= version.number
+                guard isCurrent, state.contents.origin == version.origin else { return .success(nil) }
+            }
             if let failure = Self.apply(change, to: &state.contents) { return .failure(failure) }
             state.contents.version += 1
             state.changes[change.tenant] = state.contents.version
-            if state.losesAnswers { return .failure(Self.unavailable) }
+            if state.losesAnswers {
+                return .failure(GatewayError(.storeUnavailable, "The answer is lost", cause: CommitOutcomeUnknown()))
+            }
             return .success(Self.contents(of: change.tenant, in: state.contents))
         }
         return try result.get()

@@ -23,6 +23,7 @@ extension Directory {
     /// A directory under the sample master key, which starts empty.
     package static func sample(
         store: any DirectoryStore,
+        maxStale: Duration? = nil,
         clock: any WallClock = ManualClock(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
@@ -32,10 +33,18 @@ extension Directory {
             masterKey: try .sample(),
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(),
+            maxStale: maxStale,
             clock: clock,
             metrics: metrics,
             logger: logger
         )
+    }
+
+    /// Makes a change of what is shown now.
+    package func apply(_ change: DirectoryChange) async throws {
+        guard try await self.apply(change, plannedAt: self.basis(of: change.tenant).1) else {
+            throw SampleError(what: "snapshot that shows its tenant")
+        }
     }
 }
 

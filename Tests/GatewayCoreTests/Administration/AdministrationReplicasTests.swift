@@ -1,0 +1,188 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+/// What becomes of changes that operators make through several replicas, none of which waits for another.
+@Suite("Administration through several replicas", .timeLimit(.minutes(10)))
+struct AdministrationReplicasTests {
+    private static let draft = TenantDraft(displayName: "Acme", upstream: .legacy)
+
+    private let fixture: AdministrationFixture
+    private var first: Administration { self.fixture.administration }
+
+    init() throws {
+        self.fixture = try AdministrationFixture()
+    }
+
+    private func expectConflict(_ body: () async throws -> Void) async {
+        let error = await #expect(throws: GatewayError.self) { try await body() }
+        #expect(error?.code == .conflict)
+    }
+
+    /// The uid of the tenant that the store holds.
+    private func uid() async throws -> UInt64 {
+        await self.fixture.directory.refresh()
+        return try #require(try self.fixture.profile()).uid
+    }
+
+    @Test("A tenant that one replica made is replaced by another, which has not heard of it", arguments: [true, false])
+    func madeAndPut(isShared: Bool) async throws {
+        let second = try self.fixture.replica(isShared: isShared)
+        try await self.fixture.run { acme in
+            let salt = self.fixture.store.contents.salts[acme]
+            let (tenant, isNew) = try await second.put(Self.draft, id: acme, origin: .sample)
+            #expect(!isNew)
+            #expect((tenant.createdAt, tenant.updatedAt) == (.sample, self.fixture.clock.now()))
+            #expect(self.fixture.store.contents.tenants == [tenant])
+            #expect(self.fixture.store.contents.salts[acme] == salt)
+            let (uid, records) = (try await self.uid(), self.fixture.records)
+            #expect(records.suffix(2).map(\.outcome) == [.intent, .done])
+            #expect(records.suffix(2).map(\.tenantUID) == [uid, uid])
+            // The plan that came too late has its own pair, with the uid of a tenant that was never made.
+            let late = records.dropLast(2)
+            let outcomes: [AuditRecord.Outcome] = isShared ? [] : [.intent, .failed]
+            #expect(late.map(\.outcome) == outcomes)
+            #expect(late.compactMap(\.code) == (isShared ? [] : ["conflict"]))
+            #expect(late.allSatisfy { $0.tenantUID != uid })
+        }
+    }
+
+    @Test("A tenant that one replica deleted is made anew by another", arguments: [true, false])
+    func deletedAndPut(isShared: Bool) async throws {
+        let second = try self.fixture.replica(isShared: isShared)
+        try await self.fixture.run { acme in
+            _ = try await second.put(Self.draft, id: acme, origin: .sample)
+            let (salt, before) = (self.fixture.store.contents.salts[acme], try await self.uid())
+            self.fixture.clock.advance(by: .seconds(1))
+            try await self.first.deleteTenant(acme, origin: .sample)
+            let (tenant, isNew) = try await second.put(Self.draft, id: acme, origin: .sample)
+            #expect(isNew)
+            #expect(tenant.createdAt == self.fixture.clock.now())
+            #expect(self.fixture.store.contents.salts[acme] != salt)
+            let after = try await self.uid()
+            #expect(after != before)
+            #expect(self.fixture.records.suffix(2).map(\.outcome) == [.intent, .done])
+            #expect(self.fixture.records.suffix(2).map(\.tenantUID) == [after, after])
+        }
+    }
+
+    @Test("A tenant that one replica made again is not changed as the one before it", arguments: [true, false])
+    func madeAgain(isShared: Bool) async throws {
+        let second = try self.fixture.replica(isShared: isShared)
+        try await self.fixture.run { acme in
+            _ = try await second.put(Self.draft, id: acme, origin: .sample)
+            try await self.first.deleteTenant(acme, origin: .sample)
+            _ = try await self.first.put(Self.draft, id: acme, origin: .sample)
+            let credential = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
+            _ = try await second.put(credential, tenant: acme, origin: .sample)
+            await self.fixture.directory.refresh()
+            // It is sealed for the tenant of this very salt.
+            #expect(try self.fixture.profile()?.legacyCredential?.serverKey.revealText() == "server key")
+            let uid = try await self.uid()
+            #expect(self.fixture.records.last?.tenantUID == uid)
+        }
+    }
+
+    @Test("A key that one replica revoked can't be rotated by another", arguments: [true, false])
+    func revokedAndRotated(isShared: Bool) async throws {
+        let second = try self.fixture.replica(isShared: isShared)
+        try await self.fixture.run { acme in
+            let draft = APIKeyDraft(name: "n", scopes: [.sendMessages])
+            let (key, _) = try await self.first.createKey(draft, tenant: acme, origin: .sample)
+            // It has seen the key.
+            _ = try await second.put(Self.draft, id: acme, origin: .sample)
+            try await self.first.revokeKey(key.id, tenant: acme, origin: .sample)
+            await self.expectConflict {
+                _ = try await second.rotateKey(key.id, tenant: acme, overlapSeconds: 5, origin: .sample)
+            }
+            #expect(self.fixture.store.contents.keys.map(\.id) == [key.id])
+            #expect(self.fixture.store.contents.keys.first?.revokedAt != nil)
+        }
+    }
+
+    @Test("A key that one replica revoked can't be imported by another, however often it was before")
+    func revokedAndImported() async throws {
+        let second = try self.fixture.replica(isShared: true)
+        try await self.fixture.run { acme in
+            let (key, draft) = (APIKey.generate(), APIKeyDraft(name: "n", scopes: [.sendMessages]))
+            #expect(try await self.first.importKey(key, as: draft, tenant: acme, origin: .sample).isNew)
+            #expect(try await !second.importKey(key, as: draft, tenant: acme, origin: .sample).isNew)
+            try await self.first.revokeKey(key.id, tenant: acme, origin: .sample)
+            await self.expectConflict {
+                _ = try await second.importKey(key, as: draft, tenant: acme, origin: .sample)
+            }
+        }
+    }
+
+    @Test("Credentials that replicas put at once follow each other, each with a version of its own")
+    func simultaneousCredentials() async throws {
+        let replicas = [self.first, try self.fixture.replica(isShared: true), try self.fixture.replica(isShared: false)]
+        try await self.fixture.run { acme in
+            // The one that does not ask before it plans has seen the tenant.
+            _ = try await replicas[2].put(Self.draft, id: acme, origin: .sample)
+            let versions: [Int] = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<9 {
+                    group.addTask {
+                        let credential = LegacyCredential(serverKey: Secret("key \(number)"), endpoint: nil)
+                        while true {
+                            do throws(GatewayError) {
+                                return try await replicas[number % 3]
+                                    .put(credential, tenant: acme, origin: .sample)
+                                    .version
+                            } catch {
+                                // The others came first, five times in a row.
+                                guard error.code == .conflict else { throw error }
+                            }
+                        }
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(versions.sorted() == Array(1...9))
+            #expect(self.fixture.store.contents.credentials.map(\.version) == [9])
+        }
+    }
+
+    @Test("A change that others always come before is given up, each of its plans with an intent and an outcome")
+    func restlessTenant() async throws {
+        let second = try self.fixture.replica(isShared: true, over: RestlessDirectoryStore(base: self.fixture.store))
+        try await self.fixture.run { acme in
+            await self.expectConflict { _ = try await second.put(Self.draft, id: acme, origin: .sample) }
+            let pairs = Array(repeating: [AuditRecord.Outcome.intent, .failed], count: 5)
+            #expect(self.fixture.records.map(\.outcome) == pairs.flatMap(\.self))
+            // The tenant is free for the next change.
+            await self.expectConflict { try await second.deleteTenant(acme, origin: .sample) }
+            #expect(self.fixture.store.contents.tenants.count == 1)
+        }
+    }
+
+    @Test("While the store can't be read nothing is refused by what was known of it, and nothing done")
+    func unreadableStore() async throws {
+        let second = try self.fixture.replica(isShared: true)
+        try await self.fixture.run { acme in
+            self.fixture.store.refuseLoads()
+            let error = await #expect(throws: GatewayError.self) {
+                try await second.deleteTenant(acme, origin: .sample)
+            }
+            #expect(error?.code == .storeUnavailable)
+            #expect(self.fixture.records.isEmpty)
+            #expect(self.fixture.store.contents.tenants.count == 1)
+        }
+    }
+}
+
+/// A store whose tenants are changed by others before each change.
+private struct RestlessDirectoryStore: DirectoryStore {
+    let base: InMemoryDirectoryStore
+
+    func load() async throws(GatewayError) -> DirectoryContents { try await self.base.load() }
+
+    func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? { nil }
+
+    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
+        try await self.base.changes(since: version, in: origin)
+    }
+}
