@@ -380,7 +380,7 @@ package final class IdempotentSends: Service {
         do throws(GatewayError) {
             if outcome.answer.freesKey || reservation.recordID == nil {
                 try await reservation.release()
-                self.counters[.freed]?.increment()
+                self.counters[outcome.answer.isInProgress ? .inProgress : .freed]?.increment()
             } else {
                 try await reservation.complete(answer)
                 self.counters[outcome.answer.hasUnknown ? .unknown : .fresh]?.increment()

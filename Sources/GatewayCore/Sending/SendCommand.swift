@@ -106,6 +106,11 @@ extension SendOutcome.Answer {
         }
     }
 
+    /// Whether another replica had taken the request's key, or took it meanwhile.
+    var isInProgress: Bool {
+        if case .refused(let refusal) = self { refusal.code == .idempotencyInProgress } else { false }
+    }
+
     /// Whether it is unknown of some recipient if the message was delivered.
     var hasUnknown: Bool {
         switch self {
