@@ -50,21 +50,27 @@ final class PostgreSQLPool: Sendable {
 
         let settings: PostgreSQLSettings
         let metrics: PostgreSQLMetrics?
-        private let backoff = Mutex(Backoff())
+        private let backoff = Mutex((attempts: Backoff(), reason: "the server has not answered yet"))
 
         init(_ settings: PostgreSQLSettings, _ metrics: PostgreSQLMetrics?) {
             (self.settings, self.metrics) = (settings, metrics)
         }
 
         func connect() throws -> PostgreSQLSession {
-            let mayTry = self.backoff.withLock { $0.admit(at: .now, attemptDuration: Self.attemptDuration) }
-            guard mayTry else { throw PostgreSQLError(.disconnected, "the server did not answer a moment ago") }
+            let refusal = self.backoff.withLock { backoff in
+                let mayTry = backoff.attempts.admit(at: .now, attemptDuration: Self.attemptDuration)
+                return mayTry ? nil : PostgreSQLError(.disconnected, "a moment ago: \(backoff.reason)")
+            }
+            if let refusal { throw refusal }
             do {
                 let session = try PostgreSQLSession(self.settings)
-                self.backoff.withLock { $0.succeeded() }
+                self.backoff.withLock { $0.attempts.succeeded() }
                 return session
             } catch {
-                _ = self.backoff.withLock { $0.failed(at: .now, jitter: .random(in: 0...1)) }
+                self.backoff.withLock { backoff in
+                    backoff.attempts.failed(at: .now, jitter: .random(in: 0...1))
+                    backoff.reason = "\(error)"
+                }
                 throw error
             }
         }
