@@ -38,7 +38,7 @@ struct AuditFindingTests {
             #"{"checkpoint":3,"reason":"it is missing","verdict":"tampered"}"#, 1),
         Row(AuditFinding(.unclean(writer: 4, records: 9)),
             "The audit trail holds (9 records), but writer 4 ended uncleanly; "
-                + "the next start of the gateway closes its chain.",
+                + "the gateway's next start closes its chain, or its leader does.",
             #"{"records":9,"verdict":"unclean","writer":4}"#, 2),
     ]
 

@@ -40,7 +40,7 @@ struct AuditFinding {
                 .unclean,
                 StyledText("The audit trail holds (\(records) records), but writer \(writer) ")
                     + StyledText("ended uncleanly", .caution)
-                    + StyledText("; the next start of the gateway closes its chain."),
+                    + StyledText("; the gateway's next start closes its chain, or its leader does."),
                 ["records": .integer(records), "writer": .integer(writer)]
             )
         }
