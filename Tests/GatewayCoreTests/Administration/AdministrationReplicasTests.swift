@@ -116,7 +116,9 @@ struct AdministrationReplicasTests {
 
     @Test("Credentials that replicas put at once follow each other, each with a version of its own")
     func simultaneousCredentials() async throws {
-        let replicas = [self.first, try self.fixture.replica(isShared: true), try self.fixture.replica(isShared: false)]
+        let replicas = [
+            self.first, try self.fixture.replica(isShared: true), try self.fixture.replica(isShared: false),
+        ]
         try await self.fixture.run { acme in
             // The one that does not ask before it plans has seen the tenant.
             _ = try await replicas[2].put(Self.draft, id: acme, origin: .sample)
