@@ -177,11 +177,16 @@ package final class RedisRateLimiter: RateLimiter, Service {
         return isAnswered
     }
 
-    /// Asks Redis once with time to connect; throws where it can't be used with this configuration, while a server that
-    /// can't be reached may come.
+    /// Asks Redis once with time to connect.
+    package func ask(timeout: Duration = .seconds(2)) async throws(RedisClientError) {
+        _ = try await self.reckon(Self.probeRequest, charges: true, timeout: timeout)
+    }
+
+    /// Asks Redis as well; throws where it can't be used with this configuration, while a server that can't be reached
+    /// may come.
     package func verify(timeout: Duration = .seconds(2)) async throws(RedisClientError) {
         do throws(RedisClientError) {
-            _ = try await self.reckon(Self.probeRequest, charges: true, timeout: timeout)
+            try await self.ask(timeout: timeout)
         } catch {
             switch error.code {
             case .authenticationFailed, .clusterNode:

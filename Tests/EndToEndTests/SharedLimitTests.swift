@@ -21,6 +21,8 @@ extension EndToEnd {
                     try await RunningGateway.serving(environment) { gateway in
                         try await Self.metrics(of: gateway, have: Self.inactive)
                         #expect(gateway.process.errors.text.contains(warning))
+                        let doctor = try await Program.gateway(["doctor"], environment: environment).expect(0)
+                        #expect(doctor.output.contains("Redis: answers"))
                         try await gateway.stopInOrder()
                     }
                     #expect(!FileManager.default.fileExists(atPath: directory.path("data/gateway.sqlite.limits")))
@@ -60,6 +62,9 @@ extension EndToEnd {
                         let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
                         #expect(outcome.errors.contains(message))
                         #expect(!outcome.errors.contains("wrong"))
+                        let doctor = try await Program.gateway(["doctor", "--offline"], environment: environment)
+                            .expect(1)
+                        #expect(doctor.output.contains(message.dropFirst("limits.redisUrl: ".count)))
                     }
                 }
             }

@@ -14,8 +14,8 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Run it as the gateway's user, with the gateway's configuration and variables; it changes nothing, and works \
             beside a gateway that runs. It checks the configuration, files and their permissions, certificates, the data \
-            directory, the store and its master key, the audit trail, file descriptors, a gateway that runs and the \
-            tenants' credentials.
+            directory, the store and its master key, the audit trail, the Redis that limits are kept in, file \
+            descriptors, a gateway that runs and the tenants' credentials.
 
             A running gateway is asked at GATEWAY_ADMIN_URL, or where the configuration has it, and proves each tenant's \
             credentials by a dry run. Exit codes: 0 no problem (there may be warnings), 1 problems, 64 wrong usage.
@@ -23,7 +23,10 @@ struct DoctorCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var options: ConfigOptions
-    @Flag(name: .long, help: "Call nothing outside of this machine: have no gateway check credentials against FCM.")
+    @Flag(
+        name: .long,
+        help: "Call nothing outside of this machine but the store and Redis: no gateway checks credentials."
+    )
     var offline = false
     @Flag(name: .long, help: "Check the store's structure even if it has more than a gibibyte.") var thorough = false
     @OptionGroup var output: OutputOptions
@@ -42,6 +45,7 @@ struct DoctorCommand: AsyncParsableCommand {
         guard let configuration = configured.configuration else { return Diagnosis(findings) }
         findings += DataDirectoryCheck.examine(configuration)
         findings.append(ConfigurationCheck.descriptors(configuration, limit: DescriptorPlan.currentLimit))
+        findings += await ConfigurationCheck.limits(configuration)
         let store = await StoreCheck(configuration: configuration, isThorough: self.thorough).examine()
         let running = await RunningGatewayCheck(
             configuration: configuration,

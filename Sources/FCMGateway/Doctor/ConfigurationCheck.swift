@@ -2,6 +2,7 @@ import EventLoopHTTP
 import GatewayCore
 import GatewayService
 import GatewayUpstream
+import NIOPosix
 
 /// Does what `serve` and `config check` do before anything is started, and says all that they would refuse.
 struct ConfigurationCheck {
@@ -74,6 +75,19 @@ struct ConfigurationCheck {
         let seen = "fits its key, and is valid for \(days) more days"
         return days < Self.warningDays
             ? .warning(.certificates, subject, seen, advice) : .ok(.certificates, subject, seen)
+    }
+
+    /// Whether the Redis that limits are kept in answers; nothing where they are kept in memory.
+    static func limits(_ configuration: GatewayConfiguration) async -> [Finding] {
+        guard !configuration.limits.redisURL.isEmpty else { return [] }
+        do {
+            try await configuration.askRedis(eventLoop: MultiThreadedEventLoopGroup.singleton.next())
+            return [.ok(.limits, "Redis", "answers")]
+        } catch {
+            return [
+                .problem(.limits, "Redis", "\(error)", "See that limits.redisUrl and its password are the server's")
+            ]
+        }
     }
 
     /// Whether the connections that are configured fit the file descriptors, by the plan that `serve` goes by.

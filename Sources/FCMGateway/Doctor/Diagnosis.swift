@@ -22,6 +22,7 @@ struct Finding: Sendable, Equatable {
         case dataDirectory = "data_directory"
         case store
         case audit
+        case limits
         case resources
         case listeners
         case credentials

@@ -1,6 +1,6 @@
 import GatewayCore
 import Logging
-import NIOCore
+package import NIOCore
 import RedisClient
 import RedisLimits
 import ServiceLifecycle
@@ -40,12 +40,7 @@ struct LimiterParts: Sendable {
             self.kind = .memory(snapshot)
             return
         }
-        var client = RedisClientConfiguration(
-            location: try RedisLocation(limits.redisURL),
-            password: limits.redisPassword?.revealed
-        )
-        client.callTimeout = limits.redisTimeout
-        let connections = try RedisClient(client, eventLoopGroup: eventLoops, logger: logger)
+        let connections = try configuration.redisClient(eventLoops: eventLoops, logger: logger)
         let redis = RedisRateLimiter(
             redis: connections,
             whenRedisFails: limits.whenRedisFails,
@@ -70,5 +65,33 @@ struct LimiterParts: Sendable {
         case .memory(let snapshot): ClosingService("limits") { snapshot.save(under: tenants()) }
         case .redis(let limiter): limiter
         }
+    }
+}
+
+extension GatewayConfiguration {
+    fileprivate func redisClient(eventLoops: any EventLoopGroup, logger: Logger) throws -> RedisClient {
+        var client = RedisClientConfiguration(
+            location: try RedisLocation(self.limits.redisURL),
+            password: self.limits.redisPassword?.revealed
+        )
+        client.callTimeout = self.limits.redisTimeout
+        return try RedisClient(client, eventLoopGroup: eventLoops, logger: logger)
+    }
+
+    /// Asks the Redis that limits are kept in, if they are, as a start does.
+    ///
+    /// - Throws: a `RedisClientError` that says why it has no answer.
+    package func askRedis(eventLoop: any EventLoop) async throws {
+        let logger = Logger(label: "redis") { _ in SwiftLogNoOpLogHandler() }
+        let client = try self.redisClient(eventLoops: eventLoop, logger: logger)
+        let answer: Result<Void, RedisClientError>
+        do throws(RedisClientError) {
+            try await RedisRateLimiter(redis: client, replicas: { 1 }, logger: logger).ask()
+            answer = .success(())
+        } catch {
+            answer = .failure(error)
+        }
+        await client.shutdown()
+        try answer.get()
     }
 }
