@@ -121,8 +121,10 @@ package final class Directory: Service {
         do throws(GatewayError) {
             answer = try await self.store.apply(change, plannedAt: version)
         } catch {
-            if error.leavesOutcomeUnknown, (try? await self.catchUp()) != nil, self.snapshot.shows(change) {
-                return true
+            if error.leavesOutcomeUnknown {
+                // Also for a caller that has gone, since the audit wants to know as well.
+                let reading = Task { try await self.catchUp() }
+                if (try? await reading.value) != nil, self.snapshot.shows(change) { return true }
             }
             if error.code == .storeUnavailable { self.retryContinuation.yield() }
             throw error
@@ -202,7 +204,7 @@ package final class Directory: Service {
     // MARK: Changes of other replicas
 
     /// Shows what was changed since the last reading, of the changed tenants alone; throws `storeUnavailable`.
-    func catchUp() async throws(GatewayError) {
+    package func catchUp() async throws(GatewayError) {
         let begin = self.beginReading()
         defer { self.endReading() }
         switch try await self.store.changes(since: begin.version, in: begin.origin) {
@@ -251,8 +253,11 @@ package final class Directory: Service {
 
     private func show(_ changed: [TenantID: DirectoryContents], version: Int64, readSince begin: ReadingBegin) {
         let refused = self.state.withLock { state -> Set<RefusedRow> in
-            // Versions of one store say nothing beside another's that was read meanwhile.
-            guard begin.read > state.newestRead, begin.origin == state.origin else { return [] }
+            // Versions of one store say nothing beside another's that was read meanwhile; and of two readings at the same
+            // time the one that began later may have seen less.
+            guard begin.read > state.newestRead, begin.origin == state.origin, version >= state.version else {
+                return []
+            }
             state.newestRead = begin.read
             state.freshness?.confirm(at: begin.time)
             var snapshot = self.snapshot

@@ -241,6 +241,21 @@ extension DirectoryTests {
         #expect(directory.snapshot.tenants.keys.map(\.text) == ["globex"])
     }
 
+    @Test("Of two readings at once the one that saw less undoes nothing, though it began later")
+    func readingsOutOfOrder() async throws {
+        let store = OutOfOrderStore()
+        let directory = try Directory.sample(store: store, clock: self.clock)
+        async let first: Void = directory.catchUp()
+        await store.hasBegun(0)
+        async let second: Void = directory.catchUp()
+        await store.hasBegun(1)
+        store.release(0)
+        try await first
+        store.release(1)
+        try await second
+        #expect(directory.snapshot.tenants.isEmpty)
+    }
+
     @Test("A store that took another one's place is read anew, though it has made as many changes")
     func failover() async throws {
         let standby = self.store.contents
@@ -370,4 +385,40 @@ final class OvertakenStore: DirectoryStore {
     }
 
     func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews { .none }
+}
+
+/// A directory's store with two readings that wait until they are let go: the first one sees that the tenant `acme` was
+/// deleted, the other one that it was made, which was before.
+private final class OutOfOrderStore: DirectoryStore {
+    private let reads = Atomic(0)
+    private let begun = [AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self)]
+    private let released = [AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self)]
+
+    func hasBegun(_ reading: Int) async {
+        for await _ in self.begun[reading].stream { return }
+    }
+
+    func release(_ reading: Int) {
+        self.released[reading].continuation.yield()
+    }
+
+    func load() async throws(GatewayError) -> DirectoryContents { DirectoryContents() }
+
+    func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? { nil }
+
+    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
+        let reading = self.reads.add(1, ordering: .relaxed).oldValue
+        self.begun[reading].continuation.yield()
+        for await _ in self.released[reading].stream { break }
+        guard let tenant = try? Tenant.sample("acme") else { return .none }
+        var contents = DirectoryContents()
+        if reading == 1 {
+            contents.tenants = [tenant]
+            contents.salts = [tenant.id: [1]]
+        }
+        return .tenants([tenant.id: contents], version: reading == 0 ? 5 : 4)
+    }
 }

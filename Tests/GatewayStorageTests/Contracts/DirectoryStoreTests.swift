@@ -138,6 +138,21 @@ struct DirectoryStoreTests {
         }
     }
 
+    @Test("Changes of many tenants at once wait for each other, and all are made", arguments: StoreKind.available)
+    func manyTenants(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<16 {
+                    let tenant = try DirectoryFixtures.tenant("tenant-\(number)")
+                    group.addTask { try await store.apply(.putTenant(tenant, salt: [UInt8(number)])) }
+                }
+                try await group.waitForAll()
+            }
+            let contents = try await store.load()
+            #expect((contents.tenants.count, contents.version) == (16, 16))
+        }
+    }
+
     @Test("A replaced tenant keeps its salt and what belongs to it", arguments: StoreKind.available)
     func replacedTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
