@@ -10,8 +10,6 @@ import Synchronization
 package final class DeviceGroups: Service {
     /// How often other replicas' keys are asked for.
     private static let pollInterval = Duration.seconds(1)
-    /// The longest that a send waits for what limits and counts would know of its groups.
-    private static let lookUpTimeout = Duration.milliseconds(250)
 
     private let store: any GroupStore
     private let upstream: any GroupUpstream
@@ -22,6 +20,8 @@ package final class DeviceGroups: Service {
     private let knownKeys = KnownGroupKeys()
     private let locks = KeyedLock<[String]>()
     private let leases: GroupLeases?
+    /// The longest that a send waits for what limits and counts would know of its groups.
+    private let lookUpTimeout: Duration
 
     package init(
         store: any GroupStore,
@@ -30,9 +30,11 @@ package final class DeviceGroups: Service {
         audit: AuditLog,
         clock: any WallClock,
         leases: GroupLeases? = nil,
+        lookUpTimeout: Duration = .milliseconds(250),
         metrics: GatewayMetrics = GatewayMetrics()
     ) {
         self.leases = leases
+        self.lookUpTimeout = lookUpTimeout
         self.store = store
         self.upstream = upstream
         self.limiter = limiter
@@ -323,6 +325,11 @@ package final class DeviceGroups: Service {
             defer { group.cancelAll() }
             do throws(Refusal) {
                 if lease == .takenOver { try await self.forgetKey(of: name, in: caller.profile) }
+            } catch {
+                leases.abandon(name, of: tenant)
+                return .failure(error)
+            }
+            do throws(Refusal) {
                 return .success(try await body())
             } catch {
                 return .failure(error)
@@ -492,7 +499,7 @@ extension DeviceGroups {
     ///
     /// A key that the gateway does not know, or can't look up in time, is a device by itself.
     func limitKeys(of command: SendCommand) async -> [Int: [LimitKey]] {
-        let (profile, end) = (command.profile, Self.end(ofLookUpsFor: command))
+        let (profile, end) = (command.profile, self.end(ofLookUpsFor: command))
         if let name = command.groupName {
             let group = await self.group(until: end) { () async throws(GatewayError) in
                 try await self.store.group(named: name, of: profile.id)
@@ -513,14 +520,14 @@ extension DeviceGroups {
     func memberCount(of command: SendCommand) async -> Int? {
         switch command.target {
         case .token(let key), .notificationKey(let key):
-            let end = Self.end(ofLookUpsFor: command)
+            let end = self.end(ofLookUpsFor: command)
             return await self.group(withKey: key, of: command.profile.id, until: end)?.tokens.count
         case .tokens, .installation, .installations, .topic, .condition:
             return nil
         }
     }
 
-    private static func end(ofLookUpsFor command: SendCommand) -> ContinuousClock.Instant {
+    private func end(ofLookUpsFor command: SendCommand) -> ContinuousClock.Instant {
         min(command.deadline, .now + self.lookUpTimeout)
     }
 

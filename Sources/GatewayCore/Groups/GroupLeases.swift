@@ -42,7 +42,7 @@ package final class GroupLeases: Sendable {
     }
 
     /// Waits for a group's lease until a deadline, or until the surrounding task is cancelled; `nil` where it is not had.
-    /// Otherwise ``release(_:of:)`` must follow.
+    /// Otherwise ``release(_:of:)`` must follow, or ``abandon(_:of:)``.
     func acquire(
         _ name: String,
         of tenant: TenantID,
@@ -89,7 +89,12 @@ package final class GroupLeases: Sendable {
 
     /// Gives a lease back; where the store does not answer, it ends by itself, and who comes then looks twice.
     func release(_ name: String, of tenant: TenantID) async {
+        let lease = self.held.withLock { $0.removeValue(forKey: Key(tenant: tenant, name: name)) }
+        if lease != nil { try? await self.store.release(name, of: tenant) }
+    }
+
+    /// Has a lease end by itself, as a replica's that died: what it took over is still to be looked at.
+    func abandon(_ name: String, of tenant: TenantID) {
         _ = self.held.withLock { $0.removeValue(forKey: Key(tenant: tenant, name: name)) }
-        try? await self.store.release(name, of: tenant)
     }
 }

@@ -83,6 +83,16 @@ struct GroupLeasesTests {
         #expect(leases.end(of: "family", of: acme) == self.time.current + .seconds(30))
     }
 
+    @Test("A lease that is abandoned is not given back, and so ends as a dead replica's")
+    func abandoned() async throws {
+        let (leases, acme) = (self.leases(), try TenantID.sample())
+        _ = try await leases.acquire("family", of: acme, until: .now)
+        leases.abandon("family", of: acme)
+        await leases.release("family", of: acme)
+        #expect(leases.end(of: "family", of: acme) == nil)
+        #expect(self.store.state.current.releases == 0)
+    }
+
     @Test("A lease is renewed once it is due; one that was lost ends calls at once, and for good")
     func renewal() async throws {
         // A thirtieth of a second between two looks, of a time that stands still.

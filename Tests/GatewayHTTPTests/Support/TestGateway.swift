@@ -137,6 +137,7 @@ struct TestGateway: Sendable {
             limiter: limiter,
             audit: self.audit,
             clock: self.clock,
+            lookUpTimeout: .seconds(600),
             metrics: metrics
         )
         let pipeline = SendPipeline(
