@@ -201,7 +201,9 @@ package final class SendReservation: Sendable {
             }
         } catch {
             self.counters[.failed]?.increment()
-            return .failure(.unkeepable)
+            // Beyond its lease another replica may have the key, and be sending what is left.
+            let isOver = recordID != nil && !self.mayCall(within: .zero)
+            return .failure(isOver ? Refusal(.idempotencyInProgress, retryAfter: 1) : .unkeepable)
         }
     }
 

@@ -77,6 +77,22 @@ struct SendReservationLeaseTests {
         }
     }
 
+    @Test(
+        "While the store fails an owner refuses the rest as one that may be repeated, and beyond its lease as another's",
+        arguments: [(Duration.seconds(29), OutcomeCode.overloaded), (.seconds(31), .idempotencyInProgress)]
+    )
+    func storeFails(after pause: Duration, code: OutcomeCode) async throws {
+        try await self.withWriter { writer in
+            let reservation = try self.reservation(writer)
+            reservation.begin(self.target)
+            #expect(await reservation.pass(0))
+            self.time.change { $0 += pause }
+            self.store.refuse()
+            #expect(await reservation.pass(10) == false)
+            #expect(reservation.refusal?.code == code)
+        }
+    }
+
     @Test("A mark renews the lease, and a renewal that is refused ends it at once")
     func renewed() async throws {
         try await self.withWriter { writer in
