@@ -136,6 +136,10 @@ final class PostgreSQLPool: Sendable {
         _ body: @escaping @Sendable (inout Place) throws -> T
     ) async throws -> T {
         let number = try await self.queue.take(use, givesUp: givesUp)
+        if givesUp, Task.isCancelled {
+            self.queue.giveBack(number, use)
+            throw CancellationError()
+        }
         let call = PendingCall<T>()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

@@ -125,7 +125,7 @@ final class PostgreSQLSession {
     /// Runs a statement that has no rows; the number of those that it changed.
     @discardableResult
     func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
-        try self.answers([(sql, values)]).reduce(0) { $0 + $1.changes }
+        try self.answers([(sql, values)]).joined().reduce(0) { $0 + $1.changes }
     }
 
     /// Runs a statement for each list of values, a thousand in a round trip; the number of rows that all of them
@@ -134,15 +134,16 @@ final class PostgreSQLSession {
         var changes = 0
         for start in stride(from: 0, to: values.count, by: Self.batchSize) {
             let batch = values[start..<min(start + Self.batchSize, values.count)]
-            changes += try self.answers(batch.map { (sql, $0) }).reduce(0) { $0 + $1.changes }
+            changes += try self.answers(batch.map { (sql, $0) }).joined().reduce(0) { $0 + $1.changes }
         }
         return changes
     }
 
-    /// Runs statements in one round trip, and returns an answer for each; throws the first one's failure.
+    /// Runs statements in one round trip, and returns the answers to each; throws the first one's failure.
     ///
-    /// While the server does not take what is sent, what it answers is taken in, so that neither waits for the other.
-    func answers(_ statements: [(sql: String, values: [SQLValue])]) throws -> [PostgreSQLResult] {
+    /// A statement has one answer, but libpq hands over the first one's rows by themselves where the call before it asked for
+    /// that. While the server does not take what is sent, what it answers is taken in, so that neither waits for the other.
+    func answers(_ statements: [(sql: String, values: [SQLValue])]) throws -> [[PostgreSQLResult]] {
         let names = try statements.map { try self.prepare($0.sql) }
         guard unsafe PQenterPipelineMode(self.connection) == 1 else { throw self.lost }
         for (index, statement) in statements.enumerated() {
@@ -151,13 +152,15 @@ final class PostgreSQLSession {
         }
         guard unsafe PQpipelineSync(self.connection) == 1 else { throw self.lost }
         try self.flush()
-        var answers: [PostgreSQLResult] = []
+        var answers: [[PostgreSQLResult]] = []
         var failure: (any Error)?
         for _ in statements {
+            var results: [PostgreSQLResult] = []
             while let result = try self.nextResult() {
                 if failure == nil { failure = result.failure }
-                answers.append(result)
+                results.append(result)
             }
+            answers.append(results)
         }
         guard try self.nextResult()?.isPipelineEnd == true, unsafe PQexitPipelineMode(self.connection) == 1 else {
             throw self.lost
@@ -281,6 +284,23 @@ struct PostgreSQLConnection: SQLConnection {
 
     func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int {
         try self.session.executeMany(sql, values)
+    }
+
+    func insert(_ rows: [[SQLValue]], by insertion: SQLInsertion) throws -> Int {
+        let split = rows.count - rows.count % SQLInsertion.manyRows
+        let groups = stride(from: 0, to: split, by: SQLInsertion.manyRows)
+            .map { rows[$0..<$0 + SQLInsertion.manyRows].flatMap(\.self) }
+        return try self.executeMany(insertion.many, groups) + self.executeMany(insertion.one, Array(rows[split...]))
+    }
+
+    func queryMany(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Void) throws {
+        for (place, answers) in try self.session.answers(values.map { (sql, $0) }).enumerated() {
+            for answer in answers {
+                for row in 0..<answer.rowCount {
+                    try body(place, SQLRow(names: answer.names, values: try answer.values(row)))
+                }
+            }
+        }
     }
 
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {

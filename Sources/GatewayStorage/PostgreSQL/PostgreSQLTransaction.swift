@@ -115,7 +115,7 @@ struct PostgreSQLTransaction {
         do {
             let answers = try session.answers([("COMMIT", [])])
             // A transaction whose failed statement nobody noticed is answered by ROLLBACK.
-            guard answers.last?.isCommand("COMMIT") == true else {
+            guard answers.last?.last?.isCommand("COMMIT") == true else {
                 throw PostgreSQLError(.unsupported, "a failed transaction was to be committed")
             }
             return value
@@ -155,7 +155,7 @@ struct PostgreSQLTransaction {
             session.timeout = timeout
             do {
                 let answers = try session.answers([(begin, []), (settings, values)])
-                let row = try answers.last.map { try $0.values(0) } ?? []
+                let row = try answers.last?.first.map { try $0.values(0) } ?? []
                 return (session, row)
             } catch let error as PostgreSQLError where isFirst && error.endsConnection && error.kind != .timedOut {
                 place.drop()

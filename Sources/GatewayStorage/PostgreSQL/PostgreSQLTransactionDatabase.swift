@@ -50,7 +50,7 @@ final class PostgreSQLTransactionDatabase: SQLDatabase {
             defer { place = nil }
             do {
                 // A transaction whose failed statement nobody noticed is answered by ROLLBACK.
-                guard try session.answers([("COMMIT", [])]).last?.isCommand("COMMIT") == true else {
+                guard try session.answers([("COMMIT", [])]).last?.last?.isCommand("COMMIT") == true else {
                     throw PostgreSQLError(.unsupported, "a failed transaction was to be committed")
                 }
             } catch let error as PostgreSQLError where error.endsConnection {

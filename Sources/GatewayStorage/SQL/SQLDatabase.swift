@@ -127,6 +127,13 @@ package protocol SQLConnection {
     @discardableResult
     func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int
 
+    /// Inserts rows; the number of those that were inserted.
+    @discardableResult
+    func insert(_ rows: [[SQLValue]], by insertion: SQLInsertion) throws -> Int
+
+    /// Runs a statement for each list of values, and hands over the rows with the place of their list.
+    func queryMany(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Void) throws
+
     /// Runs a statement and hands over its rows, until the closure returns false.
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws
 }
@@ -160,6 +167,27 @@ extension SQLConnection {
     /// Whether a statement such as `SELECT 1 FROM …` has a row.
     func exists(_ sql: String, _ values: [SQLValue] = []) throws -> Bool {
         try self.first(sql, values) { _ in true } ?? false
+    }
+}
+
+/// The texts of a statement that inserts one row, or many.
+///
+/// A server takes the rows of one statement in half of the time; in the gateway's own process they cost more than one by one.
+package struct SQLInsertion: Sendable {
+    static let manyRows = 20
+
+    let one: String
+    let many: String
+
+    /// Columns in the order of the rows' values, and what follows them in the statement.
+    init(into table: String, _ columns: [String], _ rest: String = "") {
+        func text(rows: Int) -> String {
+            let lists = (0..<rows)
+                .map { row in columns.indices.map { "$\(row * columns.count + $0 + 1)" }.joined(separator: ", ") }
+            let values = lists.map { "(\($0))" }.joined(separator: ", ")
+            return "INSERT INTO \(table) (\(columns.joined(separator: ", "))) VALUES \(values) \(rest)"
+        }
+        (self.one, self.many) = (text(rows: 1), text(rows: Self.manyRows))
     }
 }
 

@@ -208,8 +208,6 @@ package struct StoreCopy: Sendable {
 private struct RowBatch {
     private static let maxRows = 1_000
     private static let maxBytes = 4 << 20
-    /// Rows of one statement, whose parameters libpq's caller bounds; a round trip has all statements of a batch.
-    private static let rowsOfStatement = 40
 
     let table: String
     private(set) var rows: [SQLRow] = []
@@ -235,25 +233,11 @@ private struct RowBatch {
     /// Inserts the rows, and forgets them.
     mutating func write(to target: any SQLConnection) throws {
         guard let names = self.rows.first?.names else { return }
-        let split = self.rows.count - self.rows.count % Self.rowsOfStatement
-        let groups = stride(from: 0, to: split, by: Self.rowsOfStatement)
-            .map { start in
-                self.rows[start..<start + Self.rowsOfStatement].flatMap(\.values)
-            }
         do {
-            try target.executeMany(Self.insertion(self.table, names, rows: Self.rowsOfStatement), groups)
-            try target.executeMany(Self.insertion(self.table, names, rows: 1), self.rows[split...].map(\.values))
+            try target.insert(self.rows.map(\.values), by: SQLInsertion(into: self.table, names))
         } catch let error as PostgreSQLError where error.isAboutData {
             throw GatewayError(.invalid, "A value in \(self.table) can't be stored in PostgreSQL", cause: error)
         }
         (self.rows, self.bytes) = ([], 0)
-    }
-
-    private static func insertion(_ table: String, _ names: [String], rows: Int) -> String {
-        let lists = (0..<rows)
-            .map { row in
-                "(" + names.indices.map { "$\(row * names.count + $0 + 1)" }.joined(separator: ", ") + ")"
-            }
-        return "INSERT INTO \(table) (\(names.joined(separator: ", "))) VALUES \(lists.joined(separator: ", "))"
     }
 }

@@ -22,6 +22,19 @@ struct GRDBConnection: SQLConnection {
         return changes
     }
 
+    func insert(_ rows: [[SQLValue]], by insertion: SQLInsertion) throws -> Int {
+        try self.executeMany(insertion.one, rows)
+    }
+
+    func queryMany(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Void) throws {
+        for (place, row) in values.enumerated() {
+            try self.query(sql, row) {
+                try body(place, $0)
+                return true
+            }
+        }
+    }
+
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
         let statement = try self.db.cachedStatement(sql: sql)
         var names: [String] = []

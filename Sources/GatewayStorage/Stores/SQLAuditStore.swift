@@ -5,6 +5,12 @@ package struct SQLAuditStore: AuditStore {
     /// How long one page may look for records; others wait for it.
     private static let pageDuration = Duration.milliseconds(250)
 
+    private static let insertion = SQLInsertion(
+        into: "audit_records",
+        ["writer", "sequence", "time", "tenant", "tenant_uid", "body", "hash"],
+        "ON CONFLICT (writer, sequence) DO NOTHING"
+    )
+
     private let database: any SQLDatabase
 
     package init(database: any SQLDatabase) {
@@ -21,19 +27,13 @@ package struct SQLAuditStore: AuditStore {
 
     /// The same within a transaction.
     static func append(_ records: [ChainedAuditRecord], head: AuditHead, _ db: any SQLConnection) throws {
-        let added = try db.executeMany(
-            """
-            INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
-            VALUES ($1, $2, $3, $4, $5, $6, $7)
-            ON CONFLICT (writer, sequence) DO NOTHING
-            """,
-            records.map { record in
-                [
-                    .int(record.writer), .int(record.sequence), .time(record.entry.time), .text(record.entry.tenant),
-                    .uid(record.entry.tenantUID), .blob(record.entry.body), .blob(record.hash),
-                ]
-            }
-        )
+        let rows = records.map { record -> [SQLValue] in
+            [
+                .int(record.writer), .int(record.sequence), .time(record.entry.time), .text(record.entry.tenant),
+                .uid(record.entry.tenantUID), .blob(record.entry.body), .blob(record.hash),
+            ]
+        }
+        let added = try db.insert(rows, by: Self.insertion)
         // A repeated commit meets its own records. Anything else in their places is another writer's, and to go on would
         // break the chain without a trace.
         if added < records.count {

@@ -69,7 +69,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
         let (bounds, owner) = (self.bounds, self.owner)
         return try await self.database.write(scope: .gateway, isolation: self.isolation) { db in
             var writer = try IdempotencyWriter(db: db, bounds: bounds, owner: owner)
-            let outcomes = try changes.map { try writer.apply($0) }
+            let outcomes = try writer.apply(changes)
             try writer.finish()
             return outcomes
         }
@@ -134,6 +134,26 @@ private struct IdempotencyWriter {
         }
     }
 
+    private struct Reservation {
+        let identity: IdempotencyIdentity
+        let record: IdempotencyRecord
+
+        init(_ identity: IdempotencyIdentity, _ record: IdempotencyRecord) {
+            (self.identity, self.record) = (identity, record)
+        }
+
+        var tenant: TenantID { self.identity.tenant }
+
+        var key: [SQLValue] {
+            [.text(self.tenant), .text(self.identity.route.rawValue), .bytes(self.identity.keyDigest)]
+        }
+    }
+
+    private struct Update {
+        let id: Int64
+        let state: IdempotencyRecord.State
+    }
+
     private let db: any SQLConnection
     private let bounds: IdempotencyBounds
     private let owner: RecordOwner
@@ -152,23 +172,34 @@ private struct IdempotencyWriter {
         for usage in self.usage.values { self.total.add(usage.records, usage.weight) }
     }
 
-    mutating func apply(_ change: IdempotencyChange) throws -> IdempotencyChange.Outcome {
-        switch change {
-        case .reserve(let identity, let record):
-            return try self.reserve(identity, record)
-        case .update(let id, let state):
-            return try self.update(id, state)
-        case .renew(let id):
-            return try self.renew(id)
-        case .takeOver(let id, let progress):
-            return try self.takeOver(id, progress)
-        case .release(let id):
-            guard self.owner.leases != nil else {
-                _ = try self.remove("id = $1", [.int(id)])
-                return .done
+    /// Changes of a batch are of the same moment, so that their order is free: those that make room come first.
+    ///
+    /// Reservations and states, of which each send has one, are all sent before the first answer is awaited.
+    mutating func apply(_ changes: [IdempotencyChange]) throws -> [IdempotencyChange.Outcome] {
+        var outcomes: [Int: IdempotencyChange.Outcome] = [:]
+        var (reservations, updates): ([(Int, Reservation)], [(Int, Update)]) = ([], [])
+        for (place, change) in changes.enumerated() {
+            switch change {
+            case .reserve(let identity, let record): reservations.append((place, Reservation(identity, record)))
+            case .update(let id, let state): updates.append((place, Update(id: id, state: state)))
+            case .renew(let id): outcomes[place] = try self.renew(id)
+            case .takeOver(let id, let progress): outcomes[place] = try self.takeOver(id, progress)
+            case .release(let id): outcomes[place] = try self.release(id)
             }
-            return try self.remove("id = $1 AND owner = $2", [.int(id), .text(self.owner.id)]) > 0 ? .done : .lost
         }
+        for ((place, _), outcome) in zip(updates, try self.update(updates.map(\.1))) { outcomes[place] = outcome }
+        for ((place, _), outcome) in zip(reservations, try self.reserve(reservations.map(\.1))) {
+            outcomes[place] = outcome
+        }
+        return changes.indices.compactMap { outcomes[$0] }
+    }
+
+    private mutating func release(_ id: Int64) throws -> IdempotencyChange.Outcome {
+        guard self.owner.leases != nil else {
+            _ = try self.remove("id = $1", [.int(id)])
+            return .done
+        }
+        return try self.remove("id = $1 AND owner = $2", [.int(id), .text(self.owner.id)]) > 0 ? .done : .lost
     }
 
     private func renew(_ id: Int64) throws -> IdempotencyChange.Outcome {
@@ -225,72 +256,126 @@ private struct IdempotencyWriter {
         return removed.count
     }
 
-    private mutating func reserve(
-        _ identity: IdempotencyIdentity,
-        _ record: IdempotencyRecord
-    ) throws -> IdempotencyChange.Outcome {
-        let key: [SQLValue] = [.text(identity.tenant), .text(identity.route.rawValue), .bytes(identity.keyDigest)]
-        _ = try self.remove(
-            "tenant = $1 AND route = $2 AND key = $3 AND expires_at <= $4",
-            key + [.time(record.createdAt)]
-        )
-        guard let evicted = try self.makeRoom(for: identity.tenant) else { return .full }
-        guard try self.db.hasTenant(identity.tenant, createdAt: identity.tenantCreatedAt) else { return .tenantGone }
-        let (isFinished, content) = record.state.columns
-        let id = try self.db.first(
+    /// Reserves keys by one statement each; what is in the way of one is only looked for when that fails.
+    private mutating func reserve(_ reservations: [Reservation]) throws -> [IdempotencyChange.Outcome] {
+        guard !reservations.isEmpty else { return [] }
+        var evicted = 0
+        if !self.hasRoom(for: reservations) {
+            guard reservations.count == 1 else { return try reservations.flatMap { try self.reserve([$0]) } }
+            guard let count = try self.makeRoom(for: reservations[0].tenant) else { return [.full] }
+            evicted = count
+        }
+        var ids = try self.insert(reservations)
+        return try reservations.indices.map { place in
+            let reservation = reservations[place]
+            if ids[place] == nil,
+                try self.remove(Self.expired, reservation.key + [.time(reservation.record.createdAt)]) > 0
+            {
+                ids[place] = try self.insert([reservation])[0]
+            }
+            guard let id = ids[place] else { return try self.refusal(of: reservation, evicted) }
+            self.count(reservation.tenant.text, records: 1, weight: reservation.record.state.weight)
+            return .reserved(id: id, evicted: evicted)
+        }
+    }
+
+    private static let expired = "tenant = $1 AND route = $2 AND key = $3 AND expires_at <= $4"
+
+    /// Inserts records whose tenants are there and whose keys are free; their numbers.
+    private func insert(_ reservations: [Reservation]) throws -> [Int64?] {
+        var ids = [Int64?](repeating: nil, count: reservations.count)
+        try self.db.queryMany(
             """
             INSERT INTO idempotency_records
                 (tenant, route, key, fingerprint, message_id, created_at, expires_at, is_finished, owner,
                 lease_until, weight, content)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $11, gateway_time() + $12, $9, $10)
+            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $11, gateway_time() + $12, $9, $10
+            FROM tenants WHERE tenants.id = $1 AND tenants.created_at = $13
             ON CONFLICT (tenant, route, key) DO NOTHING
             RETURNING id
             """,
-            key + [
-                .bytes(record.fingerprint), .text(record.messageID), .time(record.createdAt), .time(record.expiresAt),
-                isFinished, .int(record.state.weight), content, .text(self.owner.id), self.owner.duration,
-            ]
-        ) { try $0.int64(0) }
-        guard let id else {
-            // The same reservation once more: what is sealed in it is in no other.
-            let own = try self.db.first(
-                """
-                SELECT id FROM idempotency_records
-                WHERE tenant = $1 AND route = $2 AND key = $3 AND owner = $4 AND is_finished = $5 AND content = $6
-                    AND message_id = $7
-                """,
-                key + [.text(self.owner.id), isFinished, content, .text(record.messageID)]
-            ) { try $0.int64(0) }
-            return own.map { .reserved(id: $0, evicted: evicted) } ?? .taken
-        }
-        self.count(identity.tenant.text, records: 1, weight: record.state.weight)
-        return .reserved(id: id, evicted: evicted)
+            reservations.map { reservation in
+                let record = reservation.record
+                return reservation.key + [
+                    .bytes(record.fingerprint), .text(record.messageID), .time(record.createdAt),
+                    .time(record.expiresAt), record.state.columns.isFinished, .int(record.state.weight),
+                    record.state.columns.content, .text(self.owner.id), self.owner.duration,
+                    .time(reservation.identity.tenantCreatedAt),
+                ]
+            }
+        ) { place, row in ids[place] = try row.int64(0) }
+        return ids
     }
 
-    private mutating func update(
-        _ id: Int64,
-        _ state: IdempotencyRecord.State
-    ) throws -> IdempotencyChange.Outcome {
-        let old = try self.db.first("SELECT tenant, weight FROM idempotency_records WHERE id = $1", [.int(id)]) { row in
-            (tenant: try row.text(0), weight: try row.int(1))
-        }
+    /// Why a record could not be inserted.
+    private func refusal(of reservation: Reservation, _ evicted: Int) throws -> IdempotencyChange.Outcome {
+        let (identity, record) = (reservation.identity, reservation.record)
+        guard try self.db.hasTenant(identity.tenant, createdAt: identity.tenantCreatedAt) else { return .tenantGone }
+        // The same reservation once more: what is sealed in it is in no other.
+        let own = try self.db.first(
+            """
+            SELECT id FROM idempotency_records
+            WHERE tenant = $1 AND route = $2 AND key = $3 AND owner = $4 AND is_finished = $5 AND content = $6
+                AND message_id = $7
+            """,
+            reservation.key + [
+                .text(self.owner.id), record.state.columns.isFinished, record.state.columns.content,
+                .text(record.messageID),
+            ]
+        ) { try $0.int64(0) }
+        return own.map { .reserved(id: $0, evicted: evicted) } ?? .taken
+    }
+
+    private mutating func update(_ updates: [Update]) throws -> [IdempotencyChange.Outcome] {
+        guard !updates.isEmpty else { return [] }
+        var old: [Int64: (tenant: String, weight: Int)] = [:]
+        try self.db.queryMany(
+            "SELECT tenant, weight FROM idempotency_records WHERE id = $1",
+            updates.map { [.int($0.id)] }
+        ) { place, row in old[updates[place].id] = (try row.text(0), try row.int(1)) }
         let isAlone = self.owner.leases == nil
-        guard let old else { return isAlone ? .done : .lost }
         // What became of a send is worth knowing also when its lease has just ended and nobody took it over.
         let condition = isAlone ? "" : "AND owner = $6 AND (lease_until > gateway_time() OR CAST($2 AS BIGINT) = 1)"
         let owner: [SQLValue] = isAlone ? [] : [.text(self.owner.id)]
-        let (isFinished, content) = state.columns
-        let changes = try self.db.execute(
+        var changed: Set<Int> = []
+        try self.db.queryMany(
             """
             UPDATE idempotency_records SET
                 is_finished = $2, weight = $3, content = $4, lease_until = gateway_time() + $5
             WHERE id = $1 \(condition)
+            RETURNING id
             """,
-            [.int(id), isFinished, .int(state.weight), content, self.owner.duration] + owner
-        )
-        guard changes > 0 else { return .lost }
-        if state.weight != old.weight { self.count(old.tenant, records: 0, weight: state.weight - old.weight) }
-        return .done
+            updates.map { update in
+                let (isFinished, content) = update.state.columns
+                return [.int(update.id), isFinished, .int(update.state.weight), content, self.owner.duration] + owner
+            }
+        ) { place, _ in changed.insert(place) }
+        return updates.indices.map { place in
+            let update = updates[place]
+            // One that has gone was evicted, which loses no lease.
+            guard let was = old[update.id], changed.contains(place) else {
+                return isAlone && old[update.id] == nil ? .done : .lost
+            }
+            let weight = update.state.weight
+            if weight != was.weight { self.count(was.tenant, records: 0, weight: weight - was.weight) }
+            old[update.id] = (was.tenant, weight)
+            return .done
+        }
+    }
+
+    /// Whether more records fit, without any giving way.
+    private func hasRoom(for reservations: [Reservation]) -> Bool {
+        var (added, all): ([String: Usage], Usage) = ([:], self.total)
+        for reservation in reservations {
+            added[reservation.tenant.text, default: Usage()].add(1, reservation.record.state.weight)
+            all.add(1, reservation.record.state.weight)
+        }
+        return all.records <= self.bounds.maxRecords && all.weight <= self.bounds.maxBytes
+            && added.allSatisfy { tenant, more in
+                let own = self.usage[tenant] ?? Usage()
+                return own.records + more.records <= self.bounds.maxRecordsPerTenant
+                    && own.weight + more.weight <= self.bounds.maxBytesPerTenant
+            }
     }
 
     /// Makes room for one more record of a tenant: how many finished ones gave way, or `nil` when none can be made.

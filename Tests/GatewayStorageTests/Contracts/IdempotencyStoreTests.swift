@@ -91,6 +91,45 @@ struct IdempotencyStoreTests {
         }
     }
 
+    @Test("Each change of a large batch has its own outcome, in its own place", arguments: StoreKind.available)
+    func batch(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            let identities = try (1...200).map { try Self.identity($0) }
+            let reserved = try await store.apply(identities.map { .reserve($0, Self.record("first")) })
+            let ids = try reserved.map { outcome -> Int64 in
+                guard case .reserved(let id, evicted: 0) = outcome else { throw UnexpectedOutcome(outcome: outcome) }
+                return id
+            }
+            #expect(Set(ids).count == 200)
+            #expect(try await store.record(of: identities[199])?.id == ids[199])
+
+            let free = try Self.identity(201)
+            let outcomes = try await store.apply([
+                .reserve(identities[0], Self.record("second")), .update(id: ids[1], .finished(answer: [1])),
+                .reserve(free, Self.record("second")), .release(id: ids[2]),
+                .reserve(identities[3], Self.record("second", after: Self.day)),
+                .update(id: ids[4], .open(progress: [4])), .reserve(try Self.identity(of: "gone"), Self.record()),
+                .reserve(free, Self.record("third")), .update(id: ids[4], .finished(answer: [5])),
+            ])
+            try #require(outcomes.count == 9)
+            let places = [0, 1, 3, 5, 6, 7, 8]
+            #expect(places.map { outcomes[$0] } == [.taken, .done, .done, .done, .tenantGone, .taken, .done])
+            let (second, renewed) = (try await store.record(of: free), try await store.record(of: identities[3]))
+            #expect(
+                outcomes[2] == second.map { .reserved(id: $0.id, evicted: 0) } && second?.record.messageID == "second"
+            )
+            #expect(outcomes[4] == renewed.map { .reserved(id: $0.id, evicted: 0) } && renewed?.id != ids[3])
+            #expect(try await store.record(of: identities[1])?.record.state == .finished(answer: [1]))
+            #expect(try await store.record(of: identities[2]) == nil)
+            #expect(try await store.record(of: identities[4])?.record.state == .finished(answer: [5]))
+        }
+    }
+
+    private struct UnexpectedOutcome: Error {
+        let outcome: IdempotencyChange.Outcome
+    }
+
     @Test("A key is taken once, for its tenant and route alone", arguments: StoreKind.available)
     func exclusive(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, directory in
