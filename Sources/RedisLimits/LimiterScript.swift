@@ -7,7 +7,7 @@ import RedisClient
 /// charge, and the policies in force; it knows nothing of messages. The arithmetic is that of `GCRA`, in nanoseconds, and
 /// the rules for policies that have changed are those of `PolicyHistory`. Lua's numbers are doubles, exact up to 2^53.
 /// Nanoseconds since 1970 are not, so that an arrival time is reckoned with as its distance from now, 30 days at most,
-/// and written in two parts. `%.0f` writes all digits, where concatenation would round to fourteen.
+/// and written in two parts. `%d` writes all digits, where concatenation would round to fourteen.
 struct LimiterScript: Sendable {
     let text: String
     /// By which the server knows it.
@@ -66,6 +66,12 @@ struct LimiterScript: Sendable {
 
         -- What is used up of some policies, under others: of the same one, of the next slower, or of the slowest.
         local function carried(from, to)
+          local isSame = #from == #to
+          for index, policy in ipairs(to) do
+            local former = from[index]
+            isSame = isSame and former.interval == policy.interval and former.burst == policy.burst
+          end
+          if isSame then return from end
           local list = {}
           for index, policy in ipairs(to) do
             local same, slower, slowest
@@ -103,13 +109,11 @@ struct LimiterScript: Sendable {
             end
             return known
           end
-          local words = {}
-          for word in string.gmatch(text, '%S+') do words[#words + 1] = word end
-          local stored = tonumber(words[1])
-          for index = 2, #words, 3 do
-            local policy = {interval = tonumber(words[index]), burst = tonumber(words[index + 1])}
-            local arrival = words[index + 2]
-            local backlog = (tonumber(string.sub(arrival, 1, -4)) - now) * 1000 + tonumber(string.sub(arrival, -3))
+          local stored, rest = string.match(text, '^(%d+) (.*)$')
+          stored = tonumber(stored)
+          for interval, burst, micros, nanos in string.gmatch(rest, '(%d+) (%d+) (%d+)(%d%d%d)') do
+            local policy = {interval = tonumber(interval), burst = tonumber(burst)}
+            local backlog = (tonumber(micros) - now) * 1000 + tonumber(nanos)
             local refill = policy.interval * policy.burst
             -- Only a clock that was set back can have put it so far ahead; its readings may differ by a second.
             if backlog > refill + 1000000000 then
@@ -143,7 +147,7 @@ struct LimiterScript: Sendable {
         local function arrivals(known)
           local words = {}
           for index, policy in ipairs(carried(known.list, known.asked)) do
-            words[index] = string.format('%.0f%03.0f', now + math.floor(policy.backlog / 1000), policy.backlog % 1000)
+            words[index] = string.format('%d%03d', now + math.floor(policy.backlog / 1000), policy.backlog % 1000)
           end
           return table.concat(words, ' ')
         end
@@ -198,7 +202,7 @@ struct LimiterScript: Sendable {
               end
             end
           end
-          outcomes[#outcomes + 1] = string.format('%.0f', outcome)
+          outcomes[#outcomes + 1] = string.format('%d', outcome)
           if outcome ~= 0 or not charges then
             for index = 1, size do states[#states + 1] = members[index] end
           end
@@ -207,25 +211,25 @@ struct LimiterScript: Sendable {
         if charges then
           for key, known in pairs(buckets) do
             if known.isDirty then
-              local words = {string.format('%.0f', known.revision)}
+              local words = {string.format('%d', known.revision)}
               local latest = 0
               for _, policy in ipairs(known.list) do
                 words[#words + 1] = string.format(
-                  '%.0f %.0f %.0f%03.0f', policy.interval, policy.burst,
+                  '%d %d %d%03d', policy.interval, policy.burst,
                   now + math.floor(policy.backlog / 1000), policy.backlog % 1000
                 )
                 latest = math.max(latest, policy.backlog)
               end
               local life = math.ceil(latest / 1000000) + margin
               if life > 0 then
-                redis.call('SET', key, table.concat(words, ' '), 'PX', string.format('%.0f', life))
+                redis.call('SET', key, table.concat(words, ' '), 'PX', string.format('%d', life))
               end
             end
           end
         end
 
         local reply = {
-          string.format('%.0f', now), string.format('%.0f', granted), table.concat(outcomes, ' '),
+          string.format('%d', now), string.format('%d', granted), table.concat(outcomes, ' '),
           tenant and arrivals(tenant) or ''
         }
         for _, known in ipairs(states) do reply[#reply + 1] = arrivals(known) end
