@@ -61,6 +61,7 @@ ifeq ($(strip $(ARGS)),)
 	for suite in $(SUITES); do \
 		if [ -e .build/$$suite.failed ]; then \
 			$(call what_failed,^FAIL: \|^ERROR: \|^✘,.build/$$suite.log,Tests/$$suite/run); \
+			$(call unended,.build/$$suite.log); \
 		fi; \
 	done; \
 	[ -z "$$(ls .build/*.failed 2>/dev/null)" ]

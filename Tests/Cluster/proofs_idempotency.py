@@ -141,8 +141,8 @@ class Interrupted:
         """Asserts what holds of it in the end, and counts what was seen.
 
         - is_lost: whether another replica may have settled it before its owner knew what became of it. The owner tells its
-          caller what it knows all the same, of which a repeat may hear that it is unknown; what the owner had not begun with is
-          unknown to it, and the other replica sends it.
+          caller what it knows all the same, of which a repeat may hear that it is unknown; what the owner had not begun with the
+          other replica sends.
         """
         results, arrivals = outcomes(answer, len(self.tokens)), self.cluster.arrivals(self.tokens)
         assert set(results) <= {"accepted", "outcome_unknown"}, f"{self.name}: {set(results)}: {answer}"
@@ -166,9 +166,12 @@ class Interrupted:
 
 
 def agree(answer: Answer, first: Answer, count: int) -> bool:
-    """Whether two answers differ by nothing but recipients of whom one of them says that it is not known."""
+    """Whether two answers differ by nothing but recipients of whom one says that it is not known, or the first one that it
+    has not sent to them, and that the same key may be used again.
+    """
+    open_ends = ("outcome_unknown", "idempotency_in_progress", "overloaded", "upstream_unavailable")
     pairs = zip(outcomes(answer, count), outcomes(first, count), strict=True)
-    return all(later == earlier or "outcome_unknown" in (later, earlier) for later, earlier in pairs)
+    return all(earlier in (later, *open_ends) or later == "outcome_unknown" for later, earlier in pairs)
 
 
 def cases(count: int, points: tuple[str, ...] = POINTS) -> list[tuple[str, tuple[str, str], int]]:

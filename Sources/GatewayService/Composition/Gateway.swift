@@ -66,9 +66,9 @@ package struct Gateway: Sendable {
             metrics: database.isShared ? metrics : GatewayMetrics(),
             logger: logger.part(.state)
         )
-        // Before anything is read, as with SQLite's lock; and who was not heard of can't begin a chain of the audit.
-        if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
         do {
+            // Before anything is read, as with SQLite's lock; and who was not heard of can't begin a chain of the audit.
+            if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
             try await self.init(
                 configuration,
                 secrets: secrets,
