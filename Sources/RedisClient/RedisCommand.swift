@@ -2,20 +2,31 @@ import NIOCore
 
 /// A command as it goes over the wire: an array of strings, which every version of the protocol takes.
 package struct RedisCommand: Sendable {
+    private static let lineEnd = Array("\r\n".utf8)
+
     let bytes: ByteBuffer
 
     /// A command of its name and arguments.
-    package init(_ words: some Collection<String>) {
-        var bytes = ByteBuffer()
+    package init(_ words: [[UInt8]]) {
+        var bytes: [UInt8] = []
         // A length and two line ends for each word.
-        bytes.reserveCapacity(words.reduce(16) { $0 + $1.utf8.count + 12 })
-        bytes.writeString("*\(words.count)\r\n")
-        for word in words {
-            bytes.writeString("$\(word.utf8.count)\r\n")
-            bytes.writeString(word)
-            bytes.writeString("\r\n")
+        bytes.reserveCapacity(words.reduce(16) { $0 + $1.count + 16 })
+        func add(_ type: UInt8, _ count: Int) {
+            bytes.append(type)
+            bytes += String(count).utf8
+            bytes += Self.lineEnd
         }
-        self.bytes = bytes
+        add(UInt8(ascii: "*"), words.count)
+        for word in words {
+            add(UInt8(ascii: "$"), word.count)
+            bytes += word
+            bytes += Self.lineEnd
+        }
+        self.bytes = ByteBuffer(bytes: bytes)
+    }
+
+    package init(_ words: [String]) {
+        self.init(words.map { Array($0.utf8) })
     }
 }
 

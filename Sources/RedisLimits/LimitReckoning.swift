@@ -4,8 +4,8 @@ import RedisClient
 /// One request's way through the ``LimiterScript``: what is asked, chunk after chunk, and what came of it.
 struct LimitReckoning {
     struct Chunk {
-        var keys: [String]
-        var arguments: [String]
+        var keys: [[UInt8]]
+        var numbers: [Int64]
     }
 
     private struct BucketName: Hashable {
@@ -14,7 +14,8 @@ struct LimitReckoning {
     }
 
     private let request: LimitRequest
-    private let prefix: String
+    /// What all names of keys begin with.
+    private let prefix: [UInt8]
     /// The scopes of a recipient's own keys that have policies: its classes.
     private let scopes: [LimitScope]
     /// Each recipient's devices, itself first; all topics of a request are one recipient.
@@ -36,7 +37,7 @@ struct LimitReckoning {
 
     init(_ request: LimitRequest) {
         self.request = request
-        self.prefix = "rl:{\(request.tenant.text)}:"
+        self.prefix = Array("rl:{".utf8) + request.tenant.digits + Array("}:".utf8)
         let policies = request.history.policies
         switch request.recipients {
         case .devices(let keys):
@@ -63,14 +64,12 @@ struct LimitReckoning {
 
     mutating func nextChunk(charges: Bool) -> Chunk {
         self.charges = charges
-        var keys = [self.prefix + "t"]
+        var keys = [self.prefix + [UInt8(ascii: "t")]]
         let policies = self.request.history.policies
-        var arguments = [
-            "\(self.request.history.revision)", charges ? "1" : "0", "\(self.calls)", "\(self.scopes.count)",
-        ]
+        var numbers = [self.request.history.revision, charges ? 1 : 0, Int64(self.calls), Int64(self.scopes.count)]
         for scope in [.tenant] + self.scopes {
-            arguments.append("\(policies[scope].count)")
-            for policy in policies[scope] { arguments += ["\(policy.interval)", "\(policy.burst)"] }
+            numbers.append(Int64(policies[scope].count))
+            for policy in policies[scope] { numbers += [policy.interval, Int64(policy.burst)] }
         }
         self.asked = 0
         for devices in self.recipients[self.done...].prefix(RedisRateLimiter.chunkRecipients) {
@@ -80,37 +79,34 @@ struct LimitReckoning {
             for device in devices {
                 for scope in self.scopes { keys.append(self.name(scope, device)) }
             }
-            arguments.append("\(devices.count * self.scopes.count)")
+            numbers.append(Int64(devices.count * self.scopes.count))
             self.asked += 1
         }
-        return Chunk(keys: keys, arguments: arguments)
+        return Chunk(keys: keys, numbers: numbers)
     }
 
-    private func name(_ scope: LimitScope, _ key: LimitKey) -> String {
+    private func name(_ scope: LimitScope, _ key: LimitKey) -> [UInt8] {
         let kind =
             switch scope {
-            case .tenant: "t"
-            case .device: "d"
-            case .deviceCollapsible: "c"
-            case .topic: "o"
+            case .tenant: UInt8(ascii: "t")
+            case .device: UInt8(ascii: "d")
+            case .deviceCollapsible: UInt8(ascii: "c")
+            case .topic: UInt8(ascii: "o")
             }
-        return "\(self.prefix)\(kind):\(key.text)"
+        return self.prefix + [kind, UInt8(ascii: ":")] + key.digits
     }
 
     // MARK: Answers
 
     /// Takes the answer to the chunk; false where it is none.
     mutating func add(_ reply: RESPValue) -> Bool {
-        guard case .array(let parts) = reply, parts.count >= 4,
-            let now = parts[0].text.flatMap({ Int64($0) }),
-            let granted = parts[1].text.flatMap({ Int($0) }),
-            let outcomes = parts[2].text.map({ Self.numbers($0) }), outcomes.count == self.asked,
-            let tenant = parts[3].text.map({ Self.numbers($0) }),
-            tenant.count == self.request.history.policies.tenant.count
+        let policies = self.request.history.policies
+        guard case .bytes(let bytes) = reply, var rest = LimiterScript.numbers(bytes),
+            let now = rest.popFirst(), let granted = rest.popFirst(),
+            let outcomes = rest.popFirst(self.asked), let tenant = rest.popFirst(policies.tenant.count)
         else { return false }
         self.now = Timestamp(microseconds: now)
-        self.tenant = tenant
-        var states = parts[4...]
+        self.tenant = tenant.map { now * 1_000 + $0 }
         for (place, outcome) in outcomes.enumerated() {
             let index = self.done + place
             if outcome != 0 {
@@ -120,17 +116,14 @@ struct LimitReckoning {
             guard outcome != 0 || !self.charges else { continue }
             for device in self.recipients[index] {
                 for scope in self.scopes {
-                    let policies = self.request.history.policies[scope]
-                    guard let arrivals = states.popFirst()?.text.map({ Self.numbers($0) }),
-                        arrivals.count == policies.count
-                    else { return false }
-                    let bucket = LimitBucket(arrivals: arrivals, policies: policies)
+                    guard let backlogs = rest.popFirst(policies[scope].count) else { return false }
+                    let bucket = LimitBucket(arrivals: backlogs.map { now * 1_000 + $0 }, policies: policies[scope])
                     self.buckets[BucketName(scope: scope, key: device)] = bucket
                 }
             }
         }
-        guard (0...self.calls).contains(granted) else { return false }
-        self.granted = granted
+        guard rest.isEmpty, (0...Int64(self.calls)).contains(granted) else { return false }
+        self.granted = Int(granted)
         self.done += self.asked
         self.hasAnswer = true
         return true
@@ -140,11 +133,6 @@ struct LimitReckoning {
         if outcome == -1 { return .tenant }
         guard outcome >= 1, outcome <= Int64(self.scopes.count) else { return nil }
         return self.scopes[Int(outcome) - 1]
-    }
-
-    /// Numbers with spaces between them; fewer where one is none.
-    private static func numbers(_ text: String) -> [Int64] {
-        text.split(separator: " ").compactMap { Int64($0) }
     }
 
     // MARK: What is made of them
@@ -190,5 +178,14 @@ struct LimitReckoning {
         let policies = self.request.history.policies[scope]
         if scope == .tenant { return LimitBucket(arrivals: self.tenant, policies: policies) }
         return self.buckets[BucketName(scope: scope, key: key)] ?? LimitBucket(arrivals: [Int64](), policies: policies)
+    }
+}
+
+extension ArraySlice<Int64> {
+    /// Takes so many off the front; `nil` where there are fewer.
+    fileprivate mutating func popFirst(_ count: Int) -> ArraySlice<Int64>? {
+        guard self.count >= count else { return nil }
+        defer { self.removeFirst(count) }
+        return self.prefix(count)
     }
 }

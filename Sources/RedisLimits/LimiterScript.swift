@@ -1,4 +1,5 @@
 import Crypto
+import GatewayCore
 import RedisClient
 
 /// The program by which Redis charges buckets, and how it is called.
@@ -7,38 +8,51 @@ import RedisClient
 /// charge, and the policies in force; it knows nothing of messages. The arithmetic is that of `GCRA`, in nanoseconds, and
 /// the rules for policies that have changed are those of `PolicyHistory`. Lua's numbers are doubles, exact up to 2^53.
 /// Nanoseconds since 1970 are not, so that an arrival time is reckoned with as its distance from now, 30 days at most,
-/// and written in two parts. `%d` writes all digits, where concatenation would round to fourteen.
+/// and kept in two parts.
 struct LimiterScript: Sendable {
-    let text: String
-    /// By which the server knows it.
-    let digest: String
+    private let whole: [[UInt8]]
+    private let known: [[UInt8]]
 
     init(_ text: String = Self.limits) {
-        self.text = text
-        self.digest = Insecure.SHA1.hash(data: Array(text.utf8))
-            .map { byte in
-                let digits = String(byte, radix: 16)
-                return digits.count == 1 ? "0" + digits : digits
-            }
-            .joined()
+        let text = Array(text.utf8)
+        self.whole = [Array("EVAL".utf8), text]
+        self.known = [Array("EVALSHA".utf8), Array(Hex.text(Insecure.SHA1.hash(data: text)).utf8)]
     }
 
     /// The command that runs it; whole where the server does not know it yet.
-    func command(keys: [String], arguments: [String], whole: Bool) -> RedisCommand {
-        let head = whole ? ["EVAL", self.text] : ["EVALSHA", self.digest]
-        return RedisCommand(head + ["\(keys.count)"] + keys + arguments)
+    func command(_ chunk: LimitReckoning.Chunk, whole: Bool) -> RedisCommand {
+        var numbers: [UInt8] = []
+        for number in chunk.numbers {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                numbers.append(UInt8(truncatingIfNeeded: number >> shift))
+            }
+        }
+        let count = Array("\(chunk.keys.count)".utf8)
+        return RedisCommand((whole ? self.whole : self.known) + [count] + chunk.keys + [numbers])
     }
 
-    /// What is said to the program: numbers, in this order.
+    /// The numbers of an answer; `nil` where bytes are none, or one is larger than Lua's can be.
+    static func numbers(_ bytes: [UInt8]) -> ArraySlice<Int64>? {
+        guard bytes.count.isMultiple(of: 8) else { return nil }
+        var numbers: [Int64] = []
+        for start in stride(from: 0, to: bytes.count, by: 8) {
+            let number = bytes[start..<start + 8].reduce(0 as Int64) { $0 << 8 | Int64($1) }
+            guard number.magnitude <= 1 << 53 else { return nil }
+            numbers.append(number)
+        }
+        return numbers[...]
+    }
+
+    /// What is said to the program: numbers, each in eight bytes with the highest first, in this order.
     ///
     /// - the revision of the policies; 1 to charge, 0 to look; how many events the tenant alone is charged;
     /// - how many classes of keys a recipient has, then for the tenant and for each class how many policies there are,
     ///   and each one's interval in nanoseconds and burst;
     /// - for each recipient how many of the keys behind the tenant's are its own, class after class.
     ///
-    /// It answers with now in microseconds, the events granted to the tenant alone, a number for each recipient (0
-    /// admitted, -1 refused by the tenant's bucket, else by the class of that number), the tenant's arrival times, and for
-    /// each recipient that was refused, or was looked at, the arrival times of all its keys.
+    /// It answers in the same way with now in microseconds, the events granted to the tenant alone, a number for each
+    /// recipient (0 admitted, -1 refused by the tenant's bucket, else by the class of that number), the tenant's backlogs,
+    /// and for each recipient that was refused, or was looked at, the backlogs of all its keys.
     static let limits = #"""
         -- Charges one chunk of a request to a tenant's buckets. All times are nanoseconds that a double holds exactly:
         -- a bucket is reckoned with as its backlog, how far its theoretical arrival time lies ahead of now.
@@ -46,10 +60,13 @@ struct LimiterScript: Sendable {
         local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
         local margin = 0
 
+        local function format(count) return '>' .. string.rep('i8', count) end
+        local count = #ARGV[1] / 8
+        local numbers = {struct.unpack(format(count), ARGV[1])}
         local position = 0
         local function nextNumber()
           position = position + 1
-          return tonumber(ARGV[position])
+          return numbers[position]
         end
         local revision = nextNumber()
         local charges = nextNumber() == 1
@@ -109,19 +126,17 @@ struct LimiterScript: Sendable {
             end
             return known
           end
-          local stored, rest = string.match(text, '^(%d+) (.*)$')
-          stored = tonumber(stored)
-          for interval, burst, micros, nanos in string.gmatch(rest, '(%d+) (%d+) (%d+)(%d%d%d)') do
-            local policy = {interval = tonumber(interval), burst = tonumber(burst)}
-            local backlog = (tonumber(micros) - now) * 1000 + tonumber(nanos)
-            local refill = policy.interval * policy.burst
+          local stored, place = struct.unpack('>i8', text)
+          while place <= #text do
+            local interval, burst, micros, nanos
+            interval, burst, micros, nanos, place = struct.unpack('>i8i8i8i8', text, place)
+            local backlog = (micros - now) * 1000 + nanos
             -- Only a clock that was set back can have put it so far ahead; its readings may differ by a second.
-            if backlog > refill + 1000000000 then
-              backlog = refill
+            if backlog > interval * burst + 1000000000 then
+              backlog = interval * burst
               known.isDirty = true
             end
-            policy.backlog = math.max(0, backlog)
-            known.list[#known.list + 1] = policy
+            known.list[#known.list + 1] = {interval = interval, burst = burst, backlog = math.max(0, backlog)}
           end
           -- Policies that came later rule, whoever asks.
           if stored > revision then
@@ -143,13 +158,9 @@ struct LimiterScript: Sendable {
           for _, policy in ipairs(known.list) do policy.backlog = policy.backlog + count * policy.interval end
         end
 
-        -- The arrival times of a bucket in the terms of whoever asks.
-        local function arrivals(known)
-          local words = {}
-          for index, policy in ipairs(carried(known.list, known.asked)) do
-            words[index] = string.format('%d%03d', now + math.floor(policy.backlog / 1000), policy.backlog % 1000)
-          end
-          return table.concat(words, ' ')
+        -- Adds the backlogs of a bucket in the terms of whoever asks.
+        local function addBacklogs(answer, known)
+          for _, policy in ipairs(carried(known.list, known.asked)) do answer[#answer + 1] = policy.backlog end
         end
 
         local tenant
@@ -168,9 +179,9 @@ struct LimiterScript: Sendable {
         end
 
         local place = 1
-        local outcomes = {}
+        local answer = {now, granted}
         local states = {}
-        while position < #ARGV do
+        while position < count do
           local size = nextNumber()
           local members = {}
           for index = 1, size do
@@ -202,7 +213,7 @@ struct LimiterScript: Sendable {
               end
             end
           end
-          outcomes[#outcomes + 1] = string.format('%d', outcome)
+          answer[#answer + 1] = outcome
           if outcome ~= 0 or not charges then
             for index = 1, size do states[#states + 1] = members[index] end
           end
@@ -211,28 +222,21 @@ struct LimiterScript: Sendable {
         if charges then
           for key, known in pairs(buckets) do
             if known.isDirty then
-              local words = {string.format('%d', known.revision)}
+              local text = struct.pack('>i8', known.revision)
               local latest = 0
               for _, policy in ipairs(known.list) do
-                words[#words + 1] = string.format(
-                  '%d %d %d%03d', policy.interval, policy.burst,
-                  now + math.floor(policy.backlog / 1000), policy.backlog % 1000
-                )
+                local micros, nanos = now + math.floor(policy.backlog / 1000), policy.backlog % 1000
+                text = text .. struct.pack('>i8i8i8i8', policy.interval, policy.burst, micros, nanos)
                 latest = math.max(latest, policy.backlog)
               end
               local life = math.ceil(latest / 1000000) + margin
-              if life > 0 then
-                redis.call('SET', key, table.concat(words, ' '), 'PX', string.format('%d', life))
-              end
+              if life > 0 then redis.call('SET', key, text, 'PX', life) end
             end
           end
         end
 
-        local reply = {
-          string.format('%d', now), string.format('%d', granted), table.concat(outcomes, ' '),
-          tenant and arrivals(tenant) or ''
-        }
-        for _, known in ipairs(states) do reply[#reply + 1] = arrivals(known) end
-        return reply
+        if tenant then addBacklogs(answer, tenant) end
+        for _, known in ipairs(states) do addBacklogs(answer, known) end
+        return struct.pack(format(#answer), unpack(answer))
         """#
 }

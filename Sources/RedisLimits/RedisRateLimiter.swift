@@ -127,12 +127,12 @@ package final class RedisRateLimiter: RateLimiter, Service {
         repeat {
             let chunk = reckoning.nextChunk(charges: charges)
             var reply = try await self.redis.call(
-                self.script.command(keys: chunk.keys, arguments: chunk.arguments, whole: false),
+                self.script.command(chunk, whole: false),
                 timeout: timeout
             )
             if reply.errorCode == "NOSCRIPT" {
                 reply = try await self.redis.call(
-                    self.script.command(keys: chunk.keys, arguments: chunk.arguments, whole: true),
+                    self.script.command(chunk, whole: true),
                     timeout: timeout
                 )
             }

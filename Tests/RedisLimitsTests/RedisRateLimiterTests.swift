@@ -64,8 +64,9 @@ struct RedisRateLimiterTests {
                 let key = LimitKey.sample("device")
                 let request = Self.request(.devices([key]))
                 #expect(await Self.limiter(client).admit(request, now: .sample).admission == .all)
-                let prefix = "rl:{\(request.tenant.text)}:"
-                for name in ["\(prefix)t", "\(prefix)d:\(key.text)"] {
+                let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
+                let device = String(decoding: key.digits, as: UTF8.self)
+                for name in ["rl:{\(tenant)}:t", "rl:{\(tenant)}:d:\(device)"] {
                     guard case .integer(let life) = try await client.call(RedisCommand(["PTTL", name])) else {
                         Issue.record("\(name) has no end")
                         continue
@@ -99,6 +100,29 @@ struct RedisRateLimiterTests {
                     _ = try await client.call(RedisCommand(["SCRIPT", "FLUSH"]))
                     #expect(await limiter.admit(Self.request(), now: .sample).tenantQuotas.map(\.remaining) == [left])
                 }
+            }
+        }
+    }
+
+    @Test(
+        "What can't be the program's answer is a failure",
+        arguments: [
+            "return 1", "return {}", "return 'seven b'", "return struct.pack('>i8i8', 1, 1)",
+            "return string.rep('\\127', 24)", "return struct.pack('>i8i8i8i8', 1, 1, 1, 1)",
+        ]
+    )
+    func answers(program: String) async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let limiter = RedisRateLimiter(
+                    redis: client,
+                    script: LimiterScript(program),
+                    whenRedisFails: .closed,
+                    replicas: { 1 },
+                    metrics: GatewayMetrics(),
+                    logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+                )
+                #expect(await limiter.admit(Self.request(), now: .sample).admitted(of: 1) == 0)
             }
         }
     }

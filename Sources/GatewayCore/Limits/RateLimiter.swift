@@ -155,12 +155,12 @@ package struct LimitKey: Sendable, Hashable {
     }
 
     /// The key in hexadecimal digits, as names in a store outside this process have it.
-    package var text: String {
-        var bytes: [UInt8] = []
-        bytes.append(bigEndian: self.high)
-        bytes.removeLast(2)
-        bytes.append(bigEndian: self.low)
-        return Hex.text(bytes)
+    package var digits: [UInt8] {
+        var digits: [UInt8] = []
+        digits.append(hexadecimal: self.high)
+        digits.removeLast(4)
+        digits.append(hexadecimal: self.low)
+        return digits
     }
 
     /// Which of so many parts holds the key; the hash is uniform, so its bits can be used as they are.

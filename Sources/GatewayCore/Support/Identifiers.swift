@@ -140,6 +140,13 @@ extension [UInt8] {
         }
     }
 
+    /// Appends a number in 16 hexadecimal digits.
+    mutating func append(hexadecimal number: UInt64) {
+        self.append(addingCapacity: 16) { room in
+            for place in 0..<16 { room.append(Hex.digits[Int(number >> (60 - 4 * place) & 0xF)]) }
+        }
+    }
+
     /// Appends a number in decimal digits, without a text in between.
     package mutating func append(decimal number: Int) {
         guard number >= 0 else {
