@@ -14,7 +14,6 @@ struct LimitReckoning {
     }
 
     private let request: LimitRequest
-    /// What all names of keys begin with.
     private let prefix: [UInt8]
     /// The scopes of a recipient's own keys that have policies: its classes.
     private let scopes: [LimitScope]

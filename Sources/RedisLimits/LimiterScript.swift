@@ -31,7 +31,7 @@ struct LimiterScript: Sendable {
         return RedisCommand((whole ? self.whole : self.known) + [count] + chunk.keys + [numbers])
     }
 
-    /// The numbers of an answer; `nil` where bytes are none, or one is larger than Lua's can be.
+    /// The numbers of an answer; `nil` where bytes are none, or one is larger than Lua's are exact.
     static func numbers(_ bytes: [UInt8]) -> ArraySlice<Int64>? {
         guard bytes.count.isMultiple(of: 8) else { return nil }
         var numbers: [Int64] = []
@@ -61,8 +61,7 @@ struct LimiterScript: Sendable {
         local margin = 0
 
         local function format(count) return '>' .. string.rep('i8', count) end
-        local count = #ARGV[1] / 8
-        local numbers = {struct.unpack(format(count), ARGV[1])}
+        local numbers = {struct.unpack(format(#ARGV[1] / 8), ARGV[1])}
         local position = 0
         local function nextNumber()
           position = position + 1
@@ -120,7 +119,8 @@ struct LimiterScript: Sendable {
           known = {revision = revision, asked = policies, isDirty = false, list = {}}
           buckets[key] = known
           local text = redis.call('GET', key)
-          if not text then
+          -- What has another length is nobody's quota.
+          if not text or #text < 40 or #text % 32 ~= 8 then
             for index, policy in ipairs(policies) do
               known.list[index] = {interval = policy.interval, burst = policy.burst, backlog = 0}
             end
@@ -181,7 +181,7 @@ struct LimiterScript: Sendable {
         local place = 1
         local answer = {now, granted}
         local states = {}
-        while position < count do
+        while position < #ARGV[1] / 8 do
           local size = nextNumber()
           local members = {}
           for index = 1, size do
@@ -230,7 +230,8 @@ struct LimiterScript: Sendable {
                 latest = math.max(latest, policy.backlog)
               end
               local life = math.ceil(latest / 1000000) + margin
-              if life > 0 then redis.call('SET', key, text, 'PX', life) end
+              -- Some servers write round numbers with an exponent, and refuse that.
+              if life > 0 then redis.call('SET', key, text, 'PX', string.format('%d', life)) end
             end
           end
         end

@@ -78,6 +78,20 @@ struct RedisRateLimiterTests {
         }
     }
 
+    @Test("What is no quota of the gateway's is a whole one", arguments: ["5 1000", String(repeating: "x", count: 41)])
+    func foreignValue(value: String) async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client async throws in
+                let tenant = String(decoding: Self.request().tenant.digits, as: UTF8.self)
+                _ = try await client.call(RedisCommand(["SET", "rl:{\(tenant)}:t", value]))
+                let limiter = Self.limiter(client, .closed)
+                for left in [3, 2] {
+                    #expect(await limiter.admit(Self.request(), now: .sample).tenantQuotas.map(\.remaining) == [left])
+                }
+            }
+        }
+    }
+
     @Test("A refusal writes nothing")
     func refusal() async throws {
         try await RedisServer.with { server in
