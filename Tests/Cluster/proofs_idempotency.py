@@ -23,6 +23,8 @@ from sudden_death import MARK, POINTS, outcomes, parsed, read_all, wait_until  #
 # As in `sudden_death`: more than are marked at once, so that a kill amid the list leaves some that were not.
 LIST = 260
 KINDS = tuple(itertools.product(("one device", "a list"), ("legacy", "v1")))
+# FCM was not asked: the same key may be used again.
+NOT_SENT = ("overloaded", "upstream_unavailable")
 _numbers = itertools.count(1)
 
 
@@ -114,10 +116,11 @@ class Interrupted:
         self.connection.sendall(self.body)
         self.reader.start()
         match self.point:
+            # A busy machine may look too late: then the request was answered.
             case "key stored":
-                wait_until(self.is_reserved)
+                wait_until(lambda: self.is_reserved() or self.received)
             case "call at FCM":
-                wait_until(lambda: self.fcm.hits() >= min(self.calls, 30))
+                wait_until(lambda: self.fcm.hits() >= min(self.calls, 30) or self.received)
             case "FCM answered":
                 wait_until(
                     lambda: sum("decision" in entry for entry in self.fcm.journal()) >= self.calls or self.received
@@ -148,9 +151,11 @@ class Interrupted:
             with self.timed():
                 answer = at.idempotent(self.key, self.body)
             waited = time.monotonic() - start
-            if answer.code not in ("idempotency_in_progress", "upstream_unavailable"):
+            if answer.code not in ("idempotency_in_progress", *NOT_SENT):
                 return answer, waited
-            assert waited < LEASE_S + TAKEOVER_S + NOISE_S, f"{self.name}: still {answer.code} after {waited:.1f} s"
+            # A breaker that opened on a busy machine stays so for longer than a lease lasts.
+            longest = LIMIT_S if answer.code in NOT_SENT else LEASE_S + TAKEOVER_S + NOISE_S
+            assert waited < longest, f"{self.name}: still {answer.code} after {waited:.1f} s"
             time.sleep(0.1)
 
     def check(self, answer: Answer, first: Answer | None, is_lost: bool = False) -> dict[str, int]:
@@ -161,21 +166,18 @@ class Interrupted:
           other replica sends.
         """
         results, arrivals = outcomes(answer, len(self.tokens)), self.cluster.arrivals(self.tokens)
-        assert set(results) <= {"accepted", "outcome_unknown", "upstream_unavailable"}, \
-            f"{self.name}: {set(results)}: {answer}"
+        assert set(results) <= {"accepted", "outcome_unknown", *NOT_SENT}, f"{self.name}: {set(results)}: {answer}"
         twice = [token for token in self.tokens if arrivals[token] > 1]
         assert not twice, f"{self.name}: sent to {len(twice)} twice, such as {twice[0]}"
         phantom = [
             token for token, result in zip(self.tokens, results) if result == "accepted" and not arrivals[token]
         ]
         assert not phantom, f"{self.name}: {len(phantom)} accepted and never sent to"
-        denied = [
-            token for token, result in zip(self.tokens, results) if result == "upstream_unavailable" and arrivals[token]
-        ]
+        denied = [token for token, result in zip(self.tokens, results) if result in NOT_SENT and arrivals[token]]
         assert not denied, f"{self.name}: {len(denied)} said not to be sent to, and were"
         unknown = results.count("outcome_unknown")
         if not self.cluster.met_timeouts:
-            assert "upstream_unavailable" not in results, f"{self.name}: not sent to all: {answer}"
+            assert not set(results) & set(NOT_SENT), f"{self.name}: not sent to all: {answer}"
             if self.point == "head written":
                 assert not unknown, f"{self.name}: {unknown} unknown of a request that had not come"
             assert unknown <= MARK or self.calls == 1, f"{self.name}: {unknown} unknown"
@@ -192,7 +194,7 @@ def agree(answer: Answer, first: Answer, count: int) -> bool:
     """Whether two answers differ by nothing but recipients of whom one says that it is not known, or the first one that it
     has not sent to them, and that the same key may be used again.
     """
-    open_ends = ("outcome_unknown", "idempotency_in_progress", "overloaded", "upstream_unavailable")
+    open_ends = ("outcome_unknown", "idempotency_in_progress", *NOT_SENT)
     pairs = zip(outcomes(answer, count), outcomes(first, count), strict=True)
     return all(earlier in (later, *open_ends) or later == "outcome_unknown" for later, earlier in pairs)
 
@@ -292,9 +294,7 @@ def lost_commits(cluster: Cluster) -> str:
                 first = tenant.at(0).idempotent(key, body)
                 hit += fault.hit
             deadline = time.monotonic() + LEASE_S + TAKEOVER_S + NOISE_S
-            while (second := tenant.at(1).idempotent(key, body)).code in (
-                "idempotency_in_progress", "overloaded", "upstream_unavailable",
-            ):
+            while (second := tenant.at(1).idempotent(key, body)).code in ("idempotency_in_progress", *NOT_SENT):
                 assert time.monotonic() < deadline, f"{point} of {statements}: {second}"
                 time.sleep(0.1)
             arrived = cluster.arrivals([token])[token]

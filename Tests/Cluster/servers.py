@@ -189,8 +189,10 @@ class PostgreSQL:
 
     def set_read_only(self, is_read_only: bool) -> None:
         """Has transactions that begin from here on only read, those of connections that are open too."""
+        since = self.value("SELECT clock_timestamp()")
         self.query(f"ALTER SYSTEM SET default_transaction_read_only = {'on' if is_read_only else 'off'}")
         self.query("SELECT pg_reload_conf()")
+        self.lab.wait_until("the reload", lambda: self.value(f"SELECT pg_conf_load_time() > '{since}'") == "t")
 
     def dump(self) -> str:
         """Schema and contents as SQL."""
@@ -237,12 +239,13 @@ class Redis:
 
     - replica_of: the server that it follows.
     - watches: the server that it watches, as a Sentinel under the name `limits`.
+    - down_after_ms: how long that is silent before the replica takes its place.
     """
 
     SERVICE = "limits"
 
     def __init__(self, lab: Lab, name: str, *, hosts: tuple[str, ...] = ("127.0.0.1",), replica_of: Redis | None = None,
-                 watches: Redis | None = None) -> None:
+                 watches: Redis | None = None, down_after_ms: int = 500) -> None:
         self.lab, self.name, self.hosts = lab, name, hosts
         self.folder = lab.folder / name
         self.folder.mkdir()
@@ -253,7 +256,7 @@ class Redis:
         if watches:
             lines += [
                 f"sentinel monitor {self.SERVICE} {watches.hosts[0]} {watches.port} 1",
-                f"sentinel down-after-milliseconds {self.SERVICE} 500",
+                f"sentinel down-after-milliseconds {self.SERVICE} {down_after_ms}",
                 f"sentinel failover-timeout {self.SERVICE} 3000",
             ]
         else:

@@ -166,7 +166,7 @@ class RedisTests(unittest.TestCase):
     def test_a_sentinel_makes_the_replica_the_server(self) -> None:
         redis = Redis(self.lab, "redis")
         replica = Redis(self.lab, "replica", replica_of=redis)
-        sentinel = Redis(self.lab, "sentinel", watches=redis)
+        sentinel = Redis(self.lab, "sentinel", watches=redis, down_after_ms=5000)
         self.lab.wait_until("the replica", lambda: replica.info("master_link_status") == "up", 30)
         # A Sentinel asks for replicas now and then.
         self.lab.wait_until(
@@ -175,10 +175,10 @@ class RedisTests(unittest.TestCase):
         with self.assertRaisesRegex(LabError, "READONLY"):
             replica.command("SET", "key", "value")
         redis.kill()
-        self.lab.wait_until("the fail-over", lambda: replica.info("role") == "master", 30)
+        self.lab.wait_until("the fail-over", lambda: replica.info("role") == "master", LIMIT_S)
         self.lab.wait_until(
             "the Sentinel to say so",
-            lambda: str(replica.port) in sentinel.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "limits"), 30,
+            lambda: str(replica.port) in sentinel.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "limits"), LIMIT_S,
         )
 
 
