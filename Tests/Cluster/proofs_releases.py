@@ -137,6 +137,6 @@ def side_by_side(cluster: Cluster, program: Path) -> str:
     figures = (
         proofs_idempotency.at_once(cluster, rounds=20), proofs_idempotency.kills(cluster, 24),
         proofs_directory.revocation(cluster, rounds=4), proofs_directory.retired_tokens(cluster),
-        proofs_directory.groups(cluster, rounds=3),
+        proofs_directory.groups(cluster, rounds=3), f"`audit verify` 0 after {cluster.wait_verified():.0f} s",
     )
     return f"{count} requests while {2 * SIZE} replicas were replaced, 0 failed; then mixed: " + "; ".join(figures)

@@ -124,6 +124,11 @@ class ReplicaTests(FleetTests):
 class LeaseTests(FleetTests):
     """With leases that are short enough to be waited for."""
 
+    @classmethod
+    def tearDownClass(cls) -> None:
+        """Whoever died, the audit is whole in the end."""
+        cls.cluster.wait_verified()
+
     def test_a_killed_owner_sends_at_most_once(self) -> None:
         proofs_idempotency.kills(self.cluster, KILLS)
 

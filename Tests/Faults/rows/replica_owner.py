@@ -29,5 +29,5 @@ def run(lab: Lab) -> str:
     with Cluster(lab) as cluster:
         return "; ".join((
             proofs.at_once(cluster, rounds=50), proofs.kills(cluster, KILLS), proofs.pauses(cluster, PAUSES),
-            proofs.lost_commits(cluster),
+            proofs.lost_commits(cluster), f"`audit verify` 0 after {cluster.wait_verified():.0f} s",
         ))
