@@ -20,7 +20,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
         case closed
     }
 
-    /// Recipients of one run: it takes two milliseconds, in which Redis does nothing else.
+    /// Recipients of one run: it takes up to two milliseconds, in which Redis does nothing else.
     static let chunkRecipients = 250
     /// Keys of one run beyond which it ends earlier, as groups have members.
     static let chunkKeys = 500
