@@ -213,6 +213,12 @@ class Scraped(unittest.TestCase):
         cls.well = gateway_address(cls.scene.well)
         cls.busy = gateway_address(cls.scene.busy)
 
+    def setUp(self) -> None:
+        """A scrape that took too long took its series away until the next one."""
+        self.scene.lab.wait_until(
+            "all targets", lambda: len(self.prometheus.query("up == 1")) == self.prometheus.target_count
+        )
+
     def value(self, query: str) -> float:
         return self.prometheus.value(query)
 

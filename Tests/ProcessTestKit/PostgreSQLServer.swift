@@ -47,7 +47,7 @@ package final class PostgreSQLServer: Sendable {
             wait $server || true
             start
         done
-        kill -INT $server
+        kill -QUIT $server
         wait $server || true
         """#
 
@@ -99,6 +99,7 @@ package final class PostgreSQLServer: Sendable {
 
     /// The address of a database, for a user without a password.
     package func url(database: String, user: String) -> String {
-        "postgresql:///\(database)?host=\(self.folder)&user=\(user)"
+        // A busy machine may keep a connection waiting for longer than libpq does.
+        "postgresql:///\(database)?connect_timeout=60&host=\(self.folder)&user=\(user)"
     }
 }

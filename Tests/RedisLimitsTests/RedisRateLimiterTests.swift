@@ -28,10 +28,12 @@ struct RedisRateLimiterTests {
         _ client: RedisClient,
         _ fallback: RedisRateLimiter.Fallback = .local,
         replicas: Int = 1,
-        metrics: GatewayMetrics = GatewayMetrics()
+        metrics: GatewayMetrics = GatewayMetrics(),
+        script: LimiterScript = LimiterScript()
     ) -> RedisRateLimiter {
         RedisRateLimiter(
             redis: client,
+            script: script,
             whenRedisFails: fallback,
             replicas: { replicas },
             metrics: metrics,
@@ -128,14 +130,7 @@ struct RedisRateLimiterTests {
     func answers(program: String) async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
-                let limiter = RedisRateLimiter(
-                    redis: client,
-                    script: LimiterScript(program),
-                    whenRedisFails: .closed,
-                    replicas: { 1 },
-                    metrics: GatewayMetrics(),
-                    logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-                )
+                let limiter = Self.limiter(client, .closed, script: LimiterScript(program))
                 #expect(await limiter.admit(Self.request(), now: .sample).admitted(of: 1) == 0)
             }
         }

@@ -206,7 +206,8 @@ struct PostgreSQLDatabaseTests {
     func cancelledRead() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             var settings = settings
-            settings.callTimeout = .seconds(2)
+            settings.callTimeout = .seconds(8)
+            settings.queueTimeout = .seconds(60)
             settings.poolSize = 1
             let database = try await PostgreSQLDatabase(settings)
             defer { database.close() }
@@ -228,7 +229,7 @@ struct PostgreSQLDatabaseTests {
     func deadline() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             var settings = settings
-            settings.callTimeout = .seconds(2)
+            settings.callTimeout = .seconds(8)
             let database = try await PostgreSQLDatabase(settings)
             defer { database.close() }
             // A read is ended by the server, a write by the gateway.

@@ -42,7 +42,9 @@ enum PostgreSQLFixture {
 
     /// Runs statements as the server's administrator; blocks.
     static func run(_ script: String, in database: String = "postgres") throws {
-        try PostgreSQLSession(PostgreSQLSettings(url: try Self.url(database, user: "postgres"))).run(script: script)
+        var settings = PostgreSQLSettings(url: try Self.url(database, user: "postgres"))
+        settings.callTimeout = .seconds(120)
+        try PostgreSQLSession(settings).run(script: script)
     }
 
     /// Ends connections to a test's database, once there is one of which the condition holds; blocks.
@@ -50,10 +52,10 @@ enum PostgreSQLFixture {
         try self.run(
             """
             DO $$ BEGIN
-                FOR attempt IN 1..500 LOOP
+                FOR attempt IN 1..6000 LOOP
                     PERFORM pg_stat_clear_snapshot();
                     IF (
-                        SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
+                        SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity
                         WHERE datname = '\(try self.name(of: settings))' AND (\(condition))
                     ) > 0 THEN RETURN; END IF;
                     PERFORM pg_sleep(0.01);
