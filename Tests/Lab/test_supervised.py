@@ -30,7 +30,8 @@ class SupervisedTests(unittest.TestCase):
 
     def start(self, script: str, limit: float = LIMIT_S) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [SUPERVISED, str(limit), "sh", "-c", script], env={**os.environ, "PIDS": str(self.pids)},
+            [SUPERVISED, str(limit), "sh", "-c", script],
+            env={**os.environ, "PIDS": str(self.pids), "LEAVE_S": "2"},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
         self.addCleanup(process.stdout.close)
