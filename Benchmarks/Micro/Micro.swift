@@ -132,12 +132,12 @@ struct Micro {
         let tenant = LimitKey(pseudonymizer.pseudonym(of: "tenant"))
         let keys = (0..<devices).map { LimitKey(pseudonymizer.pseudonym(of: String($0))) }
         guard let ample = RatePolicy(rate: 1_000_000, periodSeconds: 1, burst: 1_000_000) else { return [] }
-        let history = PolicyHistory(LimitPolicies(tenant: [ample]))
+        let policies = LimitPolicies(tenant: [ample])
         let limiter = MemoryRateLimiter()
         let now = Timestamp(microseconds: 1_700_000_000_000_000)
         func check(_ key: LimitKey, at now: Timestamp) async {
             _ = await limiter.admit(
-                LimitRequest(tenant: tenant, history: history, recipients: .devices([key]), isCollapsible: false),
+                LimitRequest(tenant: tenant, policies: policies, recipients: .devices([key]), isCollapsible: false),
                 now: now
             )
         }

@@ -2,89 +2,116 @@ import GatewayCore
 import RedisClient
 
 /// One request's way through the ``LimiterScript``: what is asked, chunk after chunk, and what came of it.
+///
+/// The script looks at the tenant's bucket first. Once that refuses, the rest of the request is refused without asking.
 struct LimitReckoning {
     struct Chunk {
         var keys: [[UInt8]]
         var numbers: [Int64]
     }
 
-    private struct BucketName: Hashable {
-        var scope: LimitScope
-        var key: LimitKey
+    /// A bucket that had no room for one message.
+    struct RefusedBucket {
+        var name: BucketName
+        /// Nanoseconds until it has room for one.
+        var wait: Int64
     }
 
-    private let request: LimitRequest
-    private let prefix: [UInt8]
+    let request: LimitRequest
     /// The scopes of a recipient's own keys that have policies: its classes.
     private let scopes: [LimitScope]
-    /// Each recipient's devices, itself first; all topics of a request are one recipient.
-    private let recipients: [[LimitKey]]
+    /// All topics of a request are one recipient.
+    private let recipientCount: Int
     private let calls: Int
+    private let jitter: RetryJitter
 
-    private var now = Timestamp(microseconds: 0)
-    private var tenant: [Int64] = []
-    private var buckets: [BucketName: LimitBucket] = [:]
-    private var refused: [LimitWaits.Refused] = []
+    /// The server's time at the last answer.
+    private(set) var now = Timestamp(microseconds: 0)
+    private(set) var tenant = LimitBucket(arrivals: [], policies: [])
+    /// Buckets that refused, for ``RefusalCache``.
+    private(set) var refusedBuckets: [RefusedBucket] = []
+    /// Each recipient's refusal; empty before the first.
+    private var denials: [LimitDenial?] = []
+    /// The recipients that the tenant's bucket refused.
+    private var refusedByTenant: [Int] = []
+    /// What is left of each recipient's quotas, where nothing is charged.
+    private var statuses: [[LimitStatus.Entry]] = []
     private var charges = true
     /// Of the calls that the tenant alone is charged for.
     private var granted = 0
-    /// The recipients whose answers have come.
-    private var done = 0
-    /// Those of the chunk under way.
-    private var asked = 0
+    /// The first recipient that has not been asked about.
+    private var next = 0
+    /// The recipients of the chunk under way.
+    private var asked: [Int] = []
     private var hasAnswer = false
 
-    init(_ request: LimitRequest) {
+    /// Recipients whose refusals are known are not asked about.
+    init(_ request: LimitRequest, known: [Int: LimitDenial] = [:], jitter: @escaping RetryJitter) {
         self.request = request
-        self.prefix = Array("rl:{".utf8) + request.tenant.digits + Array("}:".utf8)
-        let policies = request.history.policies
-        switch request.recipients {
-        case .devices(let keys):
-            let scopes: [LimitScope] = request.isCollapsible ? [.device, .deviceCollapsible] : [.device]
-            self.scopes = scopes.filter { !policies[$0].isEmpty }
-            self.recipients =
-                request.members.isEmpty
-                ? keys.map { [$0] } : keys.enumerated().map { [$1] + (request.members[$0] ?? []) }
-            self.calls = 0
-        case .topics(let keys):
-            self.scopes = policies[.topic].isEmpty ? [] : [.topic]
-            self.recipients = [keys]
-            self.calls = 0
-        case .tenantOnly(let count):
-            self.scopes = []
-            self.recipients = []
-            self.calls = count
-        }
+        self.jitter = jitter
+        let scopes: [LimitScope] =
+            switch request.recipients {
+            case .devices: request.isCollapsible ? [.device, .deviceCollapsible] : [.device]
+            case .topics: [.topic]
+            case .tenantOnly: []
+            }
+        self.scopes = scopes.filter { !request.policies[$0].isEmpty }
+        self.recipientCount = request.recipientCount
+        self.calls = request.count - request.recipientCount
+        for (index, denial) in known { self.deny(index, denial) }
     }
 
-    var isComplete: Bool { self.hasAnswer && self.done == self.recipients.count }
+    var isComplete: Bool { self.hasAnswer && self.next == self.recipientCount }
+
+    private mutating func deny(_ index: Int, _ denial: LimitDenial) {
+        if self.denials.isEmpty { self.denials = Array(repeating: nil, count: self.recipientCount) }
+        self.denials[index] = denial
+    }
+
+    /// The buckets that a recipient's message is charged to, in the order in which they are asked.
+    private func keys(of recipient: Int) -> [LimitKey] {
+        switch self.request.recipients {
+        case .devices(let keys):
+            self.request.members.isEmpty
+                ? [keys[recipient]] : [keys[recipient]] + (self.request.members[recipient] ?? [])
+        case .topics(let keys): keys
+        case .tenantOnly: []
+        }
+    }
 
     // MARK: Asking
 
     mutating func nextChunk(charges: Bool) -> Chunk {
         self.charges = charges
-        var keys = [self.prefix + [UInt8(ascii: "t")]]
-        let policies = self.request.history.policies
-        var numbers = [self.request.history.revision, charges ? 1 : 0, Int64(self.calls), Int64(self.scopes.count)]
+        let policies = self.request.policies
+        let prefix = Array("rl:{".utf8) + self.request.tenant.digits + Array("}:".utf8)
+        var keys = [self.name(.tenant, self.request.tenant, prefix)]
+        var numbers = [charges ? 1 : 0, Int64(self.calls), Int64(self.scopes.count)]
         for scope in [.tenant] + self.scopes {
             numbers.append(Int64(policies[scope].count))
             for policy in policies[scope] { numbers += [policy.interval, Int64(policy.burst)] }
         }
-        self.asked = 0
-        for devices in self.recipients[self.done...].prefix(RedisRateLimiter.chunkRecipients) {
-            // The first is the tenant's.
-            let count = keys.count - 1 + devices.count * self.scopes.count
-            guard self.asked == 0 || count <= RedisRateLimiter.chunkKeys else { break }
-            for device in devices {
-                for scope in self.scopes { keys.append(self.name(scope, device)) }
+        self.asked = []
+        while self.next < self.recipientCount, self.asked.count < RedisRateLimiter.chunkRecipients {
+            guard self.denials.isEmpty || self.denials[self.next] == nil else {
+                self.next += 1
+                continue
             }
-            numbers.append(Int64(devices.count * self.scopes.count))
-            self.asked += 1
+            let devices = self.keys(of: self.next)
+            let count = devices.count * self.scopes.count
+            // The first is the tenant's.
+            guard self.asked.isEmpty || keys.count - 1 + count <= RedisRateLimiter.chunkKeys else { break }
+            for device in devices {
+                for scope in self.scopes { keys.append(self.name(scope, device, prefix)) }
+            }
+            numbers.append(Int64(count))
+            self.asked.append(self.next)
+            self.next += 1
         }
         return Chunk(keys: keys, numbers: numbers)
     }
 
-    private func name(_ scope: LimitScope, _ key: LimitKey) -> [UInt8] {
+    private func name(_ scope: LimitScope, _ key: LimitKey, _ prefix: [UInt8]) -> [UInt8] {
         let kind =
             switch scope {
             case .tenant: UInt8(ascii: "t")
@@ -92,91 +119,107 @@ struct LimitReckoning {
             case .deviceCollapsible: UInt8(ascii: "c")
             case .topic: UInt8(ascii: "o")
             }
-        return self.prefix + [kind, UInt8(ascii: ":")] + key.digits
+        return prefix + [kind, UInt8(ascii: ":")] + self.request.policies.bucketKey(key, scope).digits
     }
 
     // MARK: Answers
 
     /// Takes the answer to the chunk; false where it is none.
     mutating func add(_ reply: RESPValue) -> Bool {
-        let policies = self.request.history.policies
+        let policies = self.request.policies
         guard case .bytes(let bytes) = reply, var rest = LimiterScript.numbers(bytes),
             let now = rest.popFirst(), let granted = rest.popFirst(),
-            let outcomes = rest.popFirst(self.asked), let tenant = rest.popFirst(policies.tenant.count)
+            let tenant = rest.popFirst(policies.tenant.count), (0...Int64(self.calls)).contains(granted)
         else { return false }
         self.now = Timestamp(microseconds: now)
-        self.tenant = tenant.map { now * 1_000 + $0 }
-        for (place, outcome) in outcomes.enumerated() {
-            let index = self.done + place
-            if outcome != 0 {
-                guard let scope = self.scope(of: outcome) else { return false }
-                self.refused.append(LimitWaits.Refused(index: index, scope: scope))
-            }
-            guard outcome != 0 || !self.charges else { continue }
-            for device in self.recipients[index] {
-                for scope in self.scopes {
-                    guard let backlogs = rest.popFirst(policies[scope].count) else { return false }
-                    let bucket = LimitBucket(arrivals: backlogs.map { now * 1_000 + $0 }, policies: policies[scope])
-                    self.buckets[BucketName(scope: scope, key: device)] = bucket
-                }
+        self.tenant = self.bucket(.tenant, tenant)
+        self.granted = Int(granted)
+        for recipient in self.asked {
+            let isUnderstood =
+                self.charges ? self.addOutcome(of: recipient, &rest) : self.addStatus(of: recipient, &rest)
+            guard isUnderstood else { return false }
+        }
+        guard rest.isEmpty else { return false }
+        self.hasAnswer = true
+        if !self.refusedByTenant.isEmpty {
+            while self.next < self.recipientCount {
+                if self.denials.isEmpty || self.denials[self.next] == nil { self.refusedByTenant.append(self.next) }
+                self.next += 1
             }
         }
-        guard rest.isEmpty, (0...Int64(self.calls)).contains(granted) else { return false }
-        self.granted = Int(granted)
-        self.done += self.asked
-        self.hasAnswer = true
+        if self.charges, !self.refusedByTenant.isEmpty || granted < self.calls {
+            let name = BucketName(.tenant, self.request.tenant, policies)
+            let wait = self.tenant.wait(at: self.now)
+            self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
+        }
         return true
     }
 
-    private func scope(of outcome: Int64) -> LimitScope? {
-        if outcome == -1 { return .tenant }
-        guard outcome >= 1, outcome <= Int64(self.scopes.count) else { return nil }
-        return self.scopes[Int(outcome) - 1]
+    private mutating func addOutcome(of recipient: Int, _ rest: inout ArraySlice<Int64>) -> Bool {
+        guard let outcome = rest.popFirst() else { return false }
+        if outcome == 0 { return true }
+        if outcome == -1 {
+            self.refusedByTenant.append(recipient)
+            return true
+        }
+        let keys = self.keys(of: recipient)
+        guard let wait = rest.popFirst(), wait > 0, outcome >= 1, outcome <= keys.count * self.scopes.count else {
+            return false
+        }
+        let scope = self.scopes[(Int(outcome) - 1) % self.scopes.count]
+        let name = BucketName(scope, keys[(Int(outcome) - 1) / self.scopes.count], self.request.policies)
+        self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
+        self.deny(recipient, LimitDenial(scope, wait: wait, self.jitter))
+        return true
     }
 
-    // MARK: What is made of them
+    private mutating func addStatus(of recipient: Int, _ rest: inout ArraySlice<Int64>) -> Bool {
+        // Each topic is shown by itself, and a device group without its members.
+        let isTopic = if case .topics = self.request.recipients { true } else { false }
+        var entries: [[LimitStatus.Entry]] = []
+        for _ in self.keys(of: recipient) {
+            var own: [LimitStatus.Entry] = []
+            for scope in self.scopes {
+                guard let backlogs = rest.popFirst(self.request.policies[scope].count) else { return false }
+                let quotas = self.bucket(scope, backlogs).quotas(at: self.now)
+                own += quotas.map { LimitStatus.Entry(scope: scope, quota: $0) }
+            }
+            entries.append(own)
+        }
+        self.statuses += isTopic ? entries : Array(entries.prefix(1))
+        return true
+    }
+
+    private func bucket(_ scope: LimitScope, _ backlogs: ArraySlice<Int64>) -> LimitBucket {
+        let now = self.now.microseconds * 1_000
+        return LimitBucket(arrivals: backlogs.map { now + $0 }, policies: self.request.policies[scope])
+    }
+
+    // MARK: Results
 
     var decision: LimitDecision {
-        let waits = LimitWaits(self.request, now: self.now) { scope, key in self.bucket(scope, key) }
-        let admission: LimitDecision.Admission
-        switch self.request.recipients {
-        case .devices, .topics:
-            admission = waits.admission(refusing: self.refused, of: self.recipients.count)
-        case .tenantOnly(let count) where count > 0 && self.granted == 0:
-            admission = .none(waits.tenantDenial)
-        case .tenantOnly(let count):
-            let refused = (self.granted..<count).map { LimitWaits.Refused(index: $0, scope: .tenant) }
-            admission = waits.admission(refusing: refused, of: count)
+        LimitDecision(admission: self.admission, tenantQuotas: self.tenant.quotas(at: self.now))
+    }
+
+    private var admission: LimitDecision.Admission {
+        if self.calls > 0 {
+            if self.granted == self.calls { return .all }
+            let denial = self.tenantDenial(for: self.calls - self.granted)
+            return self.granted == 0 ? .none(denial) : .some((0..<self.calls).map { $0 < self.granted ? nil : denial })
         }
-        return LimitDecision(
-            admission: admission,
-            tenantQuotas: self.bucket(.tenant, self.request.tenant).quotas(at: self.now)
-        )
+        guard !self.refusedByTenant.isEmpty else { return LimitDecision.Admission(self.denials) }
+        var denials = self.denials.isEmpty ? Array(repeating: nil, count: self.recipientCount) : self.denials
+        let denial = self.tenantDenial(for: self.refusedByTenant.count)
+        for index in self.refusedByTenant { denials[index] = denial }
+        return LimitDecision.Admission(denials)
+    }
+
+    private func tenantDenial(for count: Int) -> LimitDenial {
+        LimitDenial(.tenant, wait: self.tenant.wait(for: count, at: self.now), self.jitter)
     }
 
     var status: LimitStatus {
-        func entries(_ key: LimitKey, _ scopes: [LimitScope]) -> [LimitStatus.Entry] {
-            scopes.flatMap { scope in
-                self.bucket(scope, key).quotas(at: self.now).map { LimitStatus.Entry(scope: scope, quota: $0) }
-            }
-        }
-        let recipients =
-            switch self.request.recipients {
-            case .devices(let keys): keys.map { entries($0, self.scopes) }
-            case .topics(let keys): keys.map { entries($0, self.scopes) }
-            case .tenantOnly: [[LimitStatus.Entry]]()
-            }
-        return LimitStatus(
-            tenant: self.bucket(.tenant, self.request.tenant).quotas(at: self.now),
-            recipients: recipients
-        )
-    }
-
-    /// A bucket as it is now; one that nothing was said of is not asked about.
-    private func bucket(_ scope: LimitScope, _ key: LimitKey) -> LimitBucket {
-        let policies = self.request.history.policies[scope]
-        if scope == .tenant { return LimitBucket(arrivals: self.tenant, policies: policies) }
-        return self.buckets[BucketName(scope: scope, key: key)] ?? LimitBucket(arrivals: [Int64](), policies: policies)
+        LimitStatus(tenant: self.tenant.quotas(at: self.now), recipients: self.statuses)
     }
 }
 

@@ -5,10 +5,11 @@ import RedisClient
 /// The program by which Redis charges buckets, and how it is called.
 ///
 /// One run is atomic. It is told the keys of a tenant's bucket and of everything that one chunk of a request would
-/// charge, and the policies in force; it knows nothing of messages. The arithmetic is that of `GCRA`, in nanoseconds, and
-/// the rules for policies that have changed are those of `PolicyHistory`. Lua's numbers are doubles, exact up to 2^53.
-/// Nanoseconds since 1970 are not, so that an arrival time is reckoned with as its distance from now, 30 days at most,
-/// and kept in two parts.
+/// charge, and the policies in force; it knows nothing of messages. The arithmetic is that of `GCRA`, in nanoseconds.
+/// Lua's numbers are doubles, exact up to 2^53. Nanoseconds since 1970 exceed that, so the script uses an arrival time's
+/// distance from now, at most 30 days, and stores the time in two parts: microseconds since 1970 and nanoseconds.
+///
+/// A tenant that is over its quota costs one `GET`: once its bucket refuses, no other key is read.
 struct LimiterScript: Sendable {
     private let whole: [[UInt8]]
     private let known: [[UInt8]]
@@ -43,134 +44,88 @@ struct LimiterScript: Sendable {
         return numbers[...]
     }
 
-    /// What is said to the program: numbers, each in eight bytes with the highest first, in this order.
+    /// The arguments are numbers of eight bytes, the highest byte first, in this order:
     ///
-    /// - the revision of the policies; 1 to charge, 0 to look; how many events the tenant alone is charged;
-    /// - how many classes of keys a recipient has, then for the tenant and for each class how many policies there are,
-    ///   and each one's interval in nanoseconds and burst;
+    /// - 1 to charge, 0 to look; how many events the tenant alone is charged; how many classes of keys a recipient has;
+    /// - for the tenant and for each class the number of policies, and each one's interval in nanoseconds and burst;
     /// - for each recipient how many of the keys behind the tenant's are its own, class after class.
     ///
-    /// It answers in the same way with now in microseconds, the events granted to the tenant alone, a number for each
-    /// recipient (0 admitted, -1 refused by the tenant's bucket, else by the class of that number), the tenant's backlogs,
-    /// and for each recipient that was refused, or was looked at, the backlogs of all its keys.
+    /// It answers in the same form: now in microseconds, the events granted to the tenant alone, the tenant's backlogs, and
+    /// for each recipient 0 if it was admitted, -1 if the tenant's bucket refused it, else the place of the key that refused
+    /// it and the nanoseconds until that has room. Where it only looks, each recipient has the backlogs of all its keys.
     static let limits = #"""
         -- Charges one chunk of a request to a tenant's buckets. All times are nanoseconds that a double holds exactly:
-        -- a bucket is reckoned with as its backlog, how far its theoretical arrival time lies ahead of now.
+        -- a bucket is its backlogs, one for each policy: how far its theoretical arrival time lies ahead of now.
         local time = redis.call('TIME')
         local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
         local margin = 0
 
         local function format(count) return '>' .. string.rep('i8', count) end
-        local numbers = {struct.unpack(format(#ARGV[1] / 8), ARGV[1])}
+        local count = #ARGV[1] / 8
+        local numbers = {struct.unpack(format(count), ARGV[1])}
         local position = 0
         local function nextNumber()
           position = position + 1
           return numbers[position]
         end
-        local revision = nextNumber()
         local charges = nextNumber() == 1
         local calls = nextNumber()
         local classCount = nextNumber()
         local function nextPolicies()
           local list = {}
-          for index = 1, nextNumber() do list[index] = {interval = nextNumber(), burst = nextNumber()} end
+          for index = 1, nextNumber() do
+            local interval, burst = nextNumber(), nextNumber()
+            list[index] = {interval = interval, full = interval * burst}
+          end
           return list
         end
         local tenantPolicies = nextPolicies()
         local classes = {}
         for index = 1, classCount do classes[index] = nextPolicies() end
 
-        -- What is used up of some policies, under others: of the same one, of the next slower, or of the slowest.
-        local function carried(from, to)
-          local isSame = #from == #to
-          for index, policy in ipairs(to) do
-            local former = from[index]
-            isSame = isSame and former.interval == policy.interval and former.burst == policy.burst
-          end
-          if isSame then return from end
-          local list = {}
-          for index, policy in ipairs(to) do
-            local same, slower, slowest
-            for _, former in ipairs(from) do
-              if former.interval == policy.interval and former.burst == policy.burst then
-                same = same or former
-              end
-              if former.interval >= policy.interval and (not slower or former.interval < slower.interval) then
-                slower = former
-              end
-              if not slowest or former.interval > slowest.interval then slowest = former end
-            end
-            local source = same or slower or slowest
-            local events = math.floor(source.backlog / source.interval)
-            local rest = source.backlog - events * source.interval
-            local backlog = events * policy.interval + math.ceil(rest * policy.interval / source.interval)
-            list[index] = {
-              interval = policy.interval, burst = policy.burst,
-              backlog = same and same.backlog or math.min(backlog, policy.interval * policy.burst)
-            }
-          end
-          return list
-        end
-
         local buckets = {}
         local function bucket(key, policies)
           local known = buckets[key]
           if known then return known end
-          known = {revision = revision, asked = policies, isDirty = false, list = {}}
+          known = {policies = policies, isDirty = false}
           buckets[key] = known
-          local text = redis.call('GET', key)
-          -- What has another length is nobody's quota.
-          if not text or #text < 40 or #text % 32 ~= 8 then
-            for index, policy in ipairs(policies) do
-              known.list[index] = {interval = policy.interval, burst = policy.burst, backlog = 0}
+          local text = #policies > 0 and redis.call('GET', key)
+          -- A value of another length is foreign, and counts as a full bucket.
+          local isStored = text and #text == 10 * #policies
+          for index = 1, #policies do
+            local backlog = 0
+            if isStored then
+              local micros, nanos = struct.unpack('>i8I2', text, index * 10 - 9)
+              backlog = math.max(0, (micros - now) * 1000 + nanos)
+              -- Only a clock that was set back can have put it so far ahead; its readings may differ by a second.
+              if backlog > policies[index].full + 1000000000 then
+                backlog = policies[index].full
+                known.isDirty = true
+              end
             end
-            return known
-          end
-          local stored, place = struct.unpack('>i8', text)
-          while place <= #text do
-            local interval, burst, micros, nanos
-            interval, burst, micros, nanos, place = struct.unpack('>i8i8i8i8', text, place)
-            local backlog = (micros - now) * 1000 + nanos
-            -- Only a clock that was set back can have put it so far ahead; its readings may differ by a second.
-            if backlog > interval * burst + 1000000000 then
-              backlog = interval * burst
-              known.isDirty = true
-            end
-            known.list[#known.list + 1] = {interval = interval, burst = burst, backlog = math.max(0, backlog)}
-          end
-          -- Policies that came later rule, whoever asks.
-          if stored > revision then
-            known.revision = stored
-          else
-            known.list = carried(known.list, policies)
+            known[index] = backlog
           end
           return known
         end
 
-        local function admits(known)
-          for _, policy in ipairs(known.list) do
-            if policy.backlog + policy.interval > policy.interval * policy.burst then return false end
+        -- Nanoseconds until one event fits; 0 if it fits now.
+        local function wait(known)
+          local longest = 0
+          for index, policy in ipairs(known.policies) do
+            longest = math.max(longest, known[index] + policy.interval - policy.full)
           end
-          return true
+          return longest
         end
 
-        local function charge(known, count)
-          for _, policy in ipairs(known.list) do policy.backlog = policy.backlog + count * policy.interval end
+        local function charge(known, events)
+          for index, policy in ipairs(known.policies) do known[index] = known[index] + events * policy.interval end
         end
 
-        -- Adds the backlogs of a bucket in the terms of whoever asks.
-        local function addBacklogs(answer, known)
-          for _, policy in ipairs(carried(known.list, known.asked)) do answer[#answer + 1] = policy.backlog end
-        end
-
-        local tenant
-        if #tenantPolicies > 0 then tenant = bucket(KEYS[1], tenantPolicies) end
-
+        local tenant = bucket(KEYS[1], tenantPolicies)
         local granted = calls
-        if tenant and charges and calls > 0 then
-          for _, policy in ipairs(tenant.list) do
-            local room = math.floor((policy.interval * policy.burst - policy.backlog) / policy.interval)
-            granted = math.max(0, math.min(granted, room))
+        if charges and calls > 0 then
+          for index, policy in ipairs(tenantPolicies) do
+            granted = math.max(0, math.min(granted, math.floor((policy.full - tenant[index]) / policy.interval)))
           end
           if granted > 0 then
             charge(tenant, granted)
@@ -179,55 +134,52 @@ struct LimiterScript: Sendable {
         end
 
         local place = 1
-        local answer = {now, granted}
-        local states = {}
-        while position < #ARGV[1] / 8 do
+        local outcomes = {}
+        local isSpent = charges and wait(tenant) > 0
+        while position < count do
           local size = nextNumber()
-          local members = {}
-          for index = 1, size do
-            members[index] = bucket(KEYS[place + index], classes[(index - 1) % classCount + 1])
-          end
-          place = place + size
-          local outcome = 0
-          if charges then
-            if tenant and not admits(tenant) then
-              outcome = -1
-            else
-              local charged = 0
-              while outcome == 0 and charged < size do
-                if admits(members[charged + 1]) then
-                  charged = charged + 1
-                  charge(members[charged], 1)
-                else
-                  outcome = charged % classCount + 1
-                end
-              end
-              if outcome == 0 then
-                for index = 1, size do members[index].isDirty = true end
-                if tenant then
-                  charge(tenant, 1)
-                  tenant.isDirty = true
-                end
-              else
-                for index = 1, charged do charge(members[index], -1) end
+          if not charges then
+            for index = 1, size do
+              for _, backlog in ipairs(bucket(KEYS[place + index], classes[(index - 1) % classCount + 1])) do
+                outcomes[#outcomes + 1] = backlog
               end
             end
+          elseif isSpent then
+            outcomes[#outcomes + 1] = -1
+          else
+            local charged, longest = {}, 0
+            while longest == 0 and #charged < size do
+              local index = #charged + 1
+              local known = bucket(KEYS[place + index], classes[(index - 1) % classCount + 1])
+              longest = wait(known)
+              if longest == 0 then
+                charge(known, 1)
+                charged[index] = known
+              end
+            end
+            if longest == 0 then
+              for _, known in ipairs(charged) do known.isDirty = true end
+              charge(tenant, 1)
+              tenant.isDirty = true
+              isSpent = wait(tenant) > 0
+              outcomes[#outcomes + 1] = 0
+            else
+              for _, known in ipairs(charged) do charge(known, -1) end
+              outcomes[#outcomes + 1] = #charged + 1
+              outcomes[#outcomes + 1] = longest
+            end
           end
-          answer[#answer + 1] = outcome
-          if outcome ~= 0 or not charges then
-            for index = 1, size do states[#states + 1] = members[index] end
-          end
+          place = place + size
         end
 
         if charges then
           for key, known in pairs(buckets) do
-            if known.isDirty then
-              local text = struct.pack('>i8', known.revision)
-              local latest = 0
-              for _, policy in ipairs(known.list) do
-                local micros, nanos = now + math.floor(policy.backlog / 1000), policy.backlog % 1000
-                text = text .. struct.pack('>i8i8i8i8', policy.interval, policy.burst, micros, nanos)
-                latest = math.max(latest, policy.backlog)
+            if known.isDirty and #known > 0 then
+              local text, latest = '', 0
+              for index = 1, #known do
+                local backlog = known[index]
+                text = text .. struct.pack('>i8I2', now + math.floor(backlog / 1000), backlog % 1000)
+                latest = math.max(latest, backlog)
               end
               local life = math.ceil(latest / 1000000) + margin
               -- Some servers write round numbers with an exponent, and refuse that.
@@ -236,8 +188,9 @@ struct LimiterScript: Sendable {
           end
         end
 
-        if tenant then addBacklogs(answer, tenant) end
-        for _, known in ipairs(states) do addBacklogs(answer, known) end
+        local answer = {now, granted}
+        for index = 1, #tenant do answer[#answer + 1] = tenant[index] end
+        for index = 1, #outcomes do answer[#answer + 1] = outcomes[index] end
         return struct.pack(format(#answer), unpack(answer))
         """#
 }

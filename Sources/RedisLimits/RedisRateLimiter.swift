@@ -25,7 +25,12 @@ package final class RedisRateLimiter: RateLimiter, Service {
     /// Keys of one run beyond which it ends earlier, as groups have members.
     static let chunkKeys = 500
 
+    /// How long a list waits for the tenant's other lists before it is refused.
+    private static let queueTimeout = Duration.seconds(1)
+
     private let redis: RedisClient
+    /// A client whose connection carries probes alone, so that none waits behind decisions.
+    private let probes: RedisClient
     private let script: LimiterScript
     private let whenRedisFails: Fallback
     private let replicas: @Sendable () -> Int
@@ -33,11 +38,18 @@ package final class RedisRateLimiter: RateLimiter, Service {
     private let metrics: LimiterMetrics
     private let fallbackMetrics: LimiterMetrics
     private let logger: Logger
+    private let jitter: RetryJitter
+    private let uptime: @Sendable () -> ContinuousClock.Instant
     private let health = Mutex(LimiterHealth())
+    private let refusals = RefusalCache()
+    /// A tenant's lists ask one after the other: one run takes up to two milliseconds, in which Redis serves no other
+    /// tenant.
+    private let lists = KeyedLock<LimitKey>()
 
     /// A limiter over a client, whose timeout is a decision's; replicas are counted for each decision without Redis.
     package convenience init(
         redis: RedisClient,
+        probes: RedisClient,
         whenRedisFails: Fallback = .local,
         replicas: @escaping @Sendable () -> Int,
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -45,6 +57,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
     ) {
         self.init(
             redis: redis,
+            probes: probes,
             script: LimiterScript(),
             whenRedisFails: whenRedisFails,
             replicas: replicas,
@@ -55,37 +68,61 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     init(
         redis: RedisClient,
+        probes: RedisClient,
         script: LimiterScript,
         whenRedisFails: Fallback,
         replicas: @escaping @Sendable () -> Int,
         metrics: GatewayMetrics,
-        logger: Logger
+        logger: Logger,
+        jitter: @escaping RetryJitter = { .random(in: $0) },
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.redis = redis
+        self.probes = probes
         self.script = script
         self.whenRedisFails = whenRedisFails
         self.replicas = replicas
-        self.local = MemoryRateLimiter()
+        self.local = MemoryRateLimiter(jitter: jitter)
         self.metrics = LimiterMetrics(metrics, source: "redis")
         self.fallbackMetrics = LimiterMetrics(metrics, source: whenRedisFails.rawValue)
         self.logger = logger
+        (self.jitter, self.uptime) = (jitter, uptime)
     }
 
     package func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision {
         let start = self.metrics.began()
-        guard let asked = await self.ask(request, charges: true) else {
+        guard let decision = await self.ask(request) else {
             let decision = await self.admitWithoutRedis(request, now)
             self.fallbackMetrics.count(decision.admission)
             return decision
         }
-        let decision = asked.decision
         self.metrics.count(decision.admission)
         if let start { self.metrics.ended(since: start) }
         return decision
     }
 
+    package func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision? {
+        guard self.health.withLock({ $0.isShared }) else {
+            guard self.whenRedisFails == .local else { return nil }
+            let share = policies.share(of: self.replicas())
+            let refusal = self.local.refusal(of: tenant, share, count: count, now: now)
+            if let refusal { self.fallbackMetrics.count(refusal.admission) }
+            return refusal
+        }
+        if self.refusals.isEmpty { return nil }
+        let refusal = self.tenantRefusal(tenant, policies, count: count, at: self.uptime())
+        if let refusal { self.metrics.count(refusal.admission) }
+        return refusal
+    }
+
     package func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
-        if let asked = await self.ask(request, charges: false) { return asked.status }
+        if self.health.withLock({ $0.isShared }) {
+            let reckoning = await self.noting {
+                () async throws(RedisClientError) in
+                try await self.reckon(LimitReckoning(request, jitter: self.jitter), charges: false)
+            }
+            if let reckoning { return reckoning.status }
+        }
         let share = self.whenRedisFails == .local ? request.share(of: self.replicas()) : request
         return await self.local.status(of: share, now: now)
     }
@@ -103,38 +140,104 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     // MARK: Asking Redis
 
-    /// What Redis says of a request; nil where it fails or has failed.
+    /// Returns the decision by what Redis answers, or by what it answered within the last second; `nil` where it fails or
+    /// has failed.
     ///
     /// Where it fails amid a list, what earlier chunks charged stays so, though it is decided anew.
-    private func ask(_ request: LimitRequest, charges: Bool) async -> LimitReckoning? {
+    private func ask(_ request: LimitRequest) async -> LimitDecision? {
         guard self.health.withLock({ $0.isShared }) else { return nil }
-        do throws(RedisClientError) {
-            let reckoning = try await self.reckon(request, charges: charges)
-            self.note(nil)
-            return reckoning
-        } catch {
-            self.note(error)
-            return nil
+        let known = self.refusals.isEmpty ? Known() : self.known(of: request)
+        if let decision = known.decision { return decision }
+        let reckoning = LimitReckoning(request, known: known.denials, jitter: self.jitter)
+        guard request.isList else { return await self.decide(reckoning) }
+        guard await self.lists.acquire(request.tenant, until: .now + Self.queueTimeout) else {
+            let denial = LimitDenial(.tenant, wait: 0, self.jitter)
+            return LimitDecision(admission: .none(denial), tenantQuotas: [])
         }
+        defer { self.lists.release(request.tenant) }
+        // Redis may have failed while this list waited.
+        guard self.health.withLock({ $0.isShared }) else { return nil }
+        return await self.decide(reckoning)
+    }
+
+    private func decide(_ reckoning: LimitReckoning) async -> LimitDecision? {
+        let answered = await self.noting { () async throws(RedisClientError) in
+            try await self.reckon(reckoning, charges: true)
+        }
+        guard let answered else { return nil }
+        self.refusals.note(answered.refusedBuckets, answered, at: self.uptime())
+        return answered.decision
+    }
+
+    /// What is remembered of a request's buckets.
+    private struct Known {
+        var denials: [Int: LimitDenial] = [:]
+        /// The decision, if all is known.
+        var decision: LimitDecision?
+    }
+
+    private func known(of request: LimitRequest) -> Known {
+        var known = Known()
+        let (policies, uptime) = (request.policies, self.uptime())
+        known.decision = self.tenantRefusal(request.tenant, policies, count: request.count, at: uptime)
+        guard known.decision == nil else { return known }
+        var quotas: [QuotaStatus] = []
+        func note(_ recipient: Int, _ scope: LimitScope, _ keys: [LimitKey]) {
+            guard known.denials[recipient] == nil,
+                let entry = keys.lazy
+                    .compactMap({
+                        self.refusals.entry(BucketName(scope, $0, policies), at: uptime)
+                    })
+                    .first
+            else { return }
+            let wait = entry.wait - Int64((uptime - entry.notedAt) / .nanoseconds(1))
+            known.denials[recipient] = LimitDenial(scope, wait: wait, self.jitter)
+            quotas = entry.tenant.quotas(at: entry.serverTime(at: uptime))
+        }
+        switch request.recipients {
+        case .devices(let keys):
+            for (index, key) in keys.enumerated() {
+                let all = request.members.isEmpty ? [key] : [key] + (request.members[index] ?? [])
+                note(index, .device, all)
+                if request.isCollapsible { note(index, .deviceCollapsible, all) }
+            }
+        case .topics(let keys):
+            note(0, .topic, keys)
+        case .tenantOnly:
+            break
+        }
+        if known.denials.count == request.recipientCount, request.recipientCount > 0 {
+            let denials = (0..<request.recipientCount).map { known.denials[$0] }
+            known.decision = LimitDecision(admission: LimitDecision.Admission(denials), tenantQuotas: quotas)
+        }
+        return known
+    }
+
+    private func tenantRefusal(
+        _ tenant: LimitKey,
+        _ policies: LimitPolicies,
+        count: Int,
+        at uptime: ContinuousClock.Instant
+    ) -> LimitDecision? {
+        guard let entry = self.refusals.entry(BucketName(.tenant, tenant, policies), at: uptime) else { return nil }
+        let time = entry.serverTime(at: uptime)
+        let denial = LimitDenial(.tenant, wait: entry.tenant.wait(for: count, at: time), self.jitter)
+        return LimitDecision(admission: .none(denial), tenantQuotas: entry.tenant.quotas(at: time))
     }
 
     private func reckon(
-        _ request: LimitRequest,
+        _ begun: LimitReckoning,
         charges: Bool,
+        by client: RedisClient? = nil,
         timeout: Duration? = nil
     ) async throws(RedisClientError) -> LimitReckoning {
-        var reckoning = LimitReckoning(request)
+        var reckoning = begun
+        let redis = client ?? self.redis
         repeat {
             let chunk = reckoning.nextChunk(charges: charges)
-            var reply = try await self.redis.call(
-                self.script.command(chunk, whole: false),
-                timeout: timeout
-            )
+            var reply = try await redis.call(self.script.command(chunk, whole: false), timeout: timeout)
             if reply.errorCode == "NOSCRIPT" {
-                reply = try await self.redis.call(
-                    self.script.command(chunk, whole: true),
-                    timeout: timeout
-                )
+                reply = try await redis.call(self.script.command(chunk, whole: true), timeout: timeout)
             }
             if case .error(let text) = reply {
                 throw RedisClientError(.unusableServer, "Redis refuses: \(text.prefix(200))")
@@ -148,10 +251,23 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     // MARK: Failing and coming back
 
-    /// A decision had its answer, or failed.
-    private func note(_ error: RedisClientError?) {
-        let isOver = self.health.withLock { $0.decided(isAnswered: error == nil) }
-        guard isOver, let error else { return }
+    /// Returns what Redis answers; `nil` where it fails, after a probe if that makes Redis doubtful.
+    private func noting(
+        _ body: () async throws(RedisClientError) -> LimitReckoning
+    ) async -> LimitReckoning? {
+        do throws(RedisClientError) {
+            let answer = try await body()
+            _ = self.health.withLock { $0.decided(isAnswered: true) }
+            return answer
+        } catch {
+            if self.health.withLock({ $0.decided(isAnswered: false) }) { await self.probe() }
+            return nil
+        }
+    }
+
+    private func beginFallback(_ error: RedisClientError) {
+        // Without it, buckets of another limiter would be answered for.
+        self.refusals.removeAll()
         self.metrics.show(isFallbackActive: true)
         self.logger.warning(
             "Redis fails; rate limits are no longer shared with other replicas.",
@@ -159,27 +275,30 @@ package final class RedisRateLimiter: RateLimiter, Service {
         )
     }
 
-    /// Asks Redis about a bucket of its own, writing included; whether it answers.
+    /// Asks Redis about a bucket of its own, writing included; true if it answers.
     @discardableResult
     package func probe() async -> Bool {
-        let isAnswered: Bool
+        var failure: RedisClientError?
         do throws(RedisClientError) {
-            _ = try await self.reckon(Self.probeRequest, charges: true)
-            isAnswered = true
+            _ = try await self.reckon(self.probeRequest, charges: true, by: self.probes)
         } catch {
-            isAnswered = false
+            failure = error
         }
-        let isBack = self.health.withLock { $0.probed(isAnswered: isAnswered) }
-        if isBack {
+        switch self.health.withLock({ $0.probed(isAnswered: failure == nil) }) {
+        case .failed:
+            if let failure { self.beginFallback(failure) }
+        case .recovered:
             self.metrics.show(isFallbackActive: false)
             self.logger.notice("Redis is back; rate limits are shared with other replicas again.")
+        case nil:
+            break
         }
-        return isAnswered
+        return failure == nil
     }
 
     /// Asks Redis once with time to connect.
     package func ask(timeout: Duration = .seconds(2)) async throws(RedisClientError) {
-        _ = try await self.reckon(Self.probeRequest, charges: true, timeout: timeout)
+        _ = try await self.reckon(self.probeRequest, charges: true, timeout: timeout)
     }
 
     /// Asks Redis as well; throws where it can't be used with this configuration, while a server that can't be reached
@@ -193,19 +312,25 @@ package final class RedisRateLimiter: RateLimiter, Service {
                 throw error
             case .unavailable, .timedOut, .connectionClosed, .invalidReply, .unusableServer, .tooManyCommands,
                 .shutDown:
-                for _ in 0..<LimiterHealth.maxFailures { self.note(error) }
+                if self.health.withLock({ $0.fail() }) { self.beginFallback(error) }
             }
         }
     }
 
-    private static let probeRequest = LimitRequest(
-        tenant: LimitKey(Pseudonym(bytes: [])),
-        history: PolicyHistory(
-            LimitPolicies(tenant: RatePolicy.tenantDefaults, device: [], deviceCollapsible: [], topic: [])
-        ),
-        recipients: .tenantOnly(1),
-        isCollapsible: false
-    )
+    private var probeRequest: LimitReckoning {
+        let request = LimitRequest(
+            tenant: LimitKey(Pseudonym(bytes: [])),
+            policies: LimitPolicies(
+                tenant: RatePolicy.tenantDefaults,
+                device: [],
+                deviceCollapsible: [],
+                topic: []
+            ),
+            recipients: .tenantOnly(1),
+            isCollapsible: false
+        )
+        return LimitReckoning(request, jitter: self.jitter)
+    }
 
     /// Limits are to be shared within two seconds of Redis' return: half a second until the client connects, then as many
     /// as are wanted.
@@ -215,8 +340,15 @@ package final class RedisRateLimiter: RateLimiter, Service {
     package func run() async throws {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             if !self.health.withLock({ $0.isShared }) { await self.probe() }
+            self.refusals.removeExpired(at: self.uptime())
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.probeInterval) }
         }
         await self.redis.shutdown()
+        await self.probes.shutdown()
     }
+}
+
+extension LimitRequest {
+    /// True if it charges more than one device's buckets, so that a run takes long.
+    fileprivate var isList: Bool { self.recipientCount > 1 || !self.members.isEmpty }
 }

@@ -48,7 +48,7 @@ struct RetirementOverEmulatorTests {
             self.retired = .sample(clock: self.clock)
             self.pipeline = SendPipeline(
                 retired: self.retired,
-                limiter: MemoryRateLimiter(),
+                limiter: MemoryRateLimiter.withoutJitter(),
                 upstream: sender,
                 audit: .sample(store: InMemoryAuditStore(), clock: self.clock),
                 clock: self.clock

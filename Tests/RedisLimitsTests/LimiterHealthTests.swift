@@ -4,30 +4,47 @@ import Testing
 
 @Suite("LimiterHealth")
 struct LimiterHealthTests {
-    private static func failed() -> LimiterHealth {
+    private static func doubted() -> LimiterHealth {
         var health = LimiterHealth()
         for _ in 0..<LimiterHealth.maxFailures { _ = health.decided(isAnswered: false) }
         return health
     }
 
-    @Test("Three failures more than answers end the sharing of limits, once")
+    private static func failed() -> LimiterHealth {
+        var health = Self.doubted()
+        _ = health.probed(isAnswered: false)
+        return health
+    }
+
+    @Test("Three failures more than answers are a doubt, once")
     func failures() {
         var health = LimiterHealth()
         let decisions = [false, false, true, false, false, false].map { health.decided(isAnswered: $0) }
         #expect(decisions == [false, false, false, false, true, false])
+        #expect(health.isShared)
+    }
+
+    @Test("A probe without an answer ends the sharing of limits, one with an answer ends the doubt")
+    func doubt() {
+        var health = Self.doubted()
+        #expect([health.probed(isAnswered: false), health.probed(isAnswered: false)] == [.failed, nil])
         #expect(!health.isShared)
+        health = Self.doubted()
+        #expect(health.probed(isAnswered: true) == nil)
+        #expect(health == LimiterHealth())
     }
 
     @Test(
-        "A server that answers one decision of three is not asked for long, one that answers two of three is",
-        arguments: [([false, false, true], false), ([false, true, true], true)]
+        "A server that answers one decision of three is doubted soon, one that answers two of three is not",
+        arguments: [([false, false, true], true), ([false, true, true], false)]
     )
-    func partly(answers: [Bool], isShared: Bool) {
+    func partly(answers: [Bool], isDoubted: Bool) {
         var health = LimiterHealth()
+        var doubts = 0
         for _ in 0..<100 {
-            for isAnswered in answers { _ = health.decided(isAnswered: isAnswered) }
+            for isAnswered in answers where health.decided(isAnswered: isAnswered) { doubts += 1 }
         }
-        #expect(health.isShared == isShared)
+        #expect((doubts > 0) == isDoubted)
     }
 
     @Test("Answers that came before the first failure don't make up for later ones")
@@ -44,18 +61,15 @@ struct LimiterHealthTests {
         let late = (0..<10).map { _ in health.decided(isAnswered: true) }
         #expect(!late.contains(true))
         let probes = [true, true, true, false, true, true, true].map { health.probed(isAnswered: $0) }
-        #expect(!probes.contains(true))
+        #expect(probes.allSatisfy { $0 == nil })
         #expect([health.decided(isAnswered: false), health.isShared] == [false, false])
-        #expect([health.probed(isAnswered: true), health.isShared] == [true, true])
+        #expect(health.probed(isAnswered: true) == .recovered)
+        #expect(health == LimiterHealth())
     }
 
-    @Test("What is shared again fails by three failures as before, and a probe has no say meanwhile")
-    func again() {
-        var health = Self.failed()
-        for _ in 0..<LimiterHealth.goodProbes { _ = health.probed(isAnswered: true) }
-        #expect(health == LimiterHealth())
-        #expect([health.decided(isAnswered: false), health.probed(isAnswered: true)] == [false, false])
-        #expect([health.probed(isAnswered: false), health.decided(isAnswered: false)] == [false, false])
-        #expect([health.decided(isAnswered: false), health.isShared] == [true, false])
+    @Test("A start without Redis begins the fallback at once, and is news once")
+    func start() {
+        var health = LimiterHealth()
+        #expect([health.fail(), health.fail(), health.isShared] == [true, false, false])
     }
 }

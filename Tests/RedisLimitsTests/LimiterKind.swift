@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import RedisClient
 import RedisTestKit
+import Synchronization
 import Testing
 
 @testable import RedisLimits
@@ -20,7 +21,7 @@ enum LimiterKind: String, CaseIterable, CustomTestStringConvertible {
     func with(_ body: (any RateLimiter) async throws -> Void) async throws {
         switch self {
         case .memory:
-            try await body(MemoryRateLimiter())
+            try await body(MemoryRateLimiter.withoutJitter())
         case .redis:
             try await RedisServer.with { server in
                 try await RedisClient.with(port: server.port) { client in
@@ -58,9 +59,30 @@ extension RedisClient {
     }
 }
 
+/// A monotonic clock that moves only when it is read, or when it is told to.
+final class Uptime: Sendable {
+    private let state: Mutex<ContinuousClock.Instant>
+    private let step: Duration
+
+    init(step: Duration = .zero) {
+        self.state = Mutex(.now)
+        self.step = step
+    }
+
+    func next() -> ContinuousClock.Instant {
+        self.state.withLock { now in
+            now += self.step
+            return now
+        }
+    }
+
+    func advance(by duration: Duration) { self.state.withLock { $0 += duration } }
+}
+
 /// The limiter over Redis with its program's clock in the hands of a test.
 ///
 /// In place of its own time the program reads two keys. Keys expire an hour late, since the server's time passes otherwise.
+/// No refusal is remembered, since its uptime moves by seconds each time that it is read.
 final class TimedRedisLimiter: RateLimiter {
     private let client: RedisClient
     private let limiter: RedisRateLimiter
@@ -73,11 +95,14 @@ final class TimedRedisLimiter: RateLimiter {
         self.client = client
         self.limiter = RedisRateLimiter(
             redis: client,
+            probes: client,
             script: LimiterScript(text),
             whenRedisFails: .closed,
             replicas: { 1 },
             metrics: GatewayMetrics(),
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+            jitter: { $0.lowerBound },
+            uptime: Uptime(step: .seconds(2)).next
         )
     }
 
@@ -89,6 +114,10 @@ final class TimedRedisLimiter: RateLimiter {
     func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
         await self.set(now)
         return await self.limiter.status(of: request, now: now)
+    }
+
+    func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision? {
+        self.limiter.refusal(of: tenant, policies, count: count, now: now)
     }
 
     private func set(_ time: Timestamp) async {

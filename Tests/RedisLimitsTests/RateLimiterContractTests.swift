@@ -177,58 +177,16 @@ struct RateLimiterContractTests {
         }
     }
 
-    /// What was used up under one policy, and what is left under the next at once.
-    struct Change: Sendable {
-        var from: (rate: Int, period: Int, burst: Int)
-        var used: Int
-        var to: (rate: Int, period: Int, burst: Int)
-        var left: Int
-    }
-
-    @Test(
-        "What is used up is carried over message by message, a new burst's worth at most",
-        arguments: LimiterKind.allCases,
-        [
-            Change(from: (1, 180, 20), used: 5, to: (30, 60, 30), left: 25),
-            Change(from: (180, 60, 60), used: 60, to: (1, 180, 20), left: 0),
-            Change(from: (1, 1, 10), used: 4, to: (1, 1, 6), left: 2),
-            Change(from: (1, 1, 10), used: 0, to: (1, 1, 6), left: 6),
-        ]
-    )
-    func carriedOver(kind: LimiterKind, change: Change) async throws {
-        func policies(_ policy: (rate: Int, period: Int, burst: Int)) throws -> LimitPolicies {
-            .device([try .sample(policy.rate, per: policy.period, burst: policy.burst)])
-        }
-        let former = PolicyHistory(try policies(change.from))
-        let history = former.followed(by: try policies(change.to), at: .sample)
+    @Test("A changed policy starts with a full bucket, beside the former one", arguments: LimiterKind.allCases)
+    func changedPolicy(kind: LimiterKind) async throws {
+        let former = LimitPolicies.device([try .sample(1, per: 600, burst: 5)])
+        let later = LimitPolicies.device([try .sample(1, per: 600, burst: 3)])
         try await kind.with { limiter in
-            if change.used > 0 {
-                let decision = await limiter.admit(LimitRequest(history: former, count: change.used), now: .sample)
-                #expect(decision.admission == .all)
+            func admitted(_ policies: LimitPolicies) async -> Int {
+                await limiter.admit(LimitRequest(policies: policies, count: 9), now: .sample).admitted(of: 9)
             }
-            let status = await limiter.status(of: LimitRequest(history: history), now: .sample)
-            #expect(status.recipients.map { $0.map(\.quota.remaining) } == [[change.left]])
-        }
-    }
-
-    @Test("A request under former policies takes no more than later ones leave", arguments: LimiterKind.allCases)
-    func formerPolicies(kind: LimiterKind) async throws {
-        let former = PolicyHistory(.device([try .sample(60, per: 60, burst: 5)]))
-        let history = former.followed(by: .device([try .sample(1, per: 600, burst: 5)]), at: .sample)
-        try await kind.with { limiter in
-            let clock = ManualClock()
-            func left() async -> [[Int]] {
-                await limiter.status(of: LimitRequest(history: history), now: clock.now()).recipients
-                    .map { $0.map(\.quota.remaining) }
-            }
-            let all = LimitRequest(history: history, count: 5)
-            #expect(await limiter.admit(all, now: clock.now()).admission == .all)
-            let late = await limiter.admit(LimitRequest(history: former), now: clock.now())
-            #expect(late.admitted(of: 1) == 0)
-            clock.advance(by: .seconds(599))
-            #expect(await left() == [[0]])
-            clock.advance(by: .seconds(1))
-            #expect(await left() == [[1]])
+            #expect([await admitted(former), await admitted(later)] == [5, 3])
+            #expect([await admitted(former), await admitted(later)] == [0, 0])
         }
     }
 

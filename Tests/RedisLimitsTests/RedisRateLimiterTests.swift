@@ -29,16 +29,123 @@ struct RedisRateLimiterTests {
         _ fallback: RedisRateLimiter.Fallback = .local,
         replicas: Int = 1,
         metrics: GatewayMetrics = GatewayMetrics(),
-        script: LimiterScript = LimiterScript()
+        script: LimiterScript = LimiterScript(),
+        probes: RedisClient? = nil,
+        uptime: Uptime = Uptime(step: .seconds(2))
     ) -> RedisRateLimiter {
         RedisRateLimiter(
             redis: client,
+            probes: probes ?? client,
             script: script,
             whenRedisFails: fallback,
             replicas: { replicas },
             metrics: metrics,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+            jitter: { $0.lowerBound },
+            uptime: uptime.next
         )
+    }
+
+    /// How often the server has run a command since its statistics were reset.
+    private static func calls(_ command: String, _ client: RedisClient) async throws -> Int {
+        guard case .bytes(let bytes) = try await client.call(RedisCommand(["INFO", "commandstats"])) else { return -1 }
+        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        let prefix = "cmdstat_\(command):calls="
+        guard let line = lines.first(where: { $0.hasPrefix(prefix) }) else { return 0 }
+        return Int(line.dropFirst(prefix.count).prefix(while: \.isNumber)) ?? -1
+    }
+
+    @Test("Once the tenant's bucket refuses, a list reads no other key and sends no further chunk")
+    func tenantFirst() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let limiter = Self.limiter(client)
+                for _ in 0..<4 { _ = await limiter.admit(Self.request(), now: .sample) }
+                _ = try await client.call(RedisCommand(["CONFIG", "RESETSTAT"]))
+                let list = Self.request(.devices((0..<1_000).map { .sample("device \($0)") }))
+                #expect(await limiter.admit(list, now: .sample).admitted(of: 1_000) == 0)
+                #expect(try await Self.calls("evalsha", client) == 1)
+                #expect(try await Self.calls("get", client) == 1)
+            }
+        }
+    }
+
+    @Test("A tenant without room is refused from memory for a second, then Redis is asked again")
+    func rememberedTenant() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let uptime = Uptime()
+                let limiter = Self.limiter(client, uptime: uptime)
+                let request = Self.request()
+                func refusal() -> LimitDecision? {
+                    limiter.refusal(of: request.tenant, request.policies, count: 1, now: .sample)
+                }
+                for _ in 0..<4 { #expect(await limiter.admit(request, now: .sample).admission == .all) }
+                #expect(refusal() == nil)
+                let refused = await limiter.admit(request, now: .sample)
+                #expect(refused.admitted(of: 1) == 0)
+                _ = try await client.call(RedisCommand(["CONFIG", "RESETSTAT"]))
+                let list = Self.request(.devices((0..<1_000).map { .sample("device \($0)") }))
+                for _ in 0..<3 {
+                    #expect(await limiter.admit(list, now: .sample).admitted(of: 1_000) == 0)
+                    #expect(refusal()?.tenantQuotas.map(\.remaining) == [0])
+                }
+                #expect(try await Self.calls("evalsha", client) == 0)
+                uptime.advance(by: RefusalCache.longest)
+                #expect(refusal() == nil)
+                #expect(await limiter.admit(request, now: .sample).admitted(of: 1) == 0)
+                #expect(try await Self.calls("evalsha", client) == 1)
+            }
+        }
+    }
+
+    @Test("A device without room is left out of what Redis is asked, and a changed policy is asked about at once")
+    func rememberedDevice() async throws {
+        let ample = [RatePolicy(rate: 1, periodSeconds: 1, burst: 10_000)].compactMap { $0 }
+        let once = [RatePolicy(rate: 1, periodSeconds: 86_400, burst: 1)].compactMap { $0 }
+        let policies = LimitPolicies(tenant: ample, device: once, deviceCollapsible: once, topic: [])
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let limiter = Self.limiter(client, uptime: Uptime())
+                func admit(_ names: String..., policies: LimitPolicies) async -> LimitDecision {
+                    let keys = names.map { LimitKey.sample($0) }
+                    let request = LimitRequest(policies: policies, recipients: .devices(keys))
+                    return await limiter.admit(request, now: .sample)
+                }
+                for admitted in [1, 0] { #expect(await admit("a", policies: policies).admitted(of: 1) == admitted) }
+                _ = try await client.call(RedisCommand(["CONFIG", "RESETSTAT"]))
+                let alone = await admit("a", policies: policies)
+                #expect(alone.admission == .none(LimitDenial(scope: .device, retryAfter: 86_400)))
+                #expect(alone.tenantQuotas.map(\.remaining) == [9_999])
+                #expect(try await Self.calls("evalsha", client) == 0)
+                let denial = LimitDenial(scope: .device, retryAfter: 86_400)
+                #expect(await admit("b", "a", "c", policies: policies).admission == .some([nil, denial, nil]))
+                // The tenant's, and those of the two that are not remembered.
+                #expect(try await Self.calls("get", client) == 3)
+                let changed = LimitPolicies(tenant: ample, device: ample, deviceCollapsible: once, topic: [])
+                #expect(await admit("a", policies: changed).admission == .all)
+            }
+        }
+    }
+
+    @Test("Decisions that get no answer while a probe does leave the limits shared")
+    func doubt() async throws {
+        try await ClosedPort.with { port in
+            try await RedisServer.with { server in
+                try await RedisClient.with(port: server.port) { probes in
+                    try await RedisClient.with(port: port) { client async throws in
+                        let factory = TestMetrics()
+                        let metrics = GatewayMetrics(factory: factory)
+                        let limiter = Self.limiter(client, .closed, metrics: metrics, probes: probes)
+                        for _ in 0..<8 { _ = await limiter.admit(Self.request(), now: .sample) }
+                        #expect(try factory.expectMeter("fcmgw_limiter_fallback_active").lastValue == 0)
+                        _ = try await probes.call(RedisCommand(["CONFIG", "SET", "maxmemory", "1"]))
+                        for _ in 0..<3 { _ = await limiter.admit(Self.request(), now: .sample) }
+                        #expect(try factory.expectMeter("fcmgw_limiter_fallback_active").lastValue == 1)
+                    }
+                }
+            }
+        }
     }
 
     @Test("Two replicas share what is used up, by the server's time whatever their own is")
@@ -67,8 +174,11 @@ struct RedisRateLimiterTests {
                 let request = Self.request(.devices([key]))
                 #expect(await Self.limiter(client).admit(request, now: .sample).admission == .all)
                 let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
-                let device = String(decoding: key.digits, as: UTF8.self)
-                for name in ["rl:{\(tenant)}:t", "rl:{\(tenant)}:d:\(device)"] {
+                func digits(_ scope: LimitScope, _ key: LimitKey) -> String {
+                    String(decoding: request.policies.bucketKey(key, scope).digits, as: UTF8.self)
+                }
+                let (own, device) = (digits(.tenant, request.tenant), digits(.device, key))
+                for name in ["rl:{\(tenant)}:t:\(own)", "rl:{\(tenant)}:d:\(device)"] {
                     guard case .integer(let life) = try await client.call(RedisCommand(["PTTL", name])) else {
                         Issue.record("\(name) has no end")
                         continue
@@ -84,8 +194,10 @@ struct RedisRateLimiterTests {
     func foreignValue(value: String) async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client async throws in
-                let tenant = String(decoding: Self.request().tenant.digits, as: UTF8.self)
-                _ = try await client.call(RedisCommand(["SET", "rl:{\(tenant)}:t", value]))
+                let request = Self.request()
+                let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
+                let own = String(decoding: request.policies.bucketKey(request.tenant, .tenant).digits, as: UTF8.self)
+                _ = try await client.call(RedisCommand(["SET", "rl:{\(tenant)}:t:\(own)", value]))
                 let limiter = Self.limiter(client, .closed)
                 for left in [3, 2] {
                     #expect(await limiter.admit(Self.request(), now: .sample).tenantQuotas.map(\.remaining) == [left])

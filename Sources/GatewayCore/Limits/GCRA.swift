@@ -46,14 +46,6 @@ struct GCRA: Sendable {
     func waitUntilFull(_ arrival: Int64, at now: Int64) -> Int64 {
         self.effective(arrival, at: now) - now
     }
-
-    /// The arrival time under another policy that takes this one's place: what is used up stays so, counted in events,
-    /// and a full burst at most.
-    func carried(_ arrival: Int64, to next: GCRA, at now: Int64) -> Int64 {
-        let backlog = Int128(self.effective(arrival, at: now) - now)
-        let carried = (backlog * Int128(next.interval) + Int128(self.interval) - 1) / Int128(self.interval)
-        return now + Int64(min(carried, Int128(next.refill)))
-    }
 }
 
 /// What one key has used up of the policies of a scope.
@@ -76,6 +68,11 @@ package struct LimitBucket: Sendable {
 
     package func quotas(at now: Timestamp) -> [QuotaStatus] { self.quotas(at: now.microseconds * 1_000) }
 
+    /// Nanoseconds until so many events fit at once under every policy, or as many as ever do.
+    package func wait(for count: Int = 1, at now: Timestamp) -> Int64 {
+        self.wait(for: count, at: now.microseconds * 1_000)
+    }
+
     func available(upTo count: Int, at now: Int64) -> Int {
         self.policies.indices.reduce(count) { min($0, GCRA(self.policies[$1]).available(self.arrivals[$1], at: now)) }
     }
@@ -93,7 +90,6 @@ package struct LimitBucket: Sendable {
         }
     }
 
-    /// Nanoseconds until so many events fit at once under every policy, or as many as ever do.
     func wait(for count: Int = 1, at now: Int64) -> Int64 {
         self.policies.indices.reduce(0) {
             max($0, GCRA(self.policies[$1]).wait(self.arrivals[$1], for: count, at: now))

@@ -70,25 +70,36 @@ package enum LimitScope: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The policies in force, by scope; every policy of a scope must admit an event.
-package struct LimitPolicies: Sendable, Hashable {
+///
+/// The digest of a scope's policies is part of the name of each of its buckets. A change of policies therefore starts
+/// full buckets, and the old ones run out by themselves. While a change spreads over replicas both are in force: together
+/// they admit at most burst₁ + burst₂ + (rate₁ + rate₂)·t.
+package final class LimitPolicies: Sendable, Hashable {
     package static let maxPoliciesPerScope = 4
 
-    package var tenant: [RatePolicy]
-    package var device: [RatePolicy]
-    package var deviceCollapsible: [RatePolicy]
-    package var topic: [RatePolicy]
+    package let tenant: [RatePolicy]
+    package let device: [RatePolicy]
+    package let deviceCollapsible: [RatePolicy]
+    package let topic: [RatePolicy]
+    /// In the order of the scopes. A replica's share of the policies has the digests of the whole.
+    private let digests: SIMD4<UInt64>
 
     /// By default those that keep FCM's documented ceilings.
-    package init(
+    package convenience init(
         tenant: [RatePolicy] = RatePolicy.tenantDefaults,
         device: [RatePolicy] = RatePolicy.deviceDefaults,
         deviceCollapsible: [RatePolicy] = RatePolicy.deviceCollapsibleDefaults,
         topic: [RatePolicy] = RatePolicy.topicDefaults
     ) {
-        self.tenant = tenant
-        self.device = device
-        self.deviceCollapsible = deviceCollapsible
-        self.topic = topic
+        let digests = SIMD4([tenant, device, deviceCollapsible, topic].map(RatePolicy.digest(of:)))
+        self.init([tenant, device, deviceCollapsible, topic], digests)
+    }
+
+    private init(_ policies: [[RatePolicy]], _ digests: SIMD4<UInt64>) {
+        (self.tenant, self.device, self.deviceCollapsible, self.topic) = (
+            policies[0], policies[1], policies[2], policies[3]
+        )
+        self.digests = digests
     }
 
     package subscript(scope: LimitScope) -> [RatePolicy] {
@@ -100,14 +111,22 @@ package struct LimitPolicies: Sendable, Hashable {
         }
     }
 
-    func share(of replicas: Int) -> LimitPolicies {
-        func share(_ policies: [RatePolicy]) -> [RatePolicy] { policies.map { $0.share(of: replicas) } }
-        return LimitPolicies(
-            tenant: share(self.tenant),
-            device: share(self.device),
-            deviceCollapsible: share(self.deviceCollapsible),
-            topic: share(self.topic)
-        )
+    /// The name of a key's bucket under a scope's policies.
+    package func bucketKey(_ key: LimitKey, _ scope: LimitScope) -> LimitKey {
+        let digest =
+            switch scope {
+            case .tenant: self.digests[0]
+            case .device: self.digests[1]
+            case .deviceCollapsible: self.digests[2]
+            case .topic: self.digests[3]
+            }
+        return LimitKey(high: key.high, low: key.low ^ digest)
+    }
+
+    /// The policies by which each of so many replicas lets through its part alone, in the same buckets.
+    package func share(of replicas: Int) -> LimitPolicies {
+        let policies = [self.tenant, self.device, self.deviceCollapsible, self.topic]
+        return LimitPolicies(policies.map { $0.map { $0.share(of: replicas) } }, self.digests)
     }
 
     package func overridden(by overrides: LimitOverrides) -> LimitPolicies {
@@ -117,6 +136,28 @@ package struct LimitPolicies: Sendable, Hashable {
             deviceCollapsible: overrides[.deviceCollapsible] ?? self.deviceCollapsible,
             topic: overrides[.topic] ?? self.topic
         )
+    }
+
+    package static func == (left: LimitPolicies, right: LimitPolicies) -> Bool {
+        LimitScope.allCases.allSatisfy { left[$0] == right[$0] }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for scope in LimitScope.allCases { hasher.combine(self[scope]) }
+    }
+}
+
+extension RatePolicy {
+    /// The 64-bit FNV-1a hash of a scope's policies, the same in each process and release; 0 without policies.
+    fileprivate static func digest(of policies: [RatePolicy]) -> UInt64 {
+        guard !policies.isEmpty else { return 0 }
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for number in policies.flatMap({ [$0.rate, $0.periodSeconds, $0.burst] }) {
+            for shift in stride(from: 0, to: 64, by: 8) {
+                hash = (hash ^ UInt64(truncatingIfNeeded: number >> shift) & 0xFF) &* 0x0100_0000_01B3
+            }
+        }
+        return hash
     }
 }
 
@@ -142,108 +183,4 @@ package struct LimitOverrides: Sendable, Hashable {
     }
 
     package var scopes: Set<LimitScope> { Set(self.policies.keys) }
-}
-
-/// The policies in force for a tenant, and those that were before.
-///
-/// Each bucket notes the version of the policies that it was charged under. What is used up under former ones is carried
-/// over when the bucket is next looked at, change by change, as of the moment of each.
-package final class PolicyHistory: Sendable {
-    /// Policies that are in force no longer.
-    struct Former: Sendable, Hashable {
-        var policies: LimitPolicies
-        /// Until when they were, in nanoseconds since 1970.
-        var until: Int64
-    }
-
-    /// How many former policies are remembered; a bucket that has not been charged since counts as charged under the
-    /// first of them.
-    static let maxFormer = 16
-
-    package let policies: LimitPolicies
-    /// Their number; it wraps.
-    let version: UInt16
-    /// Tells which of two replicas' policies came later: microseconds since 1970 at which this one learnt of them.
-    ///
-    /// Replicas that have learnt of the same policies differ in it, which does no harm. Each that learns of newer ones has
-    /// a higher number than it had, whatever its clock does.
-    package let revision: Int64
-    /// The last policies before them, the oldest first.
-    let former: [Former]
-
-    package convenience init(_ policies: LimitPolicies, revision: Int64 = 0) {
-        self.init(policies, version: 0, former: [], revision: revision)
-    }
-
-    init(_ policies: LimitPolicies, version: UInt16, former: [Former], revision: Int64 = 0) {
-        self.policies = policies
-        self.version = version
-        self.revision = revision
-        self.former = former
-    }
-
-    package func followed(by policies: LimitPolicies, at time: Timestamp) -> PolicyHistory {
-        guard policies != self.policies else { return self }
-        let former = self.former + [Former(policies: self.policies, until: time.microseconds * 1_000)]
-        return PolicyHistory(
-            policies,
-            version: self.version &+ 1,
-            former: former.suffix(Self.maxFormer),
-            revision: max(self.revision + 1, time.microseconds)
-        )
-    }
-
-    /// What each of so many replicas lets through alone, now and before.
-    func share(of replicas: Int) -> PolicyHistory {
-        guard replicas > 1 else { return self }
-        return PolicyHistory(
-            self.policies.share(of: replicas),
-            version: self.version,
-            former: self.former.map { Former(policies: $0.policies.share(of: replicas), until: $0.until) },
-            revision: self.revision
-        )
-    }
-
-    /// Whether a bucket's version is one that came after these policies, as a request meets that began before a change.
-    func isBehind(_ version: UInt16) -> Bool {
-        Int16(bitPattern: version &- self.version) > 0
-    }
-
-    /// The arrival times under the policies in force of a bucket that was charged under an earlier version.
-    @inline(never)  // Once for each bucket and change.
-    func carried(_ arrivals: SIMD4<Int64>, from version: UInt16, in scope: LimitScope) -> SIMD4<Int64> {
-        let changes = min(Int(self.version &- version), self.former.count)
-        var arrivals = arrivals
-        for index in self.former.indices.suffix(changes) {
-            let next = index + 1 < self.former.count ? self.former[index + 1].policies : self.policies
-            let former = self.former[index]
-            arrivals = Self.carried(arrivals, from: former.policies[scope], to: next[scope], at: former.until)
-        }
-        return arrivals
-    }
-
-    /// Each new policy takes over from the former one that is the same; else from the one of the next slower rate, under
-    /// which more is used up than would be under the new one; else from the slowest.
-    private static func carried(
-        _ arrivals: SIMD4<Int64>,
-        from former: [RatePolicy],
-        to policies: [RatePolicy],
-        at time: Int64
-    ) -> SIMD4<Int64> {
-        guard former != policies else { return arrivals }
-        var carried = SIMD4<Int64>.zero
-        for (index, policy) in policies.enumerated() {
-            if let same = former.firstIndex(of: policy) {
-                carried[index] = arrivals[same]
-                continue
-            }
-            let slower = former.indices.filter { former[$0].interval >= policy.interval }
-                .min { former[$0].interval < former[$1].interval }
-            guard let source = slower ?? former.indices.max(by: { former[$0].interval < former[$1].interval }) else {
-                continue
-            }
-            carried[index] = GCRA(former[source]).carried(arrivals[source], to: GCRA(policy), at: time)
-        }
-        return carried
-    }
 }

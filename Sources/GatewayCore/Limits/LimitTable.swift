@@ -9,42 +9,25 @@ final class LimitTable: Sendable {
         /// Buckets by key; the second table is for the third and fourth policy of a scope that has them.
         var tables = [LimitSlots(), LimitSlots()]
 
-        func entry(_ key: LimitKey, _ scope: LimitScope, _ history: PolicyHistory) -> Entry {
+        func entry(_ key: LimitKey, _ policies: [RatePolicy]) -> Entry {
             var arrivals = SIMD4<Int64>.zero
-            var version = history.version
             let first = self.tables[0].index(of: key)
             if let first {
                 let slot = self.tables[0][first]
-                (arrivals[0], arrivals[1], version) = (slot.first, slot.second, slot.version)
+                (arrivals[0], arrivals[1]) = (slot.first, slot.second)
             }
             let second = self.tables[1].index(of: key)
             if let second {
                 let slot = self.tables[1][second]
-                (arrivals[2], arrivals[3], version) = (slot.first, slot.second, slot.version)
+                (arrivals[2], arrivals[3]) = (slot.first, slot.second)
             }
-            let isLater = version != history.version && history.isBehind(version)
-            if version != history.version, !isLater {
-                arrivals = history.carried(arrivals, from: version, in: scope)
-            }
-            return Entry(
-                bucket: LimitBucket(arrivals: arrivals, policies: history.policies[scope]),
-                first: first,
-                second: second,
-                isLater: isLater
-            )
+            return Entry(bucket: LimitBucket(arrivals: arrivals, policies: policies), first: first, second: second)
         }
 
-        mutating func store(_ entry: Entry, _ key: LimitKey, _ history: PolicyHistory, bound: Int, now: Int64) {
-            // A request that began under former policies only looks: what later ones mean by a time it can't tell.
-            guard !entry.isLater else { return }
+        mutating func store(_ entry: Entry, _ key: LimitKey, bound: Int, now: Int64) {
             let arrivals = entry.bucket.arrivals
             for (table, index) in [entry.first, entry.second].enumerated() {
-                let slot = LimitSlots.Slot(
-                    key,
-                    version: history.version,
-                    first: arrivals[table * 2],
-                    second: arrivals[table * 2 + 1]
-                )
+                let slot = LimitSlots.Slot(key: key, first: arrivals[table * 2], second: arrivals[table * 2 + 1])
                 if let index {
                     self.tables[table][index] = slot
                 } else if slot.latest > now {
@@ -59,8 +42,6 @@ final class LimitTable: Sendable {
         var bucket: LimitBucket
         var first: Int?
         var second: Int?
-        /// Whether it was charged under policies that came after those of the request.
-        var isLater: Bool
     }
 
     private static let shardCount = 64
@@ -85,81 +66,50 @@ final class LimitTable: Sendable {
     func charge(
         _ key: LimitKey,
         _ count: Int,
-        under history: PolicyHistory,
+        under policies: LimitPolicies,
         now: Int64
     ) -> (granted: Int, bucket: LimitBucket) {
-        self.withShard(of: key) { shard in
-            var entry = shard.entry(key, self.scope, history)
+        self.withShard(of: key, policies) { shard, key in
+            var entry = shard.entry(key, policies[self.scope])
             let granted = entry.bucket.available(upTo: count, at: now)
             // Written after a refusal too: a time from before the clock was set back must not stand until then.
             entry.bucket.charge(granted, at: now)
-            shard.store(entry, key, history, bound: self.maxEntriesPerShard, now: now)
+            shard.store(entry, key, bound: self.maxEntriesPerShard, now: now)
             return (granted: granted, bucket: entry.bucket)
         }
     }
 
     /// Gives back events that were charged a moment ago and did not happen.
-    func refund(_ key: LimitKey, _ count: Int, under history: PolicyHistory, now: Int64) {
+    func refund(_ key: LimitKey, _ count: Int, under policies: LimitPolicies, now: Int64) {
         guard count > 0 else { return }
-        self.withShard(of: key) { shard in
-            var entry = shard.entry(key, self.scope, history)
+        self.withShard(of: key, policies) { shard, key in
+            var entry = shard.entry(key, policies[self.scope])
             // A bucket that has been dropped since is whole.
             guard entry.first != nil || entry.second != nil else { return }
             entry.bucket.refund(count)
-            shard.store(entry, key, history, bound: self.maxEntriesPerShard, now: now)
+            shard.store(entry, key, bound: self.maxEntriesPerShard, now: now)
         }
     }
 
-    func bucket(_ key: LimitKey, under history: PolicyHistory) -> LimitBucket {
-        self.withShard(of: key) { $0.entry(key, self.scope, history).bucket }
+    func bucket(_ key: LimitKey, under policies: LimitPolicies) -> LimitBucket {
+        self.withShard(of: key, policies) { shard, key in shard.entry(key, policies[self.scope]).bucket }
     }
 
     var count: Int {
         self.shards.reduce(0) { $0 + $1.shard.withLock { $0.tables.reduce(0) { $0 + $1.count } } }
     }
 
-    static let tableCount = 2
-
-    /// Hands out the buckets of a table that are not full, each shard as it is at one moment.
-    func forEachBucket(ofTable table: Int, now: Int64, _ body: (LimitSlots.Slot) -> Void) {
-        for box in self.shards {
-            // A copy, so that the lock is not held meanwhile.
-            for slot in box.shard.withLock({ $0.tables[table] }).all where slot.latest > now { body(slot) }
-        }
-    }
-
-    /// Takes back a bucket that was handed out earlier, beside what has been charged since; says whether there was room
-    /// for it.
-    func restore(_ slot: LimitSlots.Slot, toTable table: Int, now: Int64) -> Bool {
-        self.withShard(of: slot.key) { shard in
-            if let index = shard.tables[table].index(of: slot.key) {
-                let known = shard.tables[table][index]
-                guard known.version == slot.version else { return true }
-                shard.tables[table][index].first = max(slot.first, known.first)
-                shard.tables[table][index].second = max(slot.second, known.second)
-                return true
-            }
-            guard shard.tables[table].count < self.maxEntriesPerShard else { return false }
-            shard.tables[table].insert(slot, bound: self.maxEntriesPerShard, now: now)
-            return true
-        }
-    }
-
-    /// Makes room for so many buckets over all shards, so that none is moved while they come.
-    func reserve(_ count: Int, inTable table: Int) {
-        // Uniform keys spread evenly; a little more saves the shards that get a few more.
-        let share = min(self.maxEntriesPerShard, count / Self.shardCount + count / Self.shardCount / 8)
-        for box in self.shards {
-            box.shard.withLock { $0.tables[table].reserve(share) }
-        }
-    }
-
     static func seconds(_ nanoseconds: Int64) -> Int {
         Int((nanoseconds + 999_999_999) / 1_000_000_000)
     }
 
-    private func withShard<Result>(of key: LimitKey, _ body: (inout Shard) -> Result) -> Result {
-        self.shards[key.shard(of: Self.shardCount)].shard.withLock { shard in body(&shard) }
+    private func withShard<Result>(
+        of key: LimitKey,
+        _ policies: LimitPolicies,
+        _ body: (inout Shard, LimitKey) -> Result
+    ) -> Result {
+        let key = policies.bucketKey(key, self.scope)
+        return self.shards[key.shard(of: Self.shardCount)].shard.withLock { shard in body(&shard, key) }
     }
 }
 
@@ -170,38 +120,15 @@ final class LimitTable: Sendable {
 /// that are dropped are left out when the array is made anew.
 struct LimitSlots {
     struct Slot {
-        /// The key's ``LimitKey/high`` with the version in the lowest 16 bits.
-        private var tag: UInt64
-        fileprivate let low: UInt64
+        let key: LimitKey
         var first: Int64
         var second: Int64
 
-        fileprivate static let empty = Slot(tag: 0, low: 0, first: 0, second: 0)
+        fileprivate static let empty = Slot(key: .none, first: 0, second: 0)
 
-        private init(tag: UInt64, low: UInt64, first: Int64, second: Int64) {
-            self.tag = tag
-            self.low = low
-            self.first = first
-            self.second = second
-        }
-
-        init(_ key: LimitKey, version: UInt16, first: Int64, second: Int64) {
-            self.init(tag: key.high | UInt64(version), low: key.low, first: first, second: second)
-        }
-
-        var version: UInt16 {
-            get { UInt16(truncatingIfNeeded: self.tag) }
-            set { self.tag = self.tag & LimitKey.highMask | UInt64(newValue) }
-        }
-
-        var key: LimitKey { LimitKey(high: self.tag, low: self.low) }
         /// When both policies are whole again.
         var latest: Int64 { max(self.first, self.second) }
-        fileprivate var isEmpty: Bool { self.low == 0 }
-
-        fileprivate func belongs(to key: LimitKey) -> Bool {
-            self.low == key.low && self.tag & LimitKey.highMask == key.high
-        }
+        fileprivate var isEmpty: Bool { self.key.low == 0 }
     }
 
     private static let minRoom = 6
@@ -223,7 +150,7 @@ struct LimitSlots {
         set { self.slots[index] = newValue }
     }
 
-    var all: some Sequence<Slot> { self.slots.lazy.filter { !$0.isEmpty } }
+    private var all: some Sequence<Slot> { self.slots.lazy.filter { !$0.isEmpty } }
 
     /// Adds a bucket to a key that has none.
     ///
@@ -243,10 +170,6 @@ struct LimitSlots {
         self.put(slot)
     }
 
-    mutating func reserve(_ count: Int) {
-        if count > self.room { self.rebuild(room: count, keeping: { _ in true }) }
-    }
-
     private mutating func rebuild(room: Int, keeping isKept: (Slot) -> Bool) {
         let former = self
         self.slots = Array(repeating: .empty, count: (room + 2) / 3 * 4)
@@ -262,7 +185,7 @@ struct LimitSlots {
     /// The place of a key's bucket, or else the free one that it would get.
     private func place(of key: LimitKey) -> Int {
         var index = Int(truncatingIfNeeded: key.low.multipliedFullWidth(by: UInt64(self.slots.count)).high)
-        while !self.slots[index].isEmpty, !self.slots[index].belongs(to: key) {
+        while !self.slots[index].isEmpty, self.slots[index].key != key {
             index += 1
             if index == self.slots.count { index = 0 }
         }

@@ -6,6 +6,11 @@ package protocol RateLimiter: Sendable {
     /// the tenant's.
     func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision
 
+    /// Returns the refusal of a request for so many messages if the tenant's bucket is known to have no room for one.
+    ///
+    /// Answers at once, from memory: where limits are in a store, `nil` may also mean that it has to be asked.
+    func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision?
+
     /// What is left of the quotas that a request would be charged to; nothing is charged.
     func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus
 }
@@ -32,7 +37,7 @@ package struct LimitRequest: Sendable {
     }
 
     package var tenant: LimitKey
-    package var history: PolicyHistory
+    package var policies: LimitPolicies
     package var recipients: Recipients
     /// Further devices that get what a recipient gets, by its place: the members of device groups.
     ///
@@ -40,23 +45,37 @@ package struct LimitRequest: Sendable {
     package var members: [Int: [LimitKey]] = [:]
     package var isCollapsible: Bool
 
-    package init(tenant: LimitKey, history: PolicyHistory, recipients: Recipients, isCollapsible: Bool) {
+    package init(tenant: LimitKey, policies: LimitPolicies, recipients: Recipients, isCollapsible: Bool = false) {
         self.tenant = tenant
-        self.history = history
+        self.policies = policies
         self.recipients = recipients
         self.isCollapsible = isCollapsible
+    }
+
+    /// How many answers its recipients get; all topics of a request are one, and calls that bring no device a message none.
+    package var recipientCount: Int {
+        switch self.recipients {
+        case .devices(let keys): keys.count
+        case .topics: 1
+        case .tenantOnly: 0
+        }
+    }
+
+    /// How many events the tenant pays for.
+    package var count: Int {
+        if case .tenantOnly(let count) = self.recipients { count } else { self.recipientCount }
     }
 
     /// The same request where each of so many replicas keeps its part of the limits alone.
     package func share(of replicas: Int) -> LimitRequest {
         var request = self
-        request.history = self.history.share(of: replicas)
+        request.policies = self.policies.share(of: replicas)
         return request
     }
 
     /// Calls that bring no device a message: they cost the tenant's quota alone.
     package init(calls count: Int, of profile: TenantProfile) {
-        (self.tenant, self.history) = (profile.limitKey, profile.policyHistory)
+        (self.tenant, self.policies) = (profile.limitKey, profile.limits)
         (self.recipients, self.isCollapsible) = (.tenantOnly(count), false)
     }
 }
@@ -84,13 +103,43 @@ package struct LimitDecision: Sendable {
 /// A quota that is used up.
 package struct LimitDenial: Sendable, Hashable {
     package var scope: LimitScope
-    /// Whole seconds after which a repeat fits, where nobody comes but the recipients that were refused beside it, each
-    /// when it was told to; at least 1.
+    /// Whole seconds, at least 1, after which the bucket has room for what it refused, or for as much as it ever has, if
+    /// nothing else is charged to it.
     package var retryAfter: Int
 
     package init(scope: LimitScope, retryAfter: Int) {
         self.scope = scope
         self.retryAfter = max(1, retryAfter)
+    }
+}
+
+/// Picks one number of a range at random.
+package typealias RetryJitter = @Sendable (ClosedRange<Int>) -> Int
+
+extension LimitDenial {
+    /// A denial by a bucket that has room after a wait in nanoseconds.
+    ///
+    /// Up to a tenth of the wait, and at least up to a second, is added at random, so that callers that were refused
+    /// together do not return together: a wait of 59.3 s becomes 60 to 66 s.
+    package init(_ scope: LimitScope, wait: Int64, _ jitter: RetryJitter) {
+        let seconds = max(1, LimitTable.seconds(wait))
+        self.init(scope: scope, retryAfter: seconds + jitter(0...max(1, seconds / 10)))
+    }
+}
+
+extension LimitDecision.Admission {
+    /// What the denials of a list's recipients amount to: where all are refused, the longest one speaks for all.
+    package init(_ denials: [LimitDenial?]) {
+        guard denials.contains(where: { $0 != nil }) else {
+            self = .all
+            return
+        }
+        guard denials.allSatisfy({ $0 != nil }) else {
+            self = .some(denials)
+            return
+        }
+        let longest = denials.lazy.compactMap { $0 }.max { $0.retryAfter < $1.retryAfter }
+        self = longest.map { .none($0) } ?? .all
     }
 }
 
@@ -129,20 +178,21 @@ package struct QuotaStatus: Sendable, Hashable {
     }
 }
 
-/// What a bucket belongs to: 14 bytes that a keyed hash made of a tenant's token or topic.
+/// What a bucket belongs to: the 16 bytes that a keyed hash made of a tenant's token or topic.
 ///
-/// The tenant is part of what was hashed, so no two tenants share a bucket. The two bytes that are left out hold a
-/// bucket's version where it is stored.
+/// The tenant is part of what was hashed, so no two tenants share a bucket.
 package struct LimitKey: Sendable, Hashable {
-    static let highMask = ~UInt64(UInt16.max)
+    /// No bucket's key.
+    static let none = LimitKey()
 
-    /// The first six bytes.
     let high: UInt64
-    /// The last eight bytes; never 0, which marks a place without a bucket.
+    /// Never 0, which marks a place without a bucket.
     let low: UInt64
 
+    private init() { (self.high, self.low) = (0, 0) }
+
     init(high: UInt64, low: UInt64) {
-        self.high = high & Self.highMask
+        self.high = high
         self.low = max(1, low)
     }
 
@@ -157,8 +207,8 @@ package struct LimitKey: Sendable, Hashable {
     /// The key in hexadecimal digits, as names in a store outside this process have it.
     package var digits: [UInt8] {
         var digits: [UInt8] = []
+        digits.reserveCapacity(32)
         digits.append(hexadecimal: self.high)
-        digits.removeLast(4)
         digits.append(hexadecimal: self.low)
         return digits
     }

@@ -64,7 +64,7 @@ extension LimitRequest {
     init(_ command: SendCommand, _ targets: SendTargets) {
         self.init(
             tenant: command.profile.limitKey,
-            history: command.profile.policyHistory,
+            policies: command.profile.limits,
             recipients: command.message.dryRun ? .tenantOnly(targets.count) : targets.limited,
             isCollapsible: command.message.collapseKey != nil
         )

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A lock for each key, which is had by one holder at a time, in the order of their coming.
-final class KeyedLock<Key: Hashable & Sendable>: Sendable {
+/// A lock for each key, held by one task at a time in the order of arrival.
+package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
     private struct State {
         var taken: Set<Key> = []
         var waiters: [Key: [(number: Int, continuation: CheckedContinuation<Bool, Never>)]] = [:]
@@ -12,9 +12,11 @@ final class KeyedLock<Key: Hashable & Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Waits for a key's lock, until a deadline or until the surrounding task is cancelled; where it is had,
+    package init() {}
+
+    /// Waits for a key's lock until a deadline or until the task is cancelled; true if the lock is held, and then
     /// ``release(_:)`` must follow.
-    func acquire(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
+    package func acquire(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
         let number = self.state.withLock { state -> Int? in
             if state.taken.insert(key).inserted { return nil }
             state.lastNumber += 1
@@ -38,7 +40,7 @@ final class KeyedLock<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Gives a lock to the next who waits for it.
-    func release(_ key: Key) {
+    package func release(_ key: Key) {
         let next = self.state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard var waiters = state.waiters[key], !waiters.isEmpty else {
                 state.taken.remove(key)

@@ -45,15 +45,13 @@ package final class Directory: Service {
     private let isFailing = Atomic(false)
     private let logger: Logger
 
-    /// A directory that starts empty; call ``reload()`` before serving. The saved policies are the limits that were in
-    /// force when quotas were saved. Where other replicas change the store, the limit says for how long a snapshot is used
-    /// that can't be compared with it.
+    /// A directory that starts empty; call ``reload()`` before serving. Where other replicas change the store, the limit
+    /// says for how long a snapshot is used that can't be compared with it.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
         auditKey: Secret,
         defaultLimits: LimitPolicies,
-        savedPolicies: [LimitKey: PolicyHistory] = [:],
         maxStale: Duration? = nil,
         clock: any WallClock,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -64,9 +62,7 @@ package final class Directory: Service {
         let opener = DirectorySnapshot.Opener(
             masterKey: masterKey,
             auditKey: auditKey,
-            savedPolicies: savedPolicies,
-            defaultLimits: defaultLimits,
-            time: clock.now()
+            defaultLimits: defaultLimits
         )
         let freshness = maxStale.map { SnapshotFreshness(limit: $0, confirmedAt: uptime()) }
         self.state = Mutex(State(opener: opener, freshness: freshness))
@@ -136,7 +132,6 @@ package final class Directory: Service {
             if state.openReads > 0 { state.changes[change.tenant] = state.reads }
             // With this one every change is shown up to it, unless others came in between.
             if contents.version == state.version + 1 { state.version = contents.version }
-            state.opener.time = self.clock.now()
             return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener))
         }
         self.announce(refused)
@@ -163,7 +158,6 @@ package final class Directory: Service {
         self.state.withLock { state in
             state.reads += 1
             state.openReads += 1
-            state.opener.time = self.clock.now()
             return ReadingBegin(
                 read: state.reads,
                 version: state.version,
@@ -195,7 +189,6 @@ package final class Directory: Service {
             if later.isEmpty { (state.version, state.origin) = (contents.version, contents.origin) }
             let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
             guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged) }
-            state.opener.time = self.clock.now()
             return self.show(merged.limited(state.opener))
         }
         self.announce(refused)
@@ -262,7 +255,6 @@ package final class Directory: Service {
             state.freshness?.confirm(at: begin.time)
             var snapshot = self.snapshot
             var isWhole = true
-            state.opener.time = self.clock.now()
             for (tenant, contents) in changed {
                 // This replica has shown a change of its own meanwhile; which of the two is later, the next poll tells.
                 guard state.changes[tenant] ?? 0 < begin.read else {
@@ -326,7 +318,7 @@ package final class Directory: Service {
     /// Puts other limits in force for the tenants that have none of their own; the store is not asked.
     package func use(defaultLimits: LimitPolicies) {
         let refused = self.state.withLock { state in
-            (state.opener.defaultLimits, state.opener.time) = (defaultLimits, self.clock.now())
+            state.opener.defaultLimits = defaultLimits
             return self.show(self.snapshot.limited(state.opener))
         }
         self.announce(refused)

@@ -4,11 +4,7 @@ package final class DirectorySnapshot: Sendable {
     struct Opener: Sendable {
         let masterKey: MasterKey
         let auditKey: Secret
-        /// The limits that were in force when the last run saved its quotas, by tenants' keys.
-        let savedPolicies: [LimitKey: PolicyHistory]
         var defaultLimits: LimitPolicies
-        /// When what is opened comes into force.
-        var time: Timestamp
     }
 
     /// What a snapshot is made of, while it is made.
@@ -180,8 +176,6 @@ extension TenantProfile {
             return open(one)
         }
         let pseudonymizer = same?.pseudonymizer ?? Pseudonymizer(auditKey: opener.auditKey, tenantSalt: salt)
-        let policies = opener.defaultLimits.overridden(by: limits)
-        let history = same?.policyHistory ?? opener.savedPolicies[LimitKey(tenant: tenant.id, pseudonymizer)]
         self.init(
             tenant: tenant,
             legacyCredential: opened(.legacy, same?.legacyCredential) {
@@ -191,9 +185,7 @@ extension TenantProfile {
                 ServiceAccountCredential(opening: $0, salt: salt, under: opener.masterKey)
             },
             storedCredentials: stored,
-            limits: policies,
-            policyHistory: history?.followed(by: policies, at: opener.time)
-                ?? PolicyHistory(policies, revision: opener.time.microseconds),
+            limits: opener.defaultLimits.overridden(by: limits),
             limitOverrides: limits,
             pseudonymizer: pseudonymizer,
             salt: salt,

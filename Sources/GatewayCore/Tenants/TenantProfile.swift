@@ -10,7 +10,7 @@ package final class TenantProfile: Sendable {
     package let storedCredentials: [StoredCredential]
     /// Of its stored server key, 0 without one; tells credentials apart on the way of every send.
     package let legacyCredentialVersion: Int
-    package let policyHistory: PolicyHistory
+    package let limits: LimitPolicies
     package let limitOverrides: LimitOverrides
     package let pseudonymizer: Pseudonymizer
     /// What its pseudonyms are salted with, and what its rows in the store are bound to; another one in each life of the
@@ -41,7 +41,6 @@ package final class TenantProfile: Sendable {
         v1Credential: ServiceAccountCredential?,
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
-        policyHistory: PolicyHistory? = nil,
         limitOverrides: LimitOverrides = LimitOverrides(),
         pseudonymizer: Pseudonymizer,
         salt: [UInt8] = [],
@@ -54,7 +53,7 @@ package final class TenantProfile: Sendable {
         self.v1Credential = v1Credential
         self.storedCredentials = storedCredentials
         self.legacyCredentialVersion = storedCredentials.first { $0.kind == .legacy }?.version ?? 0
-        self.policyHistory = policyHistory ?? PolicyHistory(limits)
+        self.limits = limits
         self.limitOverrides = limitOverrides
         self.pseudonymizer = pseudonymizer
         self.salt = salt
@@ -67,7 +66,6 @@ package final class TenantProfile: Sendable {
     }
 
     package var id: TenantID { self.tenant.id }
-    package var limits: LimitPolicies { self.policyHistory.policies }
     /// Where its messages go by the v1 protocol: its own project, or else its service account's.
     package var v1ProjectID: String? { self.tenant.projectID ?? self.v1Credential?.projectID }
 

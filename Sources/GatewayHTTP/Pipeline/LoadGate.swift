@@ -10,6 +10,9 @@ import Synchronization
 /// so that they don't all come back at once.
 package final class LoadGate: Sendable {
     private static let delays = [1, 2, 3]
+    /// Recipients of a list that cost as much as one send: limits, pseudonyms and results of a thousand took 1.6 to 4.7 ms
+    /// where a send took 42 µs.
+    private static let recipientsPerCall = 25
 
     private let shedder: LoadShedder
     private let listCalls: Int
@@ -59,13 +62,19 @@ package final class LoadGate: Sendable {
         self.shedder.leave(principal.profile.load, calls: self.calls(of: load, principal))
     }
 
-    /// The calls that a request has in flight at a time.
+    /// What a request counts as: the calls that it has in flight at a time, or the work that its list makes if that is more.
     private func calls(of load: RequestLoad, _ principal: Principal) -> Int {
         switch (load, principal.profile.tenant.upstream) {
-        case (.call, _), (_, .legacy): 1
-        case (.message(let recipients, _), .v1): min(recipients, self.listCalls)
-        case (.subscriptions(let devices), .v1): min(devices, self.subscriptionCalls)
+        case (.call, _): 1
+        case (.message(let recipients, _), .legacy): Self.work(of: recipients)
+        case (.message(let recipients, _), .v1): max(min(recipients, self.listCalls), Self.work(of: recipients))
+        case (.subscriptions(let devices), .legacy): Self.work(of: devices)
+        case (.subscriptions(let devices), .v1): max(min(devices, self.subscriptionCalls), Self.work(of: devices))
         }
+    }
+
+    private static func work(of count: Int) -> Int {
+        max(1, (count + self.recipientsPerCall - 1) / self.recipientsPerCall)
     }
 
     func answer(_ reason: ShedReason, in dialect: Dialect) -> HTTPServerResponse {

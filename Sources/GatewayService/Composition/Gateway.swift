@@ -120,7 +120,6 @@ package struct Gateway: Sendable {
             configuration,
             replicas: { replicas.aliveCount },
             eventLoops: eventLoops,
-            clock: clock,
             metrics: metrics,
             logger: logger.part(.state)
         )
@@ -130,7 +129,6 @@ package struct Gateway: Sendable {
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
             defaultLimits: configuration.limits.defaults,
-            savedPolicies: limits.savedPolicies,
             maxStale: database.isShared ? configuration.store.maxStale : nil,
             clock: clock,
             metrics: metrics,
@@ -393,10 +391,10 @@ package struct Gateway: Sendable {
         )
         // A process that has its store to itself has nobody to tell that it lives.
         let membership: [any Service] = database.isShared ? [replicas, groups] : []
-        let foundations: [any Service] = [
+        var foundations: [any Service] = [
             ForcedShutdownService(forced: forced), ClosingService("store", close: store.close),
-            limits.service { directory.snapshot },
         ]
+        foundations += limits.services
         let parts: [any Service] = [
             directory, checkpoints, audit, retention, retired,
             ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,

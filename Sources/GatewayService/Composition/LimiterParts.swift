@@ -5,44 +5,30 @@ import RedisClient
 import RedisLimits
 import ServiceLifecycle
 
-/// The limiter that the configuration asks for, and what goes with it.
+/// The limiter that the configuration asks for, and what runs beside it.
 struct LimiterParts: Sendable {
-    private enum Kind {
-        case memory(LimitSnapshotFile)
-        case redis(RedisRateLimiter)
-    }
-
     let limiter: any RateLimiter
-    /// The limits that were in force when the last run saved its quotas, by tenants' keys.
-    let savedPolicies: [LimitKey: PolicyHistory]
-    private let kind: Kind
+    /// What runs beside the gateway and ends after its listeners.
+    let services: [any Service]
 
     /// Throws where the Redis server can't be used as it is configured; one that can't be reached may come later.
     init(
         _ configuration: GatewayConfiguration,
         replicas: @escaping @Sendable () -> Int,
         eventLoops: any EventLoopGroup,
-        clock: any WallClock,
         metrics: GatewayMetrics,
         logger: Logger
     ) async throws {
         let limits = configuration.limits
         guard !limits.redisURL.isEmpty else {
-            let memory = MemoryRateLimiter(metrics: metrics)
-            let snapshot = LimitSnapshotFile(
-                of: memory,
-                in: configuration.limitSnapshotPath,
-                clock: clock,
-                logger: logger
-            )
-            self.limiter = memory
-            self.savedPolicies = snapshot.load()
-            self.kind = .memory(snapshot)
+            (self.limiter, self.services) = (MemoryRateLimiter(metrics: metrics), [])
             return
         }
         let connections = try configuration.redisClient(eventLoops: eventLoops, logger: logger)
+        let probes = try configuration.redisClient(eventLoops: eventLoops.next(), logger: logger)
         let redis = RedisRateLimiter(
             redis: connections,
+            probes: probes,
             whenRedisFails: limits.whenRedisFails,
             replicas: replicas,
             metrics: metrics,
@@ -52,19 +38,10 @@ struct LimiterParts: Sendable {
             try await redis.verify()
         } catch {
             await connections.shutdown()
+            await probes.shutdown()
             throw ConfigurationProblems([ConfigurationProblem(key: "limits.redisUrl", message: error.message)])
         }
-        self.limiter = redis
-        self.savedPolicies = [:]
-        self.kind = .redis(redis)
-    }
-
-    /// What runs beside the gateway and ends after its listeners.
-    func service(tenants: @escaping @Sendable () -> DirectorySnapshot) -> any Service {
-        switch self.kind {
-        case .memory(let snapshot): ClosingService("limits") { snapshot.save(under: tenants()) }
-        case .redis(let limiter): limiter
-        }
+        (self.limiter, self.services) = (redis, [redis])
     }
 }
 
@@ -86,7 +63,7 @@ extension GatewayConfiguration {
         let client = try self.redisClient(eventLoops: eventLoop, logger: logger)
         let answer: Result<Void, RedisClientError>
         do throws(RedisClientError) {
-            try await RedisRateLimiter(redis: client, replicas: { 1 }, logger: logger).ask()
+            try await RedisRateLimiter(redis: client, probes: client, replicas: { 1 }, logger: logger).ask()
             answer = .success(())
         } catch {
             answer = .failure(error)

@@ -13,11 +13,6 @@ extension GatewayConfiguration {
         )
     }
 
-    /// Where limits are saved between two runs: beside the file of SQLite.
-    var limitSnapshotPath: String {
-        self.postgreSQL == nil ? self.databasePath + ".limits" : "\(self.dataDir)/gateway.limits"
-    }
-
     /// Opens the store to serve it, and tells what closes it.
     func openStore(
         announcing fingerprint: String,

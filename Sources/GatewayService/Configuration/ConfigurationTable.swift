@@ -78,12 +78,12 @@ package enum ConfigurationTable {
         Key("limits.perReplica", \.limits.perReplica, .flag,
             "whether each replica on PostgreSQL is to allow the limits by itself; without it, or `limits.redisUrl`, "
             + "`serve` does not start there"),
-        Key("limits.defaults.device", \.limits.defaults.device, .policies,
+        Key("limits.defaults.device", \.limits.device, .policies,
             "messages to one device, of tenants that have no limits of their own", reloads: true),
-        Key("limits.defaults.deviceCollapsible", \.limits.defaults.deviceCollapsible, .policies,
+        Key("limits.defaults.deviceCollapsible", \.limits.deviceCollapsible, .policies,
             "messages with a `collapse_key` to one device, on top of it", reloads: true),
-        Key("limits.defaults.topic", \.limits.defaults.topic, .policies, "messages to one topic", reloads: true),
-        Key("limits.defaults.tenant", \.limits.defaults.tenant, .policies, "all messages of a tenant", reloads: true),
+        Key("limits.defaults.topic", \.limits.topic, .policies, "messages to one topic", reloads: true),
+        Key("limits.defaults.tenant", \.limits.tenant, .policies, "all messages of a tenant", reloads: true),
     ]
 
     // swift-format-ignore

@@ -69,7 +69,20 @@ package struct GatewayConfiguration: Sendable {
         package var whenRedisFails = RedisRateLimiter.Fallback.local
         /// Whether each replica is meant to allow the limits by itself.
         package var perReplica = false
-        package var defaults = LimitPolicies()
+        package var device = RatePolicy.deviceDefaults
+        package var deviceCollapsible = RatePolicy.deviceCollapsibleDefaults
+        package var topic = RatePolicy.topicDefaults
+        package var tenant = RatePolicy.tenantDefaults
+
+        /// The policies of tenants that have none of their own.
+        package var defaults: LimitPolicies {
+            LimitPolicies(
+                tenant: self.tenant,
+                device: self.device,
+                deviceCollapsible: self.deviceCollapsible,
+                topic: self.topic
+            )
+        }
     }
 
     /// Which upstream servers are told of the traces that requests belong to.

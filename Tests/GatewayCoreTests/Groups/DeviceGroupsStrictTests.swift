@@ -16,7 +16,7 @@ struct DeviceGroupsStrictTests {
         let groups = DeviceGroups(
             store: InMemoryGroupStore(),
             upstream: upstream,
-            limiter: MemoryRateLimiter(),
+            limiter: MemoryRateLimiter.withoutJitter(),
             audit: audit,
             clock: ManualClock()
         )
@@ -52,7 +52,7 @@ struct DeviceGroupsLimitTests {
         DeviceGroups(
             store: store,
             upstream: InMemoryGroupUpstream(),
-            limiter: MemoryRateLimiter(),
+            limiter: MemoryRateLimiter.withoutJitter(),
             audit: .sample(store: InMemoryAuditStore()),
             clock: ManualClock(),
             lookUpTimeout: lookUpTimeout

@@ -46,15 +46,15 @@ struct GCRATests {
     @Test("One bucket's life goes as the table says")
     func life() throws {
         let table = LimitTable(.device, maxEntries: 1)
-        let history = PolicyHistory(.device([try .sample(1, per: 1, burst: 5)]))
+        let policies = LimitPolicies.device([try .sample(1, per: 1, burst: 5)])
         let key = LimitKey.sample("bucket")
         for step in Self.life {
             let now = step.at * 1_000_000
-            let charge = table.charge(key, step.ask, under: history, now: now)
-            let status = table.bucket(key, under: history).quotas(at: now)
+            let charge = table.charge(key, step.ask, under: policies, now: now)
+            let status = table.bucket(key, under: policies).quotas(at: now)
             #expect(charge.granted == step.granted, "\(step.what)")
             #expect(charge.bucket.wait(at: now) == step.wait * 1_000_000, "\(step.what)")
-            #expect(table.bucket(key, under: history).wait(at: now) == charge.bucket.wait(at: now), "\(step.what)")
+            #expect(table.bucket(key, under: policies).wait(at: now) == charge.bucket.wait(at: now), "\(step.what)")
             #expect(status.map(\.remaining) == [step.left], "\(step.what)")
             #expect(status.map(\.resetSeconds) == [step.reset], "\(step.what)")
         }

@@ -55,7 +55,7 @@ struct LimitPoliciesTests {
     func emptyOverride() async {
         let policies = LimitPolicies().overridden(by: LimitOverrides(deviceCollapsible: []))
         #expect(policies.deviceCollapsible == [])
-        let limiter = MemoryRateLimiter()
+        let limiter = MemoryRateLimiter.withoutJitter()
         let request = LimitRequest(
             policies: LimitPolicies(tenant: [], device: [], deviceCollapsible: [], topic: []),
             recipients: .devices([.sample("device")]),

@@ -10,9 +10,9 @@ struct LimitTableTests {
     @Test("Idle buckets are dropped when others come")
     func idleBucketsAreDropped() throws {
         let table = LimitTable(.device, maxEntries: 1_000_000)
-        let history = PolicyHistory(.device([try .sample(1, per: 1, burst: 1)]))
+        let policies = LimitPolicies.device([try .sample(1, per: 1, burst: 1)])
         for (name, now) in [("old", 0), ("new", 10 * Self.second)] {
-            for index in 0..<20_000 { _ = table.charge(.sample("\(name) \(index)"), 1, under: history, now: now) }
+            for index in 0..<20_000 { _ = table.charge(.sample("\(name) \(index)"), 1, under: policies, now: now) }
             #expect(table.count == 20_000)
         }
     }
@@ -21,17 +21,17 @@ struct LimitTableTests {
     func boundAndEviction() throws {
         let bound = 64 * 256
         let table = LimitTable(.device, maxEntries: bound)
-        let history = PolicyHistory(.device([try .sample(1, per: 60, burst: 60)]))
+        let policies = LimitPolicies.device([try .sample(1, per: 60, burst: 60)])
         let exhausted = (0..<500).map { LimitKey.sample("exhausted \($0)") }
-        for key in exhausted { #expect(table.charge(key, 60, under: history, now: 0).granted == 60) }
+        for key in exhausted { #expect(table.charge(key, 60, under: policies, now: 0).granted == 60) }
         var highest = 0
         for index in 0..<3 * bound {
-            _ = table.charge(.sample("\(index)"), 1, under: history, now: Int64(index))
+            _ = table.charge(.sample("\(index)"), 1, under: policies, now: Int64(index))
             if index % 97 == 0 { highest = max(highest, table.count) }
         }
         #expect(highest <= bound)
         #expect(highest > bound / 2)
-        let forgotten = exhausted.filter { table.charge($0, 1, under: history, now: Int64(4 * bound)).granted > 0 }
+        let forgotten = exhausted.filter { table.charge($0, 1, under: policies, now: Int64(4 * bound)).granted > 0 }
         #expect(forgotten.isEmpty)
     }
 
@@ -39,34 +39,34 @@ struct LimitTableTests {
     func manyPolicies() throws {
         let table = LimitTable(.device, maxEntries: 1_000)
         let key = LimitKey.sample("key")
-        let history = PolicyHistory(.device(try [4, 3, 2, 1].map { try .sample(1, per: 60, burst: $0) }))
-        #expect(table.charge(key, 5, under: history, now: 0).granted == 1)
-        #expect(table.bucket(key, under: history).quotas(at: 0).map(\.remaining) == [3, 2, 1, 0])
-        #expect(table.charge(key, 1, under: history, now: 0).granted == 0)
+        let policies = LimitPolicies.device(try [4, 3, 2, 1].map { try .sample(1, per: 60, burst: $0) })
+        #expect(table.charge(key, 5, under: policies, now: 0).granted == 1)
+        #expect(table.bucket(key, under: policies).quotas(at: 0).map(\.remaining) == [3, 2, 1, 0])
+        #expect(table.charge(key, 1, under: policies, now: 0).granted == 0)
         #expect(table.count == 2)
-        table.refund(key, 1, under: history, now: 0)
-        #expect(table.bucket(key, under: history).quotas(at: 0).map(\.remaining) == [4, 3, 2, 1])
+        table.refund(key, 1, under: policies, now: 0)
+        #expect(table.bucket(key, under: policies).quotas(at: 0).map(\.remaining) == [4, 3, 2, 1])
     }
 
     @Test("A refund is exact, whatever was charged between", arguments: [1, 3, 7])
     func refund(count: Int) throws {
         let table = LimitTable(.device, maxEntries: 1)
-        let history = PolicyHistory(.device([try .sample(7, per: 3, burst: 20), try .sample(11, per: 60, burst: 30)]))
+        let policies = LimitPolicies.device([try .sample(7, per: 3, burst: 20), try .sample(11, per: 60, burst: 30)])
         let (key, twin) = (LimitKey.sample("key"), LimitKey.sample("twin"))
         for now in [0, Self.second / 3, Self.second] {
-            #expect(table.charge(key, count, under: history, now: now).granted == count)
-            #expect(table.charge(key, 2, under: history, now: now).granted == 2)
-            #expect(table.charge(twin, 2, under: history, now: now).granted == 2)
-            table.refund(key, count, under: history, now: now)
-            let twins = table.bucket(twin, under: history).quotas(at: now)
-            #expect(table.bucket(key, under: history).quotas(at: now) == twins)
+            #expect(table.charge(key, count, under: policies, now: now).granted == count)
+            #expect(table.charge(key, 2, under: policies, now: now).granted == 2)
+            #expect(table.charge(twin, 2, under: policies, now: now).granted == 2)
+            table.refund(key, count, under: policies, now: now)
+            let twins = table.bucket(twin, under: policies).quotas(at: now)
+            #expect(table.bucket(key, under: policies).quotas(at: now) == twins)
         }
     }
 
     @Test("A refund to a bucket that was dropped makes none")
     func refundOfNothing() {
         let table = LimitTable(.device, maxEntries: 1)
-        table.refund(.sample("key"), 3, under: PolicyHistory(LimitPolicies()), now: 0)
+        table.refund(.sample("key"), 3, under: LimitPolicies(), now: 0)
         #expect(table.count == 0)
     }
 }

@@ -9,7 +9,7 @@ struct MemoryRateLimiterModelTests {
     func agreesWithModel(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let policies = try LimitPolicies.random(using: &generator)
-        let limiter = MemoryRateLimiter()
+        let limiter = MemoryRateLimiter.withoutJitter()
         let clock = ManualClock()
         var model = LimiterModel()
         var admissions = (all: 0, some: 0, none: 0)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("MemoryRateLimiter")
 struct MemoryRateLimiterTests {
-    private let limiter = MemoryRateLimiter()
+    private let limiter = MemoryRateLimiter.withoutJitter()
     private let clock = ManualClock()
     private let policies: LimitPolicies
 
@@ -48,8 +48,8 @@ struct MemoryRateLimiterTests {
         #expect(decision.admission == .some([nil, nil, nil, LimitDenial(scope: .device, retryAfter: 10)]))
         #expect(decision.tenantQuotas.map(\.remaining) == [7])
         let again = await self.admit(self.devices("c", "a", "a"))
-        let denials = [10, 20].map { LimitDenial(scope: .device, retryAfter: $0) }
-        #expect(again.admission == .some([nil, denials[0], denials[1]]))
+        let denial = LimitDenial(scope: .device, retryAfter: 10)
+        #expect(again.admission == .some([nil, denial, denial]))
     }
 
     @Test("When every recipient is over its limit, one denial with the longest wait speaks for all")
@@ -58,17 +58,16 @@ struct MemoryRateLimiterTests {
         self.clock.advance(by: .seconds(4))
         _ = await self.admit(self.devices("b", "b"))
         let decision = await self.admit(self.devices("a", "b", "a"))
-        // The first is back after 6 seconds, the other after 10, and the first once more after 16.
-        #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 16)))
+        // The first is back after 6 seconds, the other after 10.
+        #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
     }
 
     @Test("The tenant's quota admits the first recipients and tells the others how long it takes")
     func tenantRunsOut() async throws {
-        var policies = self.policies
-        policies.tenant = [try .sample(1, per: 30, burst: 2)]
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 30, burst: 2)], device: self.policies.device)
         func late(_ seconds: Int) -> LimitDenial { LimitDenial(scope: .tenant, retryAfter: seconds) }
         let decision = await self.admit(self.devices("a", "b", "c", "d"), policies: policies)
-        #expect(decision.admission == .some([nil, nil, late(30), late(60)]))
+        #expect(decision.admission == .some([nil, nil, late(60), late(60)]))
         #expect(await self.admit(self.devices("c"), policies: policies).admission == .none(late(30)))
         #expect(await self.admit(self.devices("c", "d"), policies: policies).admission == .none(late(60)))
         // More than two never fit at once.
@@ -98,7 +97,7 @@ struct MemoryRateLimiterTests {
         #expect(await self.admit(self.topics("a")).admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
     }
 
-    @Test("A group and its members pay together or not at all, and the wait is that of all")
+    @Test("A group and its members pay together or not at all")
     func members() async {
         func admit(_ name: String, _ members: String..., isCollapsible: Bool = false) async -> LimitDecision {
             var request = LimitRequest(
@@ -133,9 +132,8 @@ struct MemoryRateLimiterTests {
 
     @Test("The quotas tell what is left of every policy of the tenant, and when it comes back")
     func quotas() async throws {
-        var policies = self.policies
         let (fast, slow) = (try RatePolicy.sample(10, per: 1, burst: 10), try RatePolicy.sample(6, per: 60, burst: 4))
-        policies.tenant = [fast, slow]
+        let policies = LimitPolicies(tenant: [fast, slow])
         for (count, left, resets) in [(3, [7, 1], [1, 30]), (1, [6, 0], [1, 10])] {
             let quotas = await self.admit(.tenantOnly(count), policies: policies).tenantQuotas
             #expect(quotas.map(\.policy) == [fast, slow])
@@ -144,9 +142,53 @@ struct MemoryRateLimiterTests {
         }
     }
 
+    @Test("A changed policy starts with a full bucket of its scope, and the former bucket is as it was")
+    func changedPolicy() async throws {
+        let tighter = LimitPolicies(tenant: self.policies.tenant, device: [try .sample(1, per: 60, burst: 3)])
+        for _ in 0..<2 { #expect(await self.admit(self.devices("a")).admission == .all) }
+        #expect(await self.admit(self.devices("a")).admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+        let fresh = await self.admit(self.devices("a", "a", "a"), policies: tighter)
+        #expect(fresh.admission == .all)
+        // The tenant's policies are the same, and so is its bucket.
+        #expect(fresh.tenantQuotas.map(\.remaining) == [5])
+        let refused = LimitDecision.Admission.none(LimitDenial(scope: .device, retryAfter: 60))
+        #expect(await self.admit(self.devices("a"), policies: tighter).admission == refused)
+        #expect(await self.admit(self.devices("a")).admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+    }
+
+    @Test("A replica's share is charged to the bucket of the whole policy, whatever the number of replicas")
+    func share() async throws {
+        let policies = LimitPolicies(tenant: [try .sample(4, per: 60, burst: 4)])
+        let request = LimitRequest(policies: policies, recipients: .devices([.sample("a")]))
+        var admitted = 0
+        for replicas in [2, 4, 1, 2, 4] {
+            for _ in 0..<4 {
+                let decision = await self.limiter.admit(request.share(of: replicas), now: self.clock.now())
+                admitted += decision.admitted(of: 1)
+            }
+        }
+        #expect(admitted <= 4)
+    }
+
+    @Test("A tenant without room is refused without being charged, and one with room is not")
+    func tenantRefusal() async throws {
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 30, burst: 2)])
+        func refusal(_ count: Int) -> LimitDecision? {
+            self.limiter.refusal(of: .sample("tenant"), policies, count: count, now: self.clock.now())
+        }
+        #expect(refusal(1) == nil)
+        _ = await self.admit(self.devices("a", "b"), policies: policies)
+        for (count, wait) in [(1, 30), (2, 60), (9, 60)] {
+            #expect(refusal(count)?.admission == .none(LimitDenial(scope: .tenant, retryAfter: wait)))
+            #expect(refusal(count)?.tenantQuotas.map(\.remaining) == [0])
+        }
+        self.clock.advance(by: .seconds(30))
+        #expect(refusal(1) == nil)
+    }
+
     @Test("Memory stays bounded under ever new devices, and idle ones make room")
     func memory() async {
-        let limiter = MemoryRateLimiter(maxEntries: 20_000)
+        let limiter = MemoryRateLimiter.withoutJitter(maxEntries: 20_000)
         func send(_ count: Int, _ name: String) async {
             for index in 0..<count {
                 self.clock.advance(by: .microseconds(1))
@@ -192,7 +234,7 @@ struct LimiterMetricsTests {
     @Test("Every decision is counted; the first is timed, and then every 16th")
     func samples() async throws {
         let factory = TestMetrics()
-        let limiter = MemoryRateLimiter(metrics: GatewayMetrics(factory: factory))
+        let limiter = MemoryRateLimiter.withoutJitter(metrics: GatewayMetrics(factory: factory))
         let timer = try factory.expectTimer("fcmgw_limiter_duration_seconds", [("source", "memory")])
         var samples: [Int] = []
         for index in 0..<34 {

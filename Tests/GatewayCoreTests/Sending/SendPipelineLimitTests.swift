@@ -56,7 +56,7 @@ struct SendPipelineLimitTests {
             outcome.answer
                 == .multiple([
                     Self.limited(10), .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered),
-                    Self.limited(20), .accepted(Acceptance(messageID: "for b")),
+                    Self.limited(10), .accepted(Acceptance(messageID: "for b")),
                     .accepted(Acceptance(messageID: "for a")), Self.limited(10),
                 ])
         )

@@ -27,7 +27,7 @@ struct PipelineFixture {
         profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {
-        self.limiter = MemoryRateLimiter(metrics: GatewayMetrics(factory: self.metrics))
+        self.limiter = MemoryRateLimiter.withoutJitter(metrics: GatewayMetrics(factory: self.metrics))
         self.upstream = ScriptedUpstream(respond)
         self.retiredStore = retiredStore
         self.retired = .sample(

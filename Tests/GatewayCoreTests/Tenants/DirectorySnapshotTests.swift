@@ -13,9 +13,7 @@ struct DirectorySnapshotTests {
         .init(
             masterKey: try .sample(masterKey),
             auditKey: .sample("audit"),
-            savedPolicies: [:],
-            defaultLimits: LimitPolicies(),
-            time: .sample
+            defaultLimits: LimitPolicies()
         )
     }
 

@@ -21,7 +21,7 @@ struct TopicPipelineTests {
             configuration.mode = isStrict ? .strict : .bounded
             self.audit = .sample(store: self.store, clock: self.clock, configuration: configuration)
             self.pipeline = TopicPipeline(
-                limiter: MemoryRateLimiter(metrics: GatewayMetrics(factory: self.metrics)),
+                limiter: MemoryRateLimiter.withoutJitter(metrics: GatewayMetrics(factory: self.metrics)),
                 upstream: self.upstream,
                 audit: self.audit,
                 clock: self.clock,

@@ -130,7 +130,7 @@ struct TestGateway: Sendable {
             pepper: pepper,
             clock: self.clock
         )
-        let limiter = MemoryRateLimiter(maxEntries: 100_000, metrics: metrics)
+        let limiter = MemoryRateLimiter.withoutJitter(maxEntries: 100_000, metrics: metrics)
         self.groups = DeviceGroups(
             store: self.groupStore,
             upstream: groupUpstream,

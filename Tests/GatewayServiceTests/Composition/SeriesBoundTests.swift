@@ -117,7 +117,7 @@ struct SeriesBoundTests {
         )
         let pipeline = SendPipeline(
             retired: RetiredTokens.sample(clock: self.clock, metrics: self.metrics),
-            limiter: MemoryRateLimiter(metrics: self.metrics),
+            limiter: MemoryRateLimiter.withoutJitter(metrics: self.metrics),
             upstream: Upstream(),
             audit: audit,
             clock: self.clock,

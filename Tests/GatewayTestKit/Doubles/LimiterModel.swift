@@ -26,94 +26,54 @@ package struct LimiterModel {
     }
 
     private mutating func admitDevices(_ keys: [LimitKey], _ request: LimitRequest) -> LimitDecision.Admission {
-        let tenant = self.wait(.tenant, request.tenant, request)
-        if tenant > 0 {
-            let soonest = keys.map { self.deviceWait($0, request) }.min() ?? 0
-            return .none(Self.denial(.tenant, max(self.tenantWait(for: keys.count, request), soonest)))
-        }
-        var scopes: [LimitScope?] = []
-        for key in keys {
+        var denials: [LimitDenial?] = []
+        var refusedByTenant: [Int] = []
+        for (index, key) in keys.enumerated() {
+            denials.append(nil)
+            let (device, collapsible) = (self.wait(.device, key, request), self.collapsibleWait(key, request))
             if self.wait(.tenant, request.tenant, request) > 0 {
-                scopes.append(.tenant)
-            } else if self.wait(.device, key, request) > 0 {
-                scopes.append(.device)
-            } else if self.deviceWait(key, request) > 0 {
-                scopes.append(.deviceCollapsible)
+                refusedByTenant.append(index)
+            } else if device > 0 {
+                denials[index] = Self.denial(.device, device)
+            } else if collapsible > 0 {
+                denials[index] = Self.denial(.deviceCollapsible, collapsible)
             } else {
                 self.take(.tenant, request.tenant, request)
                 self.takeDevice(key, request)
-                scopes.append(nil)
             }
         }
-        let refused = scopes.indices.filter { scopes[$0] != nil }
-        if refused.isEmpty { return .all }
-        let returns = self.returns(refused.map { keys[$0] }, request)
-        if refused.count == keys.count, let last = returns.indices.max(by: { returns[$0] < returns[$1] }) {
-            let tenant = Self.seconds(self.tenantWait(for: keys.count, request))
-            return .none(LimitDenial(scope: scopes[last] ?? .tenant, retryAfter: max(tenant, returns[last])))
+        for index in refusedByTenant {
+            denials[index] = Self.denial(.tenant, self.tenantWait(for: refusedByTenant.count, request))
         }
-        let told = self.told(returns, refused.map { keys[$0] }, request)
-        var denials: [LimitDenial?] = keys.map { _ in nil }
-        for (place, index) in refused.enumerated() {
-            denials[index] = LimitDenial(scope: scopes[index] ?? .tenant, retryAfter: told[place])
+        let refused = denials.compactMap { $0 }
+        if refused.isEmpty { return .all }
+        let longest = refused.map(\.retryAfter).max()
+        if refused.count == keys.count, let first = refused.first(where: { $0.retryAfter == longest }) {
+            return .none(first)
         }
         return .some(denials)
     }
 
-    /// After how many seconds each of some devices has room, one after the other where one is named repeatedly.
-    private func returns(_ keys: [LimitKey], _ request: LimitRequest) -> [Int] {
-        var futures: [LimitKey: LimiterModel] = [:]
-        return keys.map { key in
-            var future = futures[key] ?? self
-            let wait = future.now + future.deviceWait(key, request) - self.now
-            let seconds = max(1, Self.seconds(wait))
-            future.fill(until: self.now + Int64(seconds) * 1_000_000_000, request.policies)
-            future.takeDevice(key, request)
-            futures[key] = future
-            return seconds
-        }
-    }
-
-    /// After how many seconds the tenant has room for each, in the order in which they come back.
-    private func told(_ returns: [Int], _ keys: [LimitKey], _ request: LimitRequest) -> [Int] {
-        var future = self
-        var delays: [LimitKey: Int] = [:]
-        var told = returns
-        for place in returns.indices.sorted(by: { (returns[$0], $0) < (returns[$1], $1) }) {
-            let wait = future.now + future.wait(.tenant, request.tenant, request) - self.now
-            let own = returns[place] + (delays[keys[place]] ?? 0)
-            told[place] = max(1, own, Self.seconds(wait))
-            delays[keys[place]] = told[place] - returns[place]
-            future.fill(until: self.now + Int64(told[place]) * 1_000_000_000, request.policies)
-            future.take(.tenant, request.tenant, request)
-        }
-        return told
-    }
-
     private mutating func admitTopics(_ keys: [LimitKey], _ request: LimitRequest) -> LimitDecision.Admission {
-        let topics = keys.map { self.wait(.topic, $0, request) }.max() ?? 0
         let tenant = self.wait(.tenant, request.tenant, request)
-        if tenant > 0 { return .none(Self.denial(.tenant, max(tenant, topics))) }
-        if topics > 0 { return .none(Self.denial(.topic, topics)) }
+        if tenant > 0 { return .none(Self.denial(.tenant, tenant)) }
+        for key in keys where self.wait(.topic, key, request) > 0 {
+            return .none(Self.denial(.topic, self.wait(.topic, key, request)))
+        }
         self.take(.tenant, request.tenant, request)
         for key in keys { self.take(.topic, key, request) }
         return .all
     }
 
     private mutating func admitTenantOnly(_ count: Int, _ request: LimitRequest) -> LimitDecision.Admission {
-        if self.wait(.tenant, request.tenant, request) > 0 {
-            return .none(Self.denial(.tenant, self.tenantWait(for: count, request)))
-        }
         var granted = 0
         while granted < count, self.wait(.tenant, request.tenant, request) == 0 {
             self.take(.tenant, request.tenant, request)
             granted += 1
         }
         if granted == count { return .all }
-        // Each stands for a caller of its own.
-        let keys = (granted..<count).map { LimitKey.sample("call \($0)") }
-        let told = self.told(keys.map { _ in 1 }, keys, request)
-        return .some((0..<granted).map { _ in nil } + told.map { LimitDenial(scope: .tenant, retryAfter: $0) })
+        let denial = Self.denial(.tenant, self.tenantWait(for: count - granted, request))
+        return granted == 0 ? .none(denial) : .some((0..<count).map { $0 < granted ? nil : denial })
     }
 
     private func quotas(_ request: LimitRequest) -> [QuotaStatus] {
@@ -159,9 +119,8 @@ package struct LimiterModel {
         if request.isCollapsible { self.take(.deviceCollapsible, key, request) }
     }
 
-    private func deviceWait(_ key: LimitKey, _ request: LimitRequest) -> Int64 {
-        let device = self.wait(.device, key, request)
-        return request.isCollapsible ? max(device, self.wait(.deviceCollapsible, key, request)) : device
+    private func collapsibleWait(_ key: LimitKey, _ request: LimitRequest) -> Int64 {
+        request.isCollapsible ? self.wait(.deviceCollapsible, key, request) : 0
     }
 
     private static func price(_ policy: RatePolicy) -> Int64 {

@@ -12,24 +12,30 @@ extension LimitKey {
 }
 
 extension LimitRequest {
-    /// A request under policies that were never others.
-    package init(
-        tenant: LimitKey = .sample("tenant"),
-        policies: LimitPolicies,
-        recipients: Recipients,
-        isCollapsible: Bool = false
-    ) {
-        let history = PolicyHistory(policies)
-        self.init(tenant: tenant, history: history, recipients: recipients, isCollapsible: isCollapsible)
+    package init(policies: LimitPolicies, recipients: Recipients, isCollapsible: Bool = false) {
+        self.init(
+            tenant: .sample("tenant"),
+            policies: policies,
+            recipients: recipients,
+            isCollapsible: isCollapsible
+        )
     }
 
     /// A tenant's messages to one device.
-    package init(history: PolicyHistory, device: LimitKey = .sample("device"), count: Int = 1) {
+    package init(policies: LimitPolicies, device: LimitKey = .sample("device"), count: Int = 1) {
         let devices = Recipients.devices(Array(repeating: device, count: count))
-        self.init(tenant: .sample("tenant"), history: history, recipients: devices, isCollapsible: false)
+        self.init(tenant: .sample("tenant"), policies: policies, recipients: devices, isCollapsible: false)
     }
+}
 
-    package var policies: LimitPolicies { self.history.policies }
+extension MemoryRateLimiter {
+    /// A limiter whose waits are those of its buckets, to the second.
+    package static func withoutJitter(
+        maxEntries: Int = 4_000_000,
+        metrics: GatewayMetrics? = nil
+    ) -> MemoryRateLimiter {
+        MemoryRateLimiter(maxEntries: maxEntries, metrics: metrics, jitter: { $0.lowerBound })
+    }
 }
 
 extension LimitDecision {

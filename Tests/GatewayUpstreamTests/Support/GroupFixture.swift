@@ -49,7 +49,7 @@ struct GroupFixture: Sendable {
         DeviceGroups(
             store: self.store,
             upstream: upstream ?? self.client,
-            limiter: MemoryRateLimiter(),
+            limiter: MemoryRateLimiter.withoutJitter(),
             audit: self.audit,
             clock: ManualClock()
         )
