@@ -28,6 +28,8 @@ package struct AuditConfiguration: Sendable, Equatable {
     package var spoolDir = ""
     /// The most bytes that the spool holds.
     package var spoolBytes = 64 << 20
+    /// How often refused requests that are counted together are recorded; no key sets it.
+    package var summaryInterval = Duration.seconds(1)
     /// The pause before a refused write is repeated; no key sets it.
     package var retryInterval = Duration.milliseconds(200)
 

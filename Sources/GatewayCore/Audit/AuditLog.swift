@@ -29,6 +29,9 @@ package final class AuditLog: Service {
         case unknown
     }
 
+    /// Stands for the tenant in records of the gateway and of operators, whose number no share bounds.
+    package static let noTenant: UInt64 = 0
+
     private typealias Deadline = (number: Int, deadline: ContinuousClock.Instant)
 
     struct State {
@@ -40,6 +43,10 @@ package final class AuditLog: Service {
         /// How much memory the records take that wait or are being written, in bytes.
         var heldBytes = 0
         var reserved = 0
+        /// What each tenant has of the queue and the spool, by its uid.
+        var shares: [UInt64: AuditShare] = [:]
+        /// Summaries of refused requests that have yet to be recorded; each holds a place.
+        var summaries: [AuditSummary.Key: AuditSummary] = [:]
         /// Records that the store is being given at this moment.
         var writing = 0
         var isFailing = false
@@ -58,12 +65,29 @@ package final class AuditLog: Service {
             if self.waitingSince == nil { self.waitingSince = .now }
         }
 
-        /// Takes a record, until the chain has ended.
-        mutating func add(_ entry: AuditEntry) {
+        /// Takes a record, until the chain has ended; one with a place has it in the share of that tenant.
+        mutating func add(_ entry: AuditEntry, inPlaceOf tenant: UInt64? = nil) {
             guard self.phase != .closed else { return }
             self.records.append(entry)
             self.heldBytes += entry.byteCount
             self.beginWaiting()
+            let owner = entry.tenantUID
+            if let tenant, tenant != owner { self.shares[tenant]?.records -= 1 }
+            self.shares[owner, default: AuditShare()].enter(entry, hasPlace: tenant == owner)
+        }
+
+        /// Records have left the queue: their tenants' shares have room again.
+        mutating func leave(_ entries: ArraySlice<AuditEntry>) {
+            guard let last = entries.last else { return }
+            let now = last.time.microseconds * 1_000
+            for entry in entries {
+                self.shares[entry.tenantUID]?.leave(entry)
+                if self.shares[entry.tenantUID]?.isWhole(at: now) == true { self.shares[entry.tenantUID] = nil }
+            }
+        }
+
+        mutating func forgetSpooled() {
+            for tenant in self.shares.keys { self.shares[tenant]?.spooledBytes = 0 }
         }
 
         mutating func takeCommit(_ number: Int) -> CheckedContinuation<CommitEnd, Never>? {
@@ -94,6 +118,8 @@ package final class AuditLog: Service {
     let state = Mutex(State())
     let worker: AuditStoreWorker
     private let wake: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+    /// Yields when a summary has begun.
+    private let summarised = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     /// When commits give up, in the order of their numbers.
     private let deadlines = AsyncStream.makeStream(of: Deadline.self)
     /// Finishes when the chain is open, or when the log ends without one.
@@ -223,20 +249,24 @@ package final class AuditLog: Service {
 
     // MARK: Places
 
-    /// Takes a place for a record to come; `nil` when the queue is full, the store refuses, or shutdown has begun.
-    package func reserve() -> AuditReservation? {
+    /// Takes a place for a tenant's record to come; `nil` when the queue or the tenant's share of it is full, the store
+    /// refuses, or shutdown has begun.
+    package func reserve(for tenant: UInt64 = noTenant) -> AuditReservation? {
         let (isTaken, isPressed) = self.state.withLock { state in
             let waiting = state.records.count + state.reserved + state.writing
             let (capacity, bytes) = (self.configuration.queueRecords, self.configuration.queueBytes)
             let isPressed = waiting >= capacity / 2 || state.heldBytes >= bytes / 2
             guard state.phase == .open, !state.isFailing, waiting < capacity, state.heldBytes < bytes
             else { return (false, isPressed) }
+            guard state.shares[tenant, default: AuditShare()].hasRoom(self.configuration) || tenant == Self.noTenant
+            else { return (false, true) }
+            state.shares[tenant, default: AuditShare()].records += 1
             state.reserved += 1
             return (true, isPressed)
         }
         // A store that is slow now would soon cost sends.
         if isPressed { self.worker.cutShort() }
-        return isTaken ? AuditReservation(log: self) : nil
+        return isTaken ? AuditReservation(log: self, tenant: tenant) : nil
     }
 
     /// Takes a place for the outcome of an operator's change; `nil` when shutdown has begun.
@@ -247,27 +277,29 @@ package final class AuditLog: Service {
         let isTaken = self.state.withLock { state in
             guard state.phase == .open else { return false }
             state.reserved += 1
+            state.shares[Self.noTenant, default: AuditShare()].records += 1
             return true
         }
-        return isTaken ? AuditReservation(log: self) : nil
+        return isTaken ? AuditReservation(log: self, tenant: Self.noTenant) : nil
     }
 
     /// Called by a reservation that was dropped.
-    func release() {
+    func release(of tenant: UInt64) {
         let isAwaited = self.state.withLock { state in
             state.reserved -= 1
+            state.shares[tenant]?.records -= 1
             return state.phase == .closing
         }
         if isAwaited { self.wake.continuation.yield() }
     }
 
     /// Called by a reservation that is used.
-    func fillReserved(_ entry: AuditEntry) {
+    func fillReserved(_ entry: AuditEntry, of tenant: UInt64) {
         let (phase, isNews) = self.state.withLock { state in
             state.reserved -= 1
             // The writer is awake already while records wait, unless it waits for the last of them.
             let isNews = state.records.isEmpty || state.phase == .closing
-            state.add(entry)
+            state.add(entry, inPlaceOf: tenant)
             return (state.phase, isNews)
         }
         guard phase != .closed else {
@@ -279,6 +311,50 @@ package final class AuditLog: Service {
             return
         }
         if isNews { self.wake.continuation.yield() }
+    }
+
+    // MARK: Refused requests
+
+    /// Uses a reservation for a request of which nothing left, or releases it: beyond what the tenant's refused requests may
+    /// write, the request is counted in a summary. Returns the message id of that summary's record.
+    func fillReserved(refusal record: AuditRecord, of tenant: UInt64) -> String? {
+        let now = record.time.microseconds * 1_000
+        let (id, isFirst) = self.state.withLock { state -> (String?, Bool) in
+            // A summary that began now would not be written any more.
+            guard state.phase == .open, state.shares[tenant]?.mayWriteRefusals(at: now) == false else {
+                return (nil, false)
+            }
+            let key = AuditSummary.Key(record)
+            guard state.summaries[key]?.add(record) == nil else {
+                state.reserved -= 1
+                state.shares[tenant]?.records -= 1
+                return (state.summaries[key]?.record.messageID, false)
+            }
+            state.summaries[key] = AuditSummary(record)
+            return (record.messageID, state.summaries.count == 1)
+        }
+        if isFirst { self.summarised.continuation.yield() }
+        guard id == nil else { return id }
+        let entry = AuditEntry(record)
+        self.state.withLock { $0.shares[tenant]?.chargeRefusal(entry.byteCount, at: now) }
+        self.fillReserved(entry, of: tenant)
+        return nil
+    }
+
+    /// Records the summaries once a second, until the task is cancelled.
+    private func writeSummaries() async {
+        for await _ in self.summarised.stream {
+            try? await Task.sleep(for: self.configuration.summaryInterval)
+            self.fillSummaries()
+        }
+    }
+
+    private func fillSummaries() {
+        let summaries = self.state.withLock { state in
+            defer { state.summaries = [:] }
+            return state.summaries.values
+        }
+        for summary in summaries { self.fillReserved(AuditEntry(summary.record), of: summary.record.tenantUID) }
     }
 
     /// Whether something has waited for two seconds, or for as long as a commit may take where that is longer, and nothing
@@ -392,6 +468,7 @@ package final class AuditLog: Service {
         defer { self.end() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.expireCommits() }
+            group.addTask { await self.writeSummaries() }
             group.addTask { await self.worker.run() }
             try await self.write()
             group.cancelAll()
@@ -442,6 +519,7 @@ package final class AuditLog: Service {
         self.state.withLock { state in
             if state.phase == .open { state.phase = .closing }
         }
+        self.fillSummaries()
         self.wake.continuation.yield()
     }
 
@@ -450,6 +528,7 @@ package final class AuditLog: Service {
         let (commits, lost) = self.state.withLock { state in
             defer {
                 (state.phase, state.commits, state.strict, state.records) = (.closed, [:], [], [])
+                state.shares = [:]
                 state.settling = []
             }
             state.heldBytes = 0

@@ -11,8 +11,8 @@ import FCMModel
 /// 5. Where the intent was committed, the answer waits until that record is durable. What is done can't be taken back, so
 ///    its caller is told of it also when the record has yet to follow.
 ///
-/// ``AuditLog/recording(_:by:orThrow:_:)`` takes them all. A send takes them by ``AuditLog/begin(by:_:)`` and
-/// ``AuditLog/finish(by:)``, since the hot path shall have no further async frame.
+/// ``AuditLog/recording(_:by:orThrow:_:)`` takes them all. A send takes them by itself, since the hot path shall have no
+/// further async frame, and its second step comes after the limits: a send that they refuse has no intent.
 enum AuditActor: Sendable {
     /// A tenant's service, by its key.
     case tenant
@@ -33,7 +33,7 @@ extension AuditLog {
         orThrow unrecordable: Failure,
         _ body: (inout AuditRecord) async throws(Failure) -> Answer
     ) async throws(Failure) -> Answer {
-        guard let place = await self.begin(by: actor, { draft }) else { throw unrecordable }
+        guard let place = await self.begin(by: actor, draft) else { throw unrecordable }
         var record = draft
         let result: Result<Answer, Failure>
         do throws(Failure) {
@@ -41,24 +41,39 @@ extension AuditLog {
         } catch {
             result = .failure(error)
         }
-        place.fill(record)
-        await self.finish(by: actor)
+        if record.isRefusedByGateway {
+            if place.fill(refusal: record) == nil { await self.finish(by: actor) }
+        } else {
+            place.fill(record)
+            await self.finish(by: actor)
+        }
         return try result.get()
     }
 
     /// Takes a place and commits the intent; `nil` where that fails, so that nothing must be done.
-    @inline(__always)  // Into the send, which spares an async frame.
-    func begin(by actor: AuditActor = .tenant, _ draft: () -> AuditRecord) async -> AuditReservation? {
-        guard let place = self.place(for: actor) else { return nil }
+    private func begin(by actor: AuditActor, _ draft: AuditRecord) async -> AuditReservation? {
+        guard let place = actor == .admin ? self.reserveForChange() : self.reserve(for: draft.tenantUID) else {
+            return nil
+        }
         if self.commitsIntents(of: actor) {
             guard await self.announce(draft, by: actor) else { return nil }
         }
         return place
     }
 
-    /// Waits until what was recorded is durable, where its intent had to be.
-    @inline(__always)  // As for `begin`.
-    func finish(by actor: AuditActor = .tenant) async {
+    /// Commits the intent of what a tenant asked for; false where that fails, so that it must not be done.
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    func announce(_ draft: () -> AuditRecord) async -> Bool {
+        await self.announce(draft(), by: .tenant)
+    }
+
+    /// Waits in strict mode until what a tenant did is durable.
+    @inline(__always)  // Into the send, which spares an async frame.
+    func finish() async {
+        if self.isStrict { await self.settle() }
+    }
+
+    private func finish(by actor: AuditActor) async {
         if self.commitsIntents(of: actor) { await self.settle() }
     }
 
@@ -66,9 +81,8 @@ extension AuditLog {
     ///
     /// Nothing is done for it, so that it is refused in the same way when it can't be recorded.
     func record(refused record: AuditRecord) async {
-        guard let place = self.reserve() else { return }
-        place.fill(record)
-        await self.finish()
+        guard let place = self.reserve(for: record.tenantUID) else { return }
+        if place.fill(refusal: record) == nil { await self.finish() }
     }
 
     /// Records that an operator has read something; only the end of the log keeps it from being recorded.
@@ -78,16 +92,10 @@ extension AuditLog {
         await self.finish()
     }
 
-    private func place(for actor: AuditActor) -> AuditReservation? {
-        if actor == .admin { return self.reserveForChange() }
-        return self.reserve()
-    }
-
     private func commitsIntents(of actor: AuditActor) -> Bool { actor == .admin || self.isStrict }
 
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
-    private func announce(_ draft: () -> AuditRecord, by actor: AuditActor) async -> Bool {
-        var refused = draft()
+    private func announce(_ draft: AuditRecord, by actor: AuditActor) async -> Bool {
+        var refused = draft
         refused.outcome = actor == .admin ? .failed : .rejected
         refused.accepted = 0
         refused.code = OutcomeCode.auditUnavailable.rawValue
@@ -100,20 +108,29 @@ extension AuditLog {
 /// A place that is dropped without being used becomes free again.
 package struct AuditReservation: ~Copyable, Sendable {
     private let log: AuditLog
+    /// The tenant's uid.
+    private let tenant: UInt64
     private var isFilled = false
 
-    init(log: AuditLog) {
-        self.log = log
+    init(log: AuditLog, tenant: UInt64) {
+        (self.log, self.tenant) = (log, tenant)
     }
 
     deinit {
-        if !self.isFilled { self.log.release() }
+        if !self.isFilled { self.log.release(of: self.tenant) }
     }
 
     /// Fills the place with a record, which is encoded here: on the thread that made its texts, outside the log's lock.
     package consuming func fill(_ record: AuditRecord) {
         self.isFilled = true
-        self.log.fillReserved(AuditEntry(record))
+        self.log.fillReserved(AuditEntry(record), of: self.tenant)
+    }
+
+    /// Fills the place with the record of something that the gateway refused, or counts it in a summary where the tenant has
+    /// refused too much lately; returns the id of the summary's record then.
+    package consuming func fill(refusal record: AuditRecord) -> String? {
+        self.isFilled = true
+        return self.log.fillReserved(refusal: record, of: self.tenant)
     }
 }
 
@@ -154,6 +171,13 @@ extension AuditRecord {
     /// The record of what the gateway itself, or a command, has done.
     init(_ action: AuditAction, by principal: String = "gateway", at time: Timestamp) {
         self.init(time: time, tenant: nil, principal: principal, action: action.rawValue, outcome: .done, requestID: "")
+    }
+
+    /// True if the gateway refused it for what the caller may not do, or not now, and asked nothing of FCM.
+    var isRefusedByGateway: Bool {
+        guard self.outcome == .rejected, self.upstreamCode == nil, let code = self.code else { return false }
+        return [OutcomeCode.tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded, .forbidden]
+            .contains { $0.rawValue == code }
     }
 
     /// Notes that nothing was done, and why.

@@ -332,7 +332,9 @@ package final class IdempotentSends: Service {
         _ sealer: IdempotencySealer
     ) async throws(GatewayError) -> IdempotentAnswer {
         // As for every send: without a place in the audit nothing is done.
-        guard let place = self.pipeline.audit.reserve() else { return .refused(Refusal(.auditUnavailable)) }
+        guard let place = self.pipeline.audit.reserve(for: job.command.profile.uid) else {
+            return .refused(Refusal(.auditUnavailable))
+        }
         let reservation = self.reservation(job, stored.record, recordID: stored.id, earlier: earlier, sealer)
         guard try await reservation.takeOver() else { return .refused(self.inProgress()) }
         self.counters[.resumed]?.increment()

@@ -31,34 +31,48 @@ package struct SendPipeline: Sendable {
         self.groups = groups
     }
 
-    /// Sends a message and records what became of it, by the steps of ``AuditActor``.
+    /// Sends a message and records what became of it: a place in the audit first, then the tenant's limit, and only then
+    /// what costs work.
     package func send(_ command: SendCommand) async -> SendOutcome {
         let now = self.clock.now()
         let messageID = self.messageID ?? UUIDv7.generate(at: now)
-        let targets = SendTargets(command.target, profile: command.profile)
-        guard
-            let place = await self.audit.begin({
-                .send(command, Self.unrecordable(messageID), targets: targets, upstreamCode: nil, at: now)
-            })
-        else {
+        guard let place = self.audit.reserve(for: command.profile.uid) else {
             let outcome = Self.unrecordable(messageID)
             self.metrics.count(command, outcome.answer)
             return outcome
         }
+        if let refused = self.refusedAtOnce(command, now) {
+            let (outcome, isDone) = self.record(command, messageID, targets: nil, refused, at: now, in: place)
+            if !isDone { await self.audit.finish() }
+            return outcome
+        }
+        let targets = SendTargets(command.target, profile: command.profile)
         var charged = targets
         if let groups = self.groups, groups.mayBeAddressed(by: command) {
             charged = targets.charging(await groups.limitKeys(of: command))
         }
-        let delivery = await self.deliver(command, targets: charged, now: now)
-        let outcome = SendOutcome(
-            messageID: messageID,
-            answer: delivery.answer,
-            quotas: delivery.quotas,
-            passThrough: delivery.passThrough
-        )
-        self.record(command, outcome, targets: targets, delivery, at: now, in: place)
-        await self.audit.finish()
+        let delivery = await self.deliver(command, targets: charged, messageID, now: now)
+        let (outcome, isDone) = self.record(command, messageID, targets: targets, delivery, at: now, in: place)
+        if !isDone { await self.audit.finish() }
         return outcome
+    }
+
+    /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or the tenant's bucket
+    /// has no room for one message.
+    @inline(never)  // As for `record`.
+    private func refusedAtOnce(_ command: SendCommand, _ now: Timestamp) -> Delivery? {
+        if let refusal = self.refusal(of: command) {
+            return Delivery(answer: .refused(refusal), isNothingSent: true)
+        }
+        let profile = command.profile
+        let count = command.recipientCount
+        let decision = self.limiter.refusal(of: profile.limitKey, profile.limits, count: count, now: now)
+        guard let decision, case .none(let denial) = decision.admission else { return nil }
+        return Delivery(
+            answer: .refused(Refusal(denial)),
+            quotas: decision.tenantQuotas,
+            isNothingSent: true
+        )
     }
 
     /// The pipeline of one send that carries an idempotency key.
@@ -74,26 +88,43 @@ package struct SendPipeline: Sendable {
         SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
     }
 
+    /// Fills the place of a send's record, or counts the send in a summary of refused ones, whose id it then has; done if
+    /// there is no record to wait for.
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func record(
         _ command: SendCommand,
-        _ outcome: SendOutcome,
-        targets: SendTargets,
+        _ messageID: String,
+        targets: SendTargets?,
         _ delivery: Delivery,
         at time: Timestamp,
         in place: consuming AuditReservation
-    ) {
-        place.fill(
+    ) -> (outcome: SendOutcome, isDone: Bool) {
+        var outcome = SendOutcome(
+            messageID: messageID,
+            answer: delivery.answer,
+            quotas: delivery.quotas,
+            passThrough: delivery.passThrough
+        )
+        self.metrics.count(command, outcome.answer)
+        if delivery.isUnrecordable { return (outcome, true) }
+        func record() -> AuditRecord {
             .send(
                 command,
                 outcome,
-                targets: targets,
+                // A list that the tenant's limit refuses is recorded by its length.
+                targets: delivery.isRefusedByTenant ? nil : targets,
                 object: delivery.refusedAsRetired > 0 ? "retired: \(delivery.refusedAsRetired)" : nil,
                 upstreamCode: delivery.upstreamCode,
                 at: time
             )
-        )
-        self.metrics.count(command, outcome.answer)
+        }
+        guard delivery.isNothingSent else {
+            place.fill(record())
+            return (outcome, false)
+        }
+        guard let id = place.fill(refusal: record()) else { return (outcome, false) }
+        outcome.messageID = id
+        return (outcome, true)
     }
 
     /// What a delivery came to, before it is recorded.
@@ -104,33 +135,67 @@ package struct SendPipeline: Sendable {
         var passThrough: PassThrough?
         /// How many recipients were refused without asking FCM, because it called them unregistered lately.
         var refusedAsRetired = 0
+        /// True if the gateway itself refused every recipient, so that no call was made for the message.
+        var isNothingSent = false
+        /// True if its intent could not be committed: nothing was sent, and the place is given back.
+        var isUnrecordable = false
+
+        var isRefusedByTenant: Bool {
+            guard self.isNothingSent, case .refused(let refusal) = self.answer else { return false }
+            return refusal.code == .tenantRateExceeded
+        }
     }
 
     @inline(never)  // As for `record`: two frames of half the size cost less than one.
-    private func deliver(_ command: SendCommand, targets: SendTargets, now: Timestamp) async -> Delivery {
-        if let refusal = self.refusal(of: command) {
-            return Delivery(answer: .refused(refusal))
-        }
+    private func deliver(
+        _ command: SendCommand,
+        targets: SendTargets,
+        _ messageID: String,
+        now: Timestamp
+    ) async -> Delivery {
         let screening = self.screening(of: command, targets, now)
         if case .refused(let isRefused) = screening {
-            return await self.deliverRest(command, targets, isRefused: isRefused, now: now)
+            return await self.deliverRest(command, targets, messageID, isRefused: isRefused, now: now)
         }
         let decision = await self.limiter.admit(LimitRequest(command, targets), now: now)
         let quotas = decision.tenantQuotas
         switch decision.admission {
         case .none(let denial):
-            return Delivery(answer: .refused(Refusal(denial)), quotas: quotas)
+            return Delivery(answer: .refused(Refusal(denial)), quotas: quotas, isNothingSent: true)
         case .all where command.groupName != nil:
+            guard await self.announce(command, targets, messageID, now) else { return Self.unannounced(quotas) }
             return await self.deliverToGroup(command, quotas: quotas)
         case .all:
+            guard await self.announce(command, targets, messageID, now) else { return Self.unannounced(quotas) }
             var result = await self.upstream.send(UpstreamCall(command, target: command.target))
             if case .notificationKey = command.target { result = result.inCounts }
             if case .group = result.answer { return await self.delivery(toGroup: command, result, quotas: quotas) }
             self.learn(result, command, targets, screening, now)
             return Self.delivery(result, to: command, quotas: quotas)
         case .some(let denials):
+            guard await self.announce(command, targets, messageID, now) else { return Self.unannounced(quotas) }
             return await self.deliverSome(command, targets, screening, denials: denials, quotas: quotas, now: now)
         }
+    }
+
+    /// Commits the intent to send in strict mode; false where that fails, so that nothing must be sent.
+    ///
+    /// Limits come before: a send that they refuse has one record, and no intent.
+    @inline(__always)  // Costs a load in the other mode.
+    private func announce(
+        _ command: SendCommand,
+        _ targets: SendTargets,
+        _ messageID: String,
+        _ now: Timestamp
+    ) async -> Bool {
+        guard self.audit.isStrict else { return true }
+        return await self.audit.announce {
+            .send(command, Self.unrecordable(messageID), targets: targets, upstreamCode: nil, at: now)
+        }
+    }
+
+    private static func unannounced(_ quotas: [QuotaStatus]) -> Delivery {
+        Delivery(answer: .refused(Refusal(.auditUnavailable)), quotas: quotas, isUnrecordable: true)
     }
 
     // MARK: Retired tokens
@@ -173,6 +238,7 @@ package struct SendPipeline: Sendable {
     private func deliverRest(
         _ command: SendCommand,
         _ targets: SendTargets,
+        _ messageID: String,
         isRefused: [Bool],
         now: Timestamp
     ) async -> Delivery {
@@ -184,9 +250,11 @@ package struct SendPipeline: Sendable {
             let outcomes = isRefused.map { _ in RecipientOutcome.rejected(.unregistered) }
             let isList = command.target.isList
             let answer: SendOutcome.Answer = isList ? .multiple(outcomes) : .single(.rejected(.unregistered))
-            return Delivery(answer: answer, quotas: quotas, refusedAsRetired: refusedCount)
+            return Delivery(answer: answer, quotas: quotas, refusedAsRetired: refusedCount, isNothingSent: true)
         }
-        var delivery = await self.deliver(command.addressing(target), targets: targets.keeping(isKept), now: now)
+        let kept = targets.keeping(isKept)
+        var delivery = await self.deliver(command.addressing(target), targets: kept, messageID, now: now)
+        if delivery.isUnrecordable { return delivery }
         let rest = Self.outcomes(of: delivery.answer, count: target.recipientCount)
         let own = isRefused.map { isRefused -> RecipientOutcome? in isRefused ? .rejected(.unregistered) : nil }
         delivery.answer = .multiple(Self.merged(own, rest))
@@ -387,7 +455,7 @@ extension AuditRecord {
     static func send(
         _ command: SendCommand,
         _ outcome: SendOutcome,
-        targets: SendTargets,
+        targets: SendTargets?,
         object: String? = nil,
         upstreamCode: String?,
         at time: Timestamp
@@ -405,7 +473,7 @@ extension AuditRecord {
             tenantUID: command.principal.profile.uid,
             method: command.origin.method,
             targetKind: command.target.kind.rawValue,
-            targets: targets.auditBytes,
+            targets: targets?.auditBytes ?? [],
             object: object,
             results: tally.results,
             recipients: tally.recipients,

@@ -87,8 +87,8 @@ extension AuditLog {
         )
     }
 
-    package func place() throws -> AuditReservation {
-        guard let place = self.reserve() else { throw SampleError(what: "place in the audit") }
+    package func place(of tenant: UInt64 = noTenant) throws -> AuditReservation {
+        guard let place = self.reserve(for: tenant) else { throw SampleError(what: "place in the audit") }
         return place
     }
 

@@ -102,12 +102,14 @@ extension AuditLog {
 
     /// Leaves out so many records that the store has already.
     private func drop(_ count: Int, of batch: inout Batch) {
-        let bytes = batch.records.prefix(count).reduce(0) { $0 + $1.byteCount }
+        let left = batch.records.prefix(count)
+        let bytes = left.reduce(0) { $0 + $1.byteCount }
         batch.records.removeFirst(count)
         let writing = batch.records.count
         self.state.withLock { state in
             state.heldBytes -= bytes
             state.writing = writing
+            state.leave(left)
         }
     }
 
@@ -175,6 +177,9 @@ extension AuditLog {
         self.spooledRecords.increment(by: batch.records.count + late.count)
         self.spoolBytes.set(writer.end.offset - writer.cursor.offset)
         if !self.isStrict { self.noteTaken() }
+        self.state.withLock { state in
+            for entry in batch.records { state.shares[entry.tenantUID]?.spooledBytes += entry.byteCount }
+        }
         self.finish(batch)
         return true
     }
@@ -272,6 +277,7 @@ extension AuditLog {
         do throws(GatewayError) {
             try await self.spool?.file.cut(to: 0)
             writer.spoolEmptied()
+            self.state.withLock { $0.forgetSpooled() }
         } catch {
             writer.isSpoolStuck = true
             self.logger.error(
@@ -299,6 +305,7 @@ extension AuditLog {
         writer.storeTook(chain)
         self.refusedRecords.increment(by: lost)
         writer.spoolEmptied()
+        self.state.withLock { $0.forgetSpooled() }
         do throws(GatewayError) {
             let path = try await self.spool?.file.setAside(self.asideSuffix)
             self.noteDamage(reason, kept: path, lost: lost)
@@ -328,6 +335,7 @@ extension AuditLog {
             state.beginWaiting()
             state.writing = 0
             state.heldBytes += bytes
+            for entry in late { state.shares[entry.tenantUID, default: AuditShare()].enter(entry, hasPlace: false) }
             state.records = batch.records + late + state.records
             // A wait whose time is up meanwhile has no continuation any more.
             state.settling = batch.settling.filter { state.commits[$0] != nil } + state.settling
@@ -340,6 +348,7 @@ extension AuditLog {
             state.isFailing = false
             state.writing = 0
             state.heldBytes -= bytes
+            state.leave(batch.records[...])
         }
         self.queuedRecords.set(0)
         // Commits that were refused have been told so already.
