@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import secrets
@@ -52,19 +51,17 @@ class Gateway:
         self.pid = self.process.pid
         try:
             # Any answer counts: without a key it is a refusal.
-            for _ in wait_until("the gateway", 30, self.process, pause=0.001):
-                try:
-                    call("POST", self.url + "/v1/tenants/bench/messages", {}, b"{}")
-                except (ConnectionError, TimeoutError):
-                    continue
-                break
+            wait_until(
+                "the gateway", lambda: call("POST", self.url + "/v1/tenants/bench/messages", {}, b"{}"), 30, self.process,
+                pause=0.001,
+            )
         except BenchError as error:
             raise BenchError(f"{error}\n{processes.log(self.log, 15)}") from error
         self.milliseconds_to_first_answer = (time.monotonic() - started) * 1000
-        for _ in wait_until("the gateway to be ready", 30, self.process, pause=0.001):
-            with contextlib.suppress(ConnectionError, TimeoutError):
-                if call("GET", self.admin_url + "/readyz", {}, None)[0] == 200:
-                    break
+        wait_until(
+            "the gateway to be ready", lambda: call("GET", self.admin_url + "/readyz", {}, None)[0] == 200, 30,
+            self.process, pause=0.001,
+        )
         self.milliseconds_to_ready = (time.monotonic() - started) * 1000
 
     def admin(self, method: str, path: str, body: dict[str, object], *expected: int) -> dict[str, object]:

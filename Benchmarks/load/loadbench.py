@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -139,16 +140,34 @@ def exit_on_signals() -> None:
     signal.signal(signal.SIGHUP, leave)
 
 
+# Below those that the system gives to connections, which could take one before its server listens or while it restarts.
+PORTS = range(10_000, 32_768)
+_reservations: list[socket.socket] = []
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    """Ports without a listener, which no other program gets from this function while this one runs."""
+    found: list[int] = []
+    for port in random.sample(PORTS, len(PORTS)):
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("", port))
+            _reserve(port)
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise BenchError(f"there are no {count} free ports")
 
 
-def end_group(process: subprocess.Popen[bytes], seconds: float = 10) -> None:
+def _reserve(port: int) -> None:
+    """Raises OSError where another program has the port; the system ends a reservation with its process."""
+    # Abstract names are Linux' own (unix(7)).
+    if sys.platform == "linux":
+        reservation = socket.socket(socket.AF_UNIX)
+        reservation.bind(f"\0fcm-gateway-port-{port}")
+        _reservations.append(reservation)
+
+
+def end_group(process: subprocess.Popen[bytes], seconds: float = 60) -> None:
     """Kills a process that was started as the first of a group, and whatever is left of its group.
 
     A master that is killed leaves its workers behind; they serve on, with nobody to end them.
@@ -245,29 +264,46 @@ def call(method: str, url: str, headers: dict[str, str], body: bytes | None, tim
         connection.close()
 
 
-def wait_until(what: str, seconds: float, process: subprocess.Popen[bytes] | None = None, pause: float = 0.02):
-    """Yields until the caller is content; raises when time is up or the process has ended."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+# A question that fails so may be answered later: the server is busy, restarts or is replaced.
+UNANSWERED = (BenchError, OSError, http.client.HTTPException, subprocess.SubprocessError)
+
+
+def wait_until(what: str, condition: Callable[[], object], seconds: float,
+               process: subprocess.Popen[bytes] | None = None, pause: float = 0.02) -> float:
+    """Waits until a condition holds; returns how many seconds that took.
+
+    A question of the condition that fails (`UNANSWERED`) means "not yet". Any other error ends the wait.
+    Raises BenchError when time is up, with the last failure, or when a process has ended that the condition depends on.
+    """
+    start = time.monotonic()
+    while True:
+        failure = ""
+        try:
+            if condition():
+                return time.monotonic() - start
+        except UNANSWERED as error:
+            failure = f": {type(error).__name__} {error}"
         if process is not None and process.poll() is not None:
-            raise BenchError(f"{what}: ended with status {process.returncode}")
-        yield
+            raise BenchError(f"waited for {what}: the process ended with status {process.returncode}{failure}")
+        if time.monotonic() - start > seconds:
+            raise BenchError(f"waited for {what}: nothing after {seconds:.0f} s{failure}")
         time.sleep(pause)
-    raise BenchError(f"{what}: nothing after {seconds:.0f} s")
 
 
 def check_answer(target: Target, request: Request, expected: int) -> None:
     """Waits until a target answers, and checks that it does so as expected."""
     body = request.body.read_bytes()
-    for _ in wait_until(f"{target.name} at {request.url}", 20):
-        try:
-            status, answer = call("POST", request.url, request.headers, body)
-        except (ConnectionError, TimeoutError):
-            continue
-        if status != expected:
-            text = answer[:300].decode(errors="replace")
-            raise BenchError(f"{target.name} answered {status} instead of {expected}: {text}")
-        return
+    answers: list[tuple[int, bytes]] = []
+
+    def answers_at_all() -> bool:
+        answers.append(call("POST", request.url, request.headers, body))
+        return True
+
+    wait_until(f"{target.name} at {request.url}", answers_at_all, 20)
+    ((status, answer),) = answers
+    if status != expected:
+        text = answer[:300].decode(errors="replace")
+        raise BenchError(f"{target.name} answered {status} instead of {expected}: {text}")
 
 
 def wrk_script(path: Path, request: Request, lua: Path | None) -> Path:

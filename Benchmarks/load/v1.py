@@ -44,11 +44,14 @@ class Emulator:
         log = f"{name}.log"
         self.process = processes.start(command, log)
         self.port = 0
-        for _ in wait_until("the fake FCM", 30, self.process):
+
+        def listens() -> bool:
             text = (processes.folder / log).read_text(errors="replace")
             if found := re.search(r"listening on 127\.0\.0\.1:(\d+)", text):
                 self.port = int(found[1])
-                break
+            return found is not None
+
+        wait_until("the fake FCM", listens, 30, self.process)
         self.url = f"https://127.0.0.1:{self.port}"
 
     def control(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, object]:

@@ -31,7 +31,7 @@ from servers import ROOT, PostgreSQL, Redis
 
 sys.path.insert(0, str(ROOT / "Tests/Faults"))
 
-from lab import Answer, Emulator, Gateway, Lab, LabError, Proxy, Tenant, call, v1_upstream  # noqa: E402
+from lab import LIMIT_S, Answer, Emulator, Gateway, Lab, LabError, Proxy, Tenant, call, v1_upstream  # noqa: E402
 from loadbench import free_ports  # noqa: E402
 
 HAPROXY = (ROOT / "deploy/haproxy/haproxy.cfg").read_text()
@@ -212,10 +212,8 @@ class Cluster:
         text = call("GET", f"http://127.0.0.1:{self._stats_port}/stats;csv").body.decode().lstrip("# ")
         return {row["svname"]: row["status"] for row in csv.DictReader(io.StringIO(text)) if row["svname"] in NAMES}
 
-    def wait_until_up(self, seconds: float = 60) -> None:
-        self.lab.wait_until(
-            "HAProxy to see all replicas", lambda: self.states() == dict.fromkeys(NAMES, "UP"), seconds
-        )
+    def wait_until_up(self) -> None:
+        self.lab.wait_until("HAProxy to see all replicas", lambda: self.states() == dict.fromkeys(NAMES, "UP"))
 
     # Tenants
 
@@ -279,21 +277,33 @@ class Cluster:
         return NAMES.index(rows[0][0]) if len(rows) == 1 else None
 
     def verification(self) -> tuple[int, str]:
-        """What `audit verify` says of the store, by a replica's configuration."""
-        done = self.gateways[0].verification()
-        return done.returncode, (done.stdout + done.stderr).strip()
+        """The status of `audit verify`, 0 to 2, and what it says; it runs again where it could not read the store."""
+        status, said = -1, ""
+
+        def has_read() -> bool:
+            nonlocal status, said
+            done = self.gateways[0].verification()
+            status, said = done.returncode, (done.stdout + done.stderr).strip()
+            if status not in (0, 1, 2):
+                raise LabError(f"{status}: {said}")
+            return True
+
+        self.lab.wait_until("audit verify to read the store", has_read, LIMIT_S, pause=0.5)
+        return status, said
 
     def wait_verified(self, seconds: float = CLOSING_S) -> float:
         """Waits until the audit is whole and no chain is open that nobody writes; how long that took.
 
         Status 1, tampered, is never right.
         """
-        start = time.monotonic()
-        while (said := self.verification())[0] != 0:
-            assert said[0] == 2, f"audit verify {said[0]}: {said[1]}"
-            assert time.monotonic() - start < seconds, f"audit verify still {said[0]} after {seconds:.0f} s: {said[1]}"
-            time.sleep(0.5)
-        return time.monotonic() - start
+        def is_whole() -> bool:
+            status, said = self.verification()
+            assert status != 1, f"audit verify 1: {said}"
+            if status == 2:
+                raise LabError(f"audit verify 2: {said}")
+            return True
+
+        return within("audit verify 0", seconds, is_whole, self.lab, pause=0.5)
 
     def records(self, tenant: str, action: str = "message.send") -> tuple[int, int]:
         """How many records of an action a tenant has in the store, and how many different ones."""
@@ -303,11 +313,9 @@ class Cluster:
         )
         return int(count), int(distinct)
 
-    def wait_recorded(self, tenant: str, count: int, seconds: float = 60) -> None:
+    def wait_recorded(self, tenant: str, count: int) -> None:
         """Waits until a tenant has so many records of sends; then each is there once."""
-        self.lab.wait_until(
-            f"{count} records of {tenant}", lambda: self.records(tenant)[0] >= count, seconds, pause=0.2
-        )
+        self.lab.wait_until(f"{count} records of {tenant}", lambda: self.records(tenant)[0] >= count, pause=0.2)
         assert self.records(tenant) == (count, count), f"{self.records(tenant)} records of {count} messages"
 
     def arrivals(self, tokens: list[str]) -> dict[str, int]:
@@ -359,9 +367,9 @@ class Shared:
         return At(Entry(self.cluster.entry.url), self.name, self.key)
 
 
-def within(what: str, seconds: float, condition: Callable[[], object], lab: Lab) -> float:
+def within(what: str, seconds: float, condition: Callable[[], object], lab: Lab, pause: float = 0.02) -> float:
     """Asserts that something comes true in time; a LabError says that the lab failed, this that the gateway did."""
     try:
-        return lab.wait_until(what, condition, seconds + NOISE_S)
+        return lab.wait_until(what, condition, seconds + NOISE_S, pause=pause)
     except LabError as error:
         raise AssertionError(str(error)) from error

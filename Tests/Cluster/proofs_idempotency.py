@@ -18,7 +18,7 @@ from servers import ROOT
 sys.path[:0] = [str(ROOT / "Tests/Faults"), str(ROOT / "Tests/Faults/rows")]
 
 from lab import LIMIT_S, Answer  # noqa: E402
-from sudden_death import MARK, POINTS, outcomes, parsed, read_all, wait_until  # noqa: E402
+from sudden_death import MARK, POINTS, outcomes, parsed, read_all  # noqa: E402
 
 # As in `sudden_death`: more than are marked at once, so that a kill amid the list leaves some that were not.
 LIST = 260
@@ -115,18 +115,16 @@ class Interrupted:
             return
         self.connection.sendall(self.body)
         self.reader.start()
-        match self.point:
-            # A busy machine may look too late: then the request was answered.
-            case "key stored":
-                wait_until(lambda: self.is_reserved() or self.received)
-            case "call at FCM":
-                wait_until(lambda: self.fcm.hits() >= min(self.calls, 30) or self.received)
-            case "FCM answered":
-                wait_until(
-                    lambda: sum("decision" in entry for entry in self.fcm.journal()) >= self.calls or self.received
-                )
-            case "answer read":
-                self.reader.join(LIMIT_S)
+        comes = {
+            "key stored": self.is_reserved,
+            "call at FCM": lambda: self.fcm.hits() >= min(self.calls, 30),
+            "FCM answered": lambda: sum("decision" in entry for entry in self.fcm.journal()) >= self.calls,
+        }
+        if condition := comes.get(self.point):
+            # A busy machine may look too late: then the request was answered. Without a pause, since moments matter here.
+            self.cluster.lab.wait_until(self.point, lambda: self.received or condition(), pause=0)
+        elif self.point == "answer read":
+            self.reader.join(LIMIT_S)
 
     def is_reserved(self) -> bool:
         return self.cluster.postgresql.value(

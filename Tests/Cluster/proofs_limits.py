@@ -300,9 +300,9 @@ def redis_read_only(cluster: Cluster, seconds: float = 2) -> str:
 
 def redis_failed_over(cluster: Cluster) -> str:
     """With a Sentinel: the server dies, the replica becomes the server, and no replica of ours is told."""
-    cluster.lab.wait_until("the replica", lambda: cluster.redis_replica.info("master_link_status") == "up", 30)
+    cluster.lab.wait_until("the replica", lambda: cluster.redis_replica.info("master_link_status") == "up")
     known = f"{cluster.redis_replica.port}"
-    cluster.lab.wait_until("the Sentinel", lambda: known in cluster.sentinel.command("SENTINEL", "REPLICAS", "limits"), 30)
+    cluster.lab.wait_until("the Sentinel", lambda: known in cluster.sentinel.command("SENTINEL", "REPLICAS", "limits"))
 
     def promoted() -> None:
         # The Sentinel names the server some time after that has become one, and replicas ask the Sentinel.

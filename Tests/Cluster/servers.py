@@ -91,7 +91,9 @@ class PostgreSQL:
             command += ["-c", f"{key}={value}"]
         self.process = self.lab.processes.start(command, f"{self.name}.log", {"LC_ALL": "C"})
         try:
-            self.lab.wait_until(f"PostgreSQL {self.name}", self.answers, LIMIT_S, self.process)
+            self.lab.wait_until(
+                f"PostgreSQL {self.name}", lambda: self.query("SELECT 1", database="postgres"), process=self.process
+            )
         except LabError as error:
             raise LabError(f"{error}\n{self.lab.processes.log(f'{self.name}.log', 20)}") from error
         return self
@@ -111,11 +113,6 @@ class PostgreSQL:
     def admit(self) -> None:
         """Makes the gateway's user a member of the roles that the schema brought along."""
         self.query(f"GRANT fcmgw_tenant, fcmgw_gateway TO {self.USER}")
-
-    def answers(self) -> bool:
-        with contextlib.suppress(LabError):
-            return self.query("SELECT 1", database="postgres") == [["1"]]
-        return False
 
     def stop(self, number: int = signal.SIGINT) -> None:
         """SIGINT ends connections and writes a checkpoint, SIGQUIT does without, SIGKILL is a crash."""
@@ -282,14 +279,9 @@ class Redis:
         command = [program("redis-server"), str(self.file), *self.arguments]
         self.process = self.lab.processes.start(command, f"{self.name}.log")
         try:
-            self.lab.wait_until(f"Redis {self.name}", lambda: self.answers(), LIMIT_S, self.process)
+            self.lab.wait_until(f"Redis {self.name}", lambda: self.command("PING") == "PONG", process=self.process)
         except LabError as error:
             raise LabError(f"{error}\n{self.lab.processes.log(f'{self.name}.log', 20)}") from error
-
-    def answers(self) -> bool:
-        with contextlib.suppress(LabError):
-            return self.command("PING") == "PONG"
-        return False
 
     def kill(self) -> None:
         self.process.kill()

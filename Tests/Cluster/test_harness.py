@@ -5,22 +5,76 @@ No gateway takes part, so that a failure here is one of the harness.
 
 from __future__ import annotations
 
+import http.client
 import os
 import re
 import subprocess
+import sys
 import threading
 import unittest
 from pathlib import Path
+from unittest.mock import Mock, patch
 
 from cluster import HAPROXY, NAMES, Cluster
 from lab import LIMIT_S, Lab, LabError, connect
-from loadbench import process_tree
+from loadbench import HERE as LOADBENCH
+from loadbench import free_ports, process_tree, wait_until
 from network import Namespace
 from proxy import CommitFault, PostgreSQLProxy, losing
 from servers import PostgreSQL, Redis, lives, program
 
 # Nothing here asks for the gateway.
 NOBODY = Path("/nonexistent")
+
+
+class WaitTests(unittest.TestCase):
+    def test_a_question_that_fails_is_asked_again(self) -> None:
+        failures = [
+            LabError("redis-cli INFO: Connection reset by peer"), ConnectionRefusedError(), TimeoutError(),
+            http.client.RemoteDisconnected(), subprocess.TimeoutExpired("psql", 1),
+        ]
+        for failure in failures:
+            with self.subTest(type(failure).__name__):
+                question = Mock(side_effect=[failure, failure, False, True])
+                wait_until("an answer", question, LIMIT_S, pause=0)
+                self.assertEqual(question.call_count, 4)
+
+    def test_the_last_failure_is_named_when_time_is_up(self) -> None:
+        question = Mock(side_effect=LabError("connection reset"))
+        with self.assertRaisesRegex(LabError, "an answer: nothing after 0 s: BenchError connection reset"):
+            wait_until("an answer", question, 0, pause=0)
+
+    def test_what_must_not_hold_ends_the_wait_at_once(self) -> None:
+        question = Mock(side_effect=AssertionError("sent twice"))
+        with self.assertRaisesRegex(AssertionError, "sent twice"):
+            wait_until("an answer", question, LIMIT_S)
+        self.assertEqual(question.call_count, 1)
+
+    def test_a_process_that_has_ended_ends_the_wait(self) -> None:
+        process = subprocess.Popen(["false"])
+        process.wait(LIMIT_S)
+        with self.assertRaisesRegex(LabError, "an answer: the process ended with status 1: ConnectionRefusedError"):
+            wait_until("an answer", Mock(side_effect=ConnectionRefusedError()), LIMIT_S, process)
+
+
+class PortTests(unittest.TestCase):
+    @unittest.skipUnless(sys.platform == "linux", "only Linux has names that end with their process")
+    def test_a_port_is_one_programs_until_that_ends(self) -> None:
+        (port,) = free_ports(1)
+        with patch("loadbench.PORTS", [port]):
+            self.assertRaisesRegex(LabError, "no 1 free port", free_ports, 1)
+        other = f"import sys; sys.path.insert(0, {str(LOADBENCH)!r}); import loadbench; "
+        done = subprocess.run(
+            [sys.executable, "-c", f"{other} loadbench.PORTS = [{port}]; loadbench.free_ports(1)"], capture_output=True,
+            text=True, timeout=LIMIT_S,
+        )
+        self.assertIn("no 1 free port", done.stderr)
+        done = subprocess.run(
+            [sys.executable, "-c", f"{other} print(*loadbench.free_ports(1))"], capture_output=True, text=True,
+            timeout=LIMIT_S,
+        )
+        with patch("loadbench.PORTS", [int(done.stdout)]):
+            self.assertEqual(free_ports(1), [int(done.stdout)])
 
 
 class PostgreSQLTests(unittest.TestCase):
@@ -63,10 +117,10 @@ class PostgreSQLTests(unittest.TestCase):
     def test_it_only_reads_for_a_while(self) -> None:
         self.table()
         self.server.set_read_only(True)
-        self.lab.wait_until("read-only", lambda: self.client("INSERT INTO rows VALUES (1)").returncode != 0, 10)
+        self.lab.wait_until("read-only", lambda: self.client("INSERT INTO rows VALUES (1)").returncode != 0)
         self.assertIn("read-only", self.client("INSERT INTO rows VALUES (2)").stderr)
         self.server.set_read_only(False)
-        self.lab.wait_until("writes", lambda: self.client("INSERT INTO rows VALUES (3)").returncode == 0, 10)
+        self.lab.wait_until("writes", lambda: self.client("INSERT INTO rows VALUES (3)").returncode == 0)
 
     def test_a_synchronous_standby_has_what_was_committed(self) -> None:
         self.table()
@@ -121,7 +175,7 @@ class PostgreSQLTests(unittest.TestCase):
         fault = proxy.lose(CommitFault("request", "hold"))
         thread = threading.Thread(target=self.transaction, args=(proxy.port, "INSERT INTO rows VALUES (1)"))
         thread.start()
-        self.lab.wait_until("the commit", lambda: fault.hit == 1, 10)
+        self.lab.wait_until("the commit", lambda: fault.hit == 1)
         self.assertEqual(self.count(), 0)
         fault.release()
         thread.join(LIMIT_S)
@@ -159,7 +213,7 @@ class RedisTests(unittest.TestCase):
             one.settimeout(LIMIT_S)
             self.assertEqual(one.recv(7), b"+PONG\r\n")
         redis.kill()
-        self.assertFalse(redis.answers())
+        self.assertRaises(LabError, redis.command, "PING")
         redis.start()
         self.assertEqual(redis.command("GET", "key"), "")
 
@@ -167,18 +221,18 @@ class RedisTests(unittest.TestCase):
         redis = Redis(self.lab, "redis")
         replica = Redis(self.lab, "replica", replica_of=redis)
         sentinel = Redis(self.lab, "sentinel", watches=redis, down_after_ms=5000)
-        self.lab.wait_until("the replica", lambda: replica.info("master_link_status") == "up", 30)
+        self.lab.wait_until("the replica", lambda: replica.info("master_link_status") == "up")
         # A Sentinel asks for replicas now and then.
         self.lab.wait_until(
-            "the Sentinel to know it", lambda: str(replica.port) in sentinel.command("SENTINEL", "REPLICAS", "limits"), 30
+            "the Sentinel to know it", lambda: str(replica.port) in sentinel.command("SENTINEL", "REPLICAS", "limits")
         )
         with self.assertRaisesRegex(LabError, "READONLY"):
             replica.command("SET", "key", "value")
         redis.kill()
-        self.lab.wait_until("the fail-over", lambda: replica.info("role") == "master", LIMIT_S)
+        self.lab.wait_until("the fail-over", lambda: replica.info("role") == "master")
         self.lab.wait_until(
             "the Sentinel to say so",
-            lambda: str(replica.port) in sentinel.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "limits"), LIMIT_S,
+            lambda: str(replica.port) in sentinel.command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "limits"),
         )
 
 

@@ -32,7 +32,7 @@ class CreateTests(unittest.TestCase):
         hba.write_text("local all postgres peer\nlocal all all scram-sha-256\n")
         options = f"-k {cls.folder} -c listen_addresses= -c fsync=off"
         log = cls.folder / "log"
-        cls.as_postgres(PROGRAMS[-1] / "pg_ctl", "-D", cls.folder / "data", "-o", options, "-l", log, "-w", "start")
+        cls.as_postgres(PROGRAMS[-1] / "pg_ctl", "-D", cls.folder / "data", "-o", options, "-l", log, "-w", "-t", str(LIMIT_S), "start")
         cls.addClassCleanup(
             cls.as_postgres, PROGRAMS[-1] / "pg_ctl", "-D", cls.folder / "data", "-m", "immediate", "-w", "stop"
         )

@@ -85,7 +85,7 @@ class FakedClock:
                     found.append((int(process.name), mine[0].decode().partition("=")[2]))
             return bool(found)
 
-        self.lab.wait_until("faketime", look, 10, starter)
+        self.lab.wait_until("faketime", look, process=starter)
         return found[0]
 
 

@@ -59,7 +59,7 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Benchmarks/load"))
 
-from loadbench import BenchError, Processes, free_ports, resident_mib  # noqa: E402
+from loadbench import BenchError, Processes, free_ports, resident_mib, wait_until  # noqa: E402
 
 LabError = BenchError
 
@@ -550,7 +550,8 @@ class Gateway:
     def metrics(self) -> dict[str, float]:
         """Every sample of /metrics, by its name with labels as they are written there."""
         answer = call("GET", self.admin_url + "/metrics")
-        assert answer.status == 200, answer
+        if answer.status != 200:
+            raise LabError(f"{self.name}: /metrics: {answer}")
         samples = {}
         for line in answer.body.decode().splitlines():
             if line and not line.startswith("#"):
@@ -867,10 +868,8 @@ class Lab:
         process = self.processes.start([path, *arguments(str(file))], f"{name}.log")
 
         def accepts() -> bool:
-            with contextlib.suppress(OSError):
-                connect(("127.0.0.1", port), 1).close()
-                return True
-            return False
+            connect(("127.0.0.1", port), 1).close()
+            return True
 
         try:
             self.wait_until(f"{name} to accept", accepts, self.ACCEPT_S, process)
@@ -900,15 +899,5 @@ class Lab:
 
     def wait_until(self, what: str, condition: Callable[[], object], seconds: float = LIMIT_S,
                    process: subprocess.Popen[bytes] | None = None, pause: float = 0.02) -> float:
-        """Waits until a condition holds; returns how many seconds that took.
-
-        Raises LabError when time is up, or when a process has ended that it depends on.
-        """
-        start = time.monotonic()
-        while not condition():
-            if process is not None and process.poll() is not None:
-                raise LabError(f"waited for {what}: the process ended with status {process.returncode}")
-            if time.monotonic() - start > seconds:
-                raise LabError(f"waited for {what}: nothing after {seconds:.0f} s")
-            time.sleep(pause)
-        return time.monotonic() - start
+        """Waits as `loadbench.wait_until` does, with a generous limit."""
+        return wait_until(what, condition, seconds, process, pause)

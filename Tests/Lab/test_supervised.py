@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
+from loadbench import wait_until
 from test_lab import runs
 
 SUPERVISED = Path(__file__).resolve().parents[1] / "supervised"
@@ -85,9 +85,8 @@ class SupervisedTests(unittest.TestCase):
             with self.subTest(number):
                 self.pids.unlink(missing_ok=True)
                 process = self.start(f"{DAEMON}; exec sleep 600")
-                end = time.monotonic() + LIMIT_S
-                while not (self.pids.exists() and self.pids.read_text()) and time.monotonic() < end:
-                    time.sleep(0.01)
+                # It makes the file before it writes its number.
+                wait_until("the daemon", lambda: self.pids.read_text().endswith("\n"), LIMIT_S, process)
                 process.send_signal(number)
                 process.communicate(timeout=LIMIT_S)
                 self.assertEqual(process.returncode, 128 + number)

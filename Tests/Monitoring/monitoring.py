@@ -149,7 +149,8 @@ class Prometheus:
         """The data of an answer of its API."""
         answer = call("GET", f"{self.url}/api/v1/{path}?{urlencode(parameters)}")
         content = answer.json()
-        assert answer.status == 200 and content.get("status") == "success", f"{path} {parameters}: {answer}"
+        if answer.status != 200 or content.get("status") != "success":
+            raise LabError(f"{path} {parameters}: {answer}")
         return content["data"]
 
     def query(self, query: str) -> list[tuple[dict[str, str], float]]:
@@ -160,9 +161,14 @@ class Prometheus:
         return [(series["metric"], float(series["value"][1])) for series in data["result"]]
 
     def value(self, query: str) -> float:
-        """The one value that a query gives."""
-        found = self.query(query)
-        assert len(found) == 1, f"{query} gives {found}"
+        """The one value that a query gives; a scrape that took too long has every series end until the next one."""
+        found: list[tuple[dict[str, str], float]] = []
+
+        def is_one() -> bool:
+            found[:] = self.query(query)
+            return len(found) == 1
+
+        self.lab.wait_until(f"one value of {query}", is_one, 10 * self.INTERVAL_S, self.process, 0.1)
         return found[0][1]
 
     def wait_for_scrape(self) -> None:

@@ -348,9 +348,12 @@ class Scraped(unittest.TestCase):
 
     def test_audit(self) -> None:
         """Everything of the audit is signed and in the second sink at once, and nothing waits or is removed."""
-        # What is not whole is still being written.
-        lines = [line for line in self.scene.sink.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        self.assertGreater(sum(1 for line in lines if json.loads(line)), SENDS + MORE)
+        def delivered() -> int:
+            # What is not whole is still being written.
+            lines = [line for line in self.scene.sink.read_text().splitlines(keepends=True) if line.endswith("\n")]
+            return sum(1 for line in lines if json.loads(line))
+
+        self.scene.lab.wait_until("records in the sink", lambda: delivered() > SENDS + MORE)
         written = self.value(f'fcmgw_audit_records_total{{instance="{self.well}",result="written"}}')
         self.assertGreater(written, SENDS + MORE)
         for name in ("fcmgw_audit_last_checkpoint_timestamp_seconds", "fcmgw_audit_sink_delivered_timestamp_seconds"):

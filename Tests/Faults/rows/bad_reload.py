@@ -82,10 +82,10 @@ class Reloads:
     def send(self, expected: int) -> dict:
         before = len(self.lines())
         self.gateway.reload()
-        self.lab.wait_until("the reload", lambda: len(self.lines()) > before, 10)
+        self.lab.wait_until("the reload", lambda: len(self.lines()) > before)
         line = self.lines()[before]
         assert ("not reloaded" in line["message"]) == (expected == 0), line
-        self.lab.wait_until("the gauge", lambda: self.gateway.metric(GAUGE) == expected, 5)
+        self.lab.wait_until("the gauge", lambda: self.gateway.metric(GAUGE) == expected)
         return line
 
     def lines(self) -> list[dict]:

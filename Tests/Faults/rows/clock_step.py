@@ -83,11 +83,8 @@ def limits(gateway: Gateway, tenant: Tenant, clock: FakedClock, moment: int, off
         time.sleep(0.1)
     # By the request, since lists go by time: before a jump back there are records with later ones.
     query = f"audit?limit=1&request_id={answer.headers['x-request-id']}"
-    end = time.monotonic() + 5
-    while not (records := gateway.admin("GET", query)["records"]):
-        assert time.monotonic() < end, "the send has no record"
-        time.sleep(0.05)
-    record = records[0]
+    gateway.lab.wait_until("the send's record", lambda: gateway.admin("GET", query)["records"])
+    (record,) = gateway.admin("GET", query)["records"]
     shown = time.time() + offset
     stamp = time.strftime("%Y-%m-%dT%H", time.gmtime(shown))
     near = time.strftime("%Y-%m-%dT%H", time.gmtime(shown - 60))

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 
-from lab import Emulator, Lab, read_request
+from lab import LIMIT_S, Emulator, Lab, read_request
 from upstream_garbage import GIB, OK, ZEROS, drip, flood, plain, sized
 
 FAULT = "Token endpoint drips, garbles or floods"
@@ -70,7 +70,7 @@ def run(lab: Lab) -> str:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(LIMIT_S)
         growth = memory.growth_mib
     assert not answers, "; ".join(answers.values())
     assert growth < 8, f"memory grew by {growth:.1f} MiB"
@@ -86,7 +86,7 @@ def run(lab: Lab) -> str:
 
 def relay(one: socket.socket, fcm: Emulator, first: str, headers: dict[str, str], body: bytes) -> None:
     head = "\r\n".join([first, *(f"{name}: {value}" for name, value in headers.items() if name != "connection")])
-    with socket.create_connection(("127.0.0.1", fcm.port)) as other:
+    with socket.create_connection(("127.0.0.1", fcm.port), LIMIT_S) as other:
         other.sendall(head.encode() + b"\r\nconnection: close\r\n\r\n" + body)
         while part := other.recv(65536):
             one.sendall(part)

@@ -111,7 +111,7 @@ class Roll:
 
     def wait_until_up(self) -> None:
         """Until HAProxy sends requests to both."""
-        self.lab.wait_until(f"HAProxy ({self.name}) to see both", lambda: self.states() == {"a": "UP", "b": "UP"}, 20)
+        self.lab.wait_until(f"HAProxy ({self.name}) to see both", lambda: self.states() == {"a": "UP", "b": "UP"})
 
     def states(self) -> dict[str, str]:
         text = call("GET", f"{self.proxy.url}/stats;csv").body.decode().lstrip("# ")

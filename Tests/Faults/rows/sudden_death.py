@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import functools
 import itertools
 import json
 import re
 import socket
 import sqlite3
 import threading
-import time
 
 from lab import LIMIT_S, Answer, Emulator, Gateway, Lab, Tenant, call, v1_upstream
 
@@ -128,6 +128,8 @@ class Lives:
             )
         )
         received = bytearray()
+        # Without a pause: moments matter here.
+        wait = functools.partial(self.gateway.lab.wait_until, pause=0)
         with socket.create_connection(("127.0.0.1", self.gateway.port), LIMIT_S) as one:
             reader = threading.Thread(target=read_all, args=(one, received), daemon=True)
             one.sendall(head.encode())
@@ -136,12 +138,15 @@ class Lives:
                 reader.start()
             match point:
                 case "key stored":
-                    wait_until(self.has_open_key)
+                    wait("the key", self.has_open_key)
                 case "call at FCM":
                     # Amid a list: some of its calls are there, others are not.
-                    wait_until(lambda: self.fcm.hits() >= min(calls, 30))
+                    wait("the calls", lambda: self.fcm.hits() >= min(calls, 30))
                 case "FCM answered":
-                    wait_until(lambda: sum("decision" in entry for entry in self.fcm.journal()) >= calls or received)
+                    wait(
+                        "FCM's answers",
+                        lambda: sum("decision" in entry for entry in self.fcm.journal()) >= calls or received,
+                    )
                 case "answer read":
                     reader.join(LIMIT_S)
             self.gateway.kill()
@@ -200,10 +205,3 @@ def outcomes(answer: Answer, count: int) -> list[str]:
     content = json.loads(answer.body)
     results = content.get("results", [content])
     return [result["code"] if result["status"] == "rejected" else result["status"] for result in results]
-
-
-def wait_until(condition) -> None:
-    """As `Lab.wait_until`, but without a pause: moments matter here."""
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end, "the point to kill at did not come"

@@ -112,7 +112,7 @@ def run(lab: Lab) -> str:
         assert growth < 8, f"{what}: memory grew by {growth:.1f} MiB"
         slowest, largest = max(slowest, reply.seconds), max(largest, growth)
         if answer.__qualname__.startswith("flood"):
-            lab.wait_until(f"the end of {what}", lambda: sent, 12)
+            lab.wait_until(f"the end of {what}", lambda: sent)
             sent_most = max(sent_most, sent[0])
             assert sent[0] < 64 * MIB, f"{what}: {sent[0] / MIB:.0f} MiB were taken"
     dripped = []

@@ -61,7 +61,7 @@ def idle(lab: Lab, gateway: Gateway) -> str:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
             # The thread that reads it ends with it.
             one.shutdown(socket.SHUT_RD)
-            lab.wait_until("the connection's end", lambda: one.fileno() < 0, 5, pause=0.001)
+            lab.wait_until("the connection's end", lambda: one.fileno() < 0, pause=0.001)
     assert len(tokens) == 160, f"{len(tokens)} calls for 160 messages"
     return "160 sends over connections reset while idle: 160 × 200, 160 calls"
 
