@@ -21,6 +21,7 @@ APPLIED = ("base", "store-migrate", "store-copy", "replicated")
 VERSIONS = ("1.30.0", "1.37.0")
 # What PostgreSQL gives by default to those that are no superusers.
 SERVER_CONNECTIONS = 97
+WORKLOADS = ("Deployment", "StatefulSet", "Job")
 
 
 def kustomization(folder: Path) -> dict:
@@ -110,7 +111,7 @@ class FilesTests(unittest.TestCase):
             # Sent to the namespace that it sets, wherever the files would go by themselves.
             self.assertEqual({document["metadata"].get("namespace") for document in objects.values()}, {None}, name)
             for (kind, _), document in objects.items():
-                if kind in ("Deployment", "Job"):
+                if kind in WORKLOADS:
                     (container,) = document["spec"]["template"]["spec"]["containers"]
                     self.assertEqual(container["image"], image["name"], name)
 
@@ -130,7 +131,7 @@ class FilesTests(unittest.TestCase):
                     made |= {(secret, word.split("=")[1]) for word in words if word.startswith("--from-")}
             (pod,) = [
                 document["spec"]["template"]["spec"]
-                for (kind, _), document in objects_of(name).items() if kind in ("Deployment", "Job")
+                for (kind, _), document in objects_of(name).items() if kind in WORKLOADS
             ]
             self.assertEqual(secrets_of(pod), made, name)
 
@@ -165,7 +166,8 @@ class PodTests:
         self.assertEqual(self.pod["automountServiceAccountToken"], False)
         mounts = {mount["name"]: mount for mount in self.container["volumeMounts"]}
         volumes = {volume["name"]: volume for volume in self.pod["volumes"]}
-        self.assertEqual(set(mounts), set(volumes))
+        claims = {claim["metadata"]["name"] for claim in self.spec.get("volumeClaimTemplates", [])}
+        self.assertEqual(set(mounts), set(volumes) | claims)
         files: set[str] = set()
         for name, volume in volumes.items():
             if "secret" in volume:
@@ -184,8 +186,6 @@ class PodTests:
 
 class GatewayTests(PodTests):
     """What holds for one gateway and for replicas."""
-
-    workload = ("Deployment", "fcm-gateway")
 
     def test_probes_ask_the_admin_listener(self) -> None:
         ports = {port["name"]: port["containerPort"] for port in self.container["ports"]}
@@ -234,6 +234,7 @@ class GatewayTests(PodTests):
 
 class BaseTests(GatewayTests, unittest.TestCase):
     objects = objects_of("base")
+    workload = ("Deployment", "fcm-gateway")
     volume_kinds = {"configMap", "persistentVolumeClaim", "secret"}
 
     def test_one_process_has_the_store(self) -> None:
@@ -248,7 +249,8 @@ class BaseTests(GatewayTests, unittest.TestCase):
 
 class ReplicatedTests(GatewayTests, unittest.TestCase):
     objects = objects_of("replicated")
-    volume_kinds = {"configMap", "emptyDir", "secret"}
+    workload = ("StatefulSet", "fcm-gateway")
+    volume_kinds = {"configMap", "secret"}
 
     def setUp(self) -> None:
         super().setUp()
@@ -258,13 +260,30 @@ class ReplicatedTests(GatewayTests, unittest.TestCase):
         # What the autoscaler made of them would be undone by each apply.
         self.assertNotIn("replicas", self.spec)
         self.assertEqual(self.scaler["minReplicas"], 3)
-        self.assertEqual(
-            self.spec["strategy"], {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-        )
+        self.assertEqual(self.spec["updateStrategy"], {"type": "RollingUpdate"})
         budget = self.objects["PodDisruptionBudget", "fcm-gateway"]["spec"]
         self.assertEqual(budget["maxUnavailable"], 1)
 
-    def test_the_autoscaler_scales_the_deployment_by_cpu(self) -> None:
+    def test_a_spool_outlives_its_pod(self) -> None:
+        """A rollout and a scale-down delete pods; what PostgreSQL has not taken is on a volume that the next one gets."""
+        (claim,) = self.spec["volumeClaimTemplates"]
+        mounts = {mount["name"]: mount["mountPath"] for mount in self.container["volumeMounts"]}
+        values = config_show()
+        self.assertTrue(Path(values["dataDir"], values["audit.spoolDir"]).is_relative_to(mounts[claim["metadata"]["name"]]))
+        self.assertEqual(claim["spec"]["accessModes"], ["ReadWriteOncePod"])
+        size = claim["spec"]["resources"]["requests"]["storage"]
+        # Twice: one that is damaged is set aside.
+        self.assertGreaterEqual(int(size.removesuffix("Gi")) << 30, 2 * int(values["audit.spoolBytes"]))
+        self.assertEqual(
+            self.spec["persistentVolumeClaimRetentionPolicy"], {"whenScaled": "Retain", "whenDeleted": "Retain"}
+        )
+
+    def test_pods_have_names(self) -> None:
+        service = self.objects["Service", self.spec["serviceName"]]["spec"]
+        self.assertEqual(service["clusterIP"], "None")
+        self.assertLessEqual(service["selector"].items(), self.labels.items())
+
+    def test_the_autoscaler_scales_the_replicas_by_cpu(self) -> None:
         target = self.scaler["scaleTargetRef"]
         self.assertEqual((target["kind"], target["name"]), self.workload)
         (metric,) = self.scaler["metrics"]
@@ -275,8 +294,7 @@ class ReplicatedTests(GatewayTests, unittest.TestCase):
     def test_all_replicas_together_find_room_at_the_server(self) -> None:
         # Until the table of keys has it.
         pool = int(config_show().get("store.poolSize", 8))
-        most = self.scaler["maxReplicas"] + self.spec["strategy"]["rollingUpdate"]["maxSurge"]
-        self.assertLessEqual(most * (pool + 2), SERVER_CONNECTIONS)
+        self.assertLessEqual(self.scaler["maxReplicas"] * (pool + 2), SERVER_CONNECTIONS)
 
     def test_replicas_are_spread(self) -> None:
         keys = set()
@@ -309,7 +327,7 @@ class ReplicatedTests(GatewayTests, unittest.TestCase):
             left_out = ("containers", "env", "startupProbe", "topologySpreadConstraints", "volumeMounts", "volumes")
             return {key: value for key, value in {**pod, **container}.items() if key not in left_out}
 
-        self.assertEqual(same(self.pod), same(BaseTests.objects[self.workload]["spec"]["template"]["spec"]))
+        self.assertEqual(same(self.pod), same(BaseTests.objects[BaseTests.workload]["spec"]["template"]["spec"]))
 
 
 class JobTests(PodTests):
