@@ -108,6 +108,35 @@ def killed_under_load(cluster: Cluster, place: int = 1) -> str:
     return f"{len(failed)} of {len(answers)} failed; chains closed by the leader {closed:.0f} s after the end"
 
 
+def replaced_in_outage(cluster: Cluster, place: int = 1) -> str:
+    """A replica ends while the store is away, as by a rollout; the next one of another host name gets its data directory."""
+    tenant, gateway = cluster.tenant(), cluster.gateways[place]
+    running = loads(tenant)
+    time.sleep(1)
+    cluster.postgresql.stop()
+    try:
+        within("records in its spool", SEEN_S, lambda: gateway.metric("fcmgw_audit_spool_bytes") > 0, cluster.lab)
+        gateway.stop()
+    finally:
+        cluster.postgresql.start()
+    answers = ended(running)
+    failed = [answer for answer in answers if answer.status != 200]
+    assert not failed, f"{len(failed)} of {len(answers)} failed, such as {failed[0]}"
+    # The leader closes its chain meanwhile.
+    cluster.wait_verified()
+    missing = len(answers) - cluster.records(tenant.name)[0]
+    assert missing > 0, "no record was in its spool"
+    gateway.prefix = ["unshare", "--uts", "sh", "-c", 'hostname another-pod && exec "$@"', "sh"]
+    try:
+        cluster.start(place)
+        cluster.wait_until_up()
+        cluster.wait_recorded(tenant.name, len(answers))
+        cluster.wait_verified(SEEN_S)
+    finally:
+        gateway.prefix = []
+    return f"replaced while the store was away: {missing} of {len(answers)} records came with the data directory, each once"
+
+
 def cut_off(cluster: Cluster, seconds: float, cut: Callable[[], None], mend: Callable[[], None], place: int = SIZE - 1) -> str:
     """A replica loses store and neighbours under load; others take over, and its late writes are refused."""
     tenant = cluster.tenant()
