@@ -345,6 +345,19 @@ class At(Tenant):
     def get(self, path: str) -> Answer:
         return call("GET", f"{self.gateway.url}/v1/tenants/{self.name}/{path}", self.headers)
 
+    def read(self, path: str) -> dict:
+        """What is there; reading that is refused under load is asked again."""
+        answer = Answer(0)
+
+        def is_read() -> bool:
+            nonlocal answer
+            answer = self.get(path)
+            return answer.status not in (0, 503)
+
+        self.gateway.lab.wait_until(path, is_read, pause=0.1)
+        assert answer.status == 200, answer
+        return answer.json()
+
     def request(self, method: str, path: str, body: bytes, timeout: float = 60) -> Answer:
         return call(method, f"{self.gateway.url}/v1/tenants/{self.name}/{path}", self.headers, body, timeout)
 

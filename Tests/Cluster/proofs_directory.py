@@ -73,7 +73,7 @@ def changes_anywhere(cluster: Cluster, rounds: int = 3) -> str:
             assert rotated.status == 409, f"round {number}, a key that another replica has just revoked: {rotated}"
             reader = third.admin("POST", keys, {"name": "reader", "scopes": ["audit:read"]})
             # Only the replica that made the key is sure to know it by now.
-            records = At(third, name, reader["key"]).get("audit?limit=100").json()["records"]
+            records = At(third, name, reader["key"]).read("audit?limit=100")["records"]
             put_here = sorted(record["outcome"] for record in records if record["action"] == "tenant.put")
             # Those of this life and of no other, each with its intent.
             assert put_here == ["done", "done", "intent", "intent"], f"round {number}, the tenant reads: {records}"
@@ -166,9 +166,7 @@ def held_report(cluster: Cluster, held: float = HELD_S) -> str:
 
 
 def feed(at: At, cursor: str) -> tuple[list[str], str]:
-    answer = at.get("retired-tokens?limit=100" + (f"&cursor={cursor}" if cursor else ""))
-    assert answer.status == 200, answer
-    content = answer.json()
+    content = at.read("retired-tokens?limit=100" + (f"&cursor={cursor}" if cursor else ""))
     return [one["token"] for one in content["retired_tokens"]], content.get("next_cursor") or content["resume_cursor"]
 
 
@@ -237,8 +235,8 @@ def agree(cluster: Cluster, tenant: Shared, name: str, meant: list[str]) -> None
     assert len(there) == 1, f"FCM has {len(there)} groups {row}"
     assert sorted(there[0]["tokens"]) == sorted(meant), f"FCM has {there[0]['tokens']}, meant are {meant}"
     for place in range(SIZE):
-        answer = tenant.at(place).get(f"device-groups/{name}")
-        assert answer.status == 200 and sorted(answer.json()["tokens"]) == sorted(meant), f"replica {place + 1}: {answer}"
+        tokens = tenant.at(place).read(f"device-groups/{name}")["tokens"]
+        assert sorted(tokens) == sorted(meant), f"replica {place + 1}: {tokens}"
     known = {
         each for (each,) in cluster.postgresql.query("SELECT upstream_name FROM device_groups")
     }

@@ -135,9 +135,14 @@ class Proxies:
         proxy.wait_until_up()
         self.send(proxy.url, tenant)
         # The one that goes is the one that the key's requests come to.
-        self.lab.wait_until("its record", lambda: served(one) or served(two))
-        if served(two):
-            one, two = two, one
+        servers: list[Gateway] = []
+
+        def has_record() -> bool:
+            servers[:] = sorted((one, two), key=served, reverse=True)
+            return served(servers[0])
+
+        self.lab.wait_until("its record", has_record)
+        one, two = servers
 
         loads = self.loads(proxy.url, tenant, "stop")
         self.assertEqual(one.stop(), 0)
