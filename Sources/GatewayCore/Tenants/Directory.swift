@@ -25,6 +25,8 @@ package final class Directory: Service {
         var origin = ""
         /// `nil` where nobody else changes the store.
         var freshness: SnapshotFreshness?
+
+        func isExpired(at now: ContinuousClock.Instant) -> Bool { self.freshness?.isExpired(at: now) ?? false }
     }
 
     private static let retryInterval = Duration.seconds(1)
@@ -42,7 +44,8 @@ package final class Directory: Service {
     private let refused: [RefusedRow.Kind: Meter]
     /// `nil` where nobody else changes the store.
     private let age: Meter?
-    private let isFailing = Atomic(false)
+    private let outage: OutageLog
+    private let expiry: OutageLog
     private let logger: Logger
 
     /// A directory that starts empty; call ``reload()`` before serving. Where other replicas change the store, the limit
@@ -70,6 +73,16 @@ package final class Directory: Service {
         self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
         self.age = maxStale.map { _ in metrics.gauge(.cacheAge, "directory") }
         self.logger = logger
+        self.outage = OutageLog(
+            "Other replicas' changes of tenants, keys and limits can't be read; what is known is served",
+            end: "Other replicas' changes of tenants, keys and limits are known again",
+            logger
+        )
+        self.expiry = OutageLog(
+            "The directory could not be read for too long, so no key is accepted any more",
+            end: "The directory can be read again, so keys are accepted",
+            logger
+        )
         (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         for meter in self.refused.values { meter.set(0) }
     }
@@ -132,7 +145,7 @@ package final class Directory: Service {
             if state.openReads > 0 { state.changes[change.tenant] = state.reads }
             // With this one every change is shown up to it, unless others came in between.
             if contents.version == state.version + 1 { state.version = contents.version }
-            return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener))
+            return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener), state)
         }
         self.announce(refused)
         return true
@@ -188,8 +201,8 @@ package final class Directory: Service {
             // What was shown of these may be older than another replica's change, which is then asked for again.
             if later.isEmpty { (state.version, state.origin) = (contents.version, contents.origin) }
             let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
-            guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged) }
-            return self.show(merged.limited(state.opener))
+            guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged, state) }
+            return self.show(merged.limited(state.opener), state)
         }
         self.announce(refused)
     }
@@ -210,38 +223,28 @@ package final class Directory: Service {
     /// Shows what other replicas changed.
     ///
     /// A store that fails is asked again with the next poll; the first failure of several is logged, and so is their end.
-    /// A snapshot that could not be compared with the store for too long expires: keys may have been revoked meanwhile.
     package func refresh() async {
-        defer { self.measureAge() }
+        defer { self.checkAge() }
         do throws(GatewayError) {
             try await self.catchUp()
-            guard self.isFailing.exchange(false, ordering: .relaxed) else { return }
-            self.logger.notice("Other replicas' changes of tenants, keys and limits are known again")
+            self.outage.succeeded()
         } catch {
             // A poll that the shutdown ends tells nothing of the store.
-            if !Task.isCancelled, !self.isFailing.exchange(true, ordering: .relaxed) {
-                self.logger.error(
-                    "Other replicas' changes of tenants, keys and limits can't be read; what is known is served",
-                    metadata: ["cause": "\(error.message)"]
-                )
-            }
-            let hasExpired = self.state.withLock { state -> Bool in
-                guard state.freshness?.isExpired(at: self.uptime()) == true else { return false }
-                guard !self.snapshot.isExpired else { return false }
-                _ = self.show(self.snapshot.expired(true))
-                return true
-            }
-            guard hasExpired else { return }
-            self.logger.error(
-                "The directory can't be read for too long, so no key is accepted any more",
-                metadata: ["cause": "\(error.message)"]
-            )
+            if !Task.isCancelled { self.outage.failed(error) }
         }
     }
 
-    private func measureAge() {
-        let age = self.state.withLock { state in state.freshness?.age(at: self.uptime()) }
-        if let age { self.age?.set(age / .seconds(1)) }
+    /// Measures how old the snapshot is. One that could not be compared with the store for too long expires, since keys
+    /// may have been revoked meanwhile.
+    private func checkAge() {
+        let freshness = self.state.withLock { state in
+            if state.isExpired(at: self.uptime()) != self.snapshot.isExpired { _ = self.show(self.snapshot, state) }
+            return state.freshness
+        }
+        guard let freshness else { return }
+        self.age?.set(freshness.age(at: self.uptime()) / .seconds(1))
+        guard self.snapshot.isExpired else { return self.expiry.succeeded() }
+        self.expiry.failed(GatewayError(.storeUnavailable, "The store has not answered within store.maxStaleMs"))
     }
 
     private func show(_ changed: [TenantID: DirectoryContents], version: Int64, readSince begin: ReadingBegin) {
@@ -265,7 +268,7 @@ package final class Directory: Service {
             }
             if isWhole { state.version = max(state.version, version) }
             guard !changed.isEmpty || snapshot.isExpired else { return [] }
-            return self.show(snapshot.isExpired ? snapshot.expired(false) : snapshot)
+            return self.show(snapshot, state)
         }
         if !changed.isEmpty { self.announce(refused) }
     }
@@ -283,8 +286,8 @@ package final class Directory: Service {
         while (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pollInterval) }) != nil,
             !Task.isShuttingDownGracefully
         {
-            // Now, because a store that hangs answers no poll.
-            self.measureAge()
+            // Here as well, because a store that hangs answers no poll.
+            self.checkAge()
             self.hint()
         }
     }
@@ -319,14 +322,17 @@ package final class Directory: Service {
     package func use(defaultLimits: LimitPolicies) {
         let refused = self.state.withLock { state in
             state.opener.defaultLimits = defaultLimits
-            return self.show(self.snapshot.limited(state.opener))
+            return self.show(self.snapshot.limited(state.opener), state)
         }
         self.announce(refused)
     }
 
     /// Swaps the snapshot, under the lock of the state, so that none is built on one that is replaced meanwhile; gives
     /// the rows that are refused from now on.
-    private func show(_ snapshot: DirectorySnapshot) -> Set<RefusedRow> {
+    private func show(_ new: DirectorySnapshot, _ state: State) -> Set<RefusedRow> {
+        // A slow answer may be older than the limit when it comes.
+        let isExpired = state.isExpired(at: self.uptime())
+        let snapshot = new.isExpired == isExpired ? new : new.expired(isExpired)
         // The old one is released outside the lock that every request takes.
         let old = self.current.withLock { current in
             defer { current = snapshot }

@@ -299,6 +299,34 @@ extension DirectoryTests {
         #expect(age.lastValue == 0)
     }
 
+    @Test("A snapshot expires while the store is silent, and an old answer does not renew it", .timeLimit(.minutes(1)))
+    func silence() async throws {
+        let (time, store, logs) = (Observed(ContinuousClock.now), SilentStore(), InMemoryLogHandler())
+        let directory = Directory(
+            store: store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies(),
+            maxStale: .seconds(4),
+            clock: self.clock,
+            uptime: { time.current },
+            logger: Logger(label: "test") { _ in logs }
+        )
+        try await directory.whileRunning {
+            directory.hint()
+            await store.isAsked()
+            time.change { $0 += .milliseconds(4_001) }
+            while !directory.snapshot.isExpired { await Task.yield() }
+            store.answer()
+            await store.isAsked()
+            #expect(directory.snapshot.isExpired)
+            store.answer()
+            while directory.snapshot.isExpired { await Task.yield() }
+            store.answerAll()
+        }
+        #expect(logs.entries.map(\.level) == [.error, .notice])
+    }
+
     @Test("Of a store that can't be read the first failure is logged, and its end")
     func loggedFailures() async throws {
         let logs = InMemoryLogHandler()
@@ -417,5 +445,32 @@ private final class OutOfOrderStore: DirectoryStore {
             contents.salts = [tenant.id: [1]]
         }
         return .tenants([tenant.id: contents], version: reading == 0 ? 5 : 4)
+    }
+}
+
+/// A directory's store that answers a poll once a test lets it.
+private final class SilentStore: DirectoryStore {
+    private let polls = AsyncStream.makeStream(of: Void.self)
+    private let answers = AsyncStream.makeStream(of: Void.self)
+
+    func isAsked() async {
+        for await _ in self.polls.stream { return }
+    }
+
+    func answer() { self.answers.continuation.yield() }
+
+    func answerAll() { self.answers.continuation.finish() }
+
+    func load() async throws(GatewayError) -> DirectoryContents { DirectoryContents() }
+
+    func apply(
+        _ change: DirectoryChange,
+        plannedAt version: DirectoryVersion
+    ) async throws(GatewayError) -> DirectoryContents? { nil }
+
+    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
+        self.polls.continuation.yield()
+        for await _ in self.answers.stream { break }
+        return .none
     }
 }
