@@ -151,8 +151,10 @@ struct StoreCheck: Sendable {
             .problem(
                 .store,
                 "directory",
-                "\(refused.count) of the rows were not written by a gateway and are not served, the first: \(first)",
-                "See who can write to the store. Go back to a backup, or delete these tenants and revoke these keys"
+                "\(refused.count) of the rows were not written by a gateway of this release and are not served, the first: "
+                    + "\(first)",
+                "Use the later release if one wrote them, or else see who can write to the store. Go back to a backup, or "
+                    + "delete these tenants and revoke these keys"
             )
         ]
     }

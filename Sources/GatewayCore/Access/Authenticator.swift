@@ -21,6 +21,8 @@ package struct Authenticator: Sendable {
         case certificate
         /// The store could not be asked for too long whether the key was revoked.
         case stale
+        /// This version can't read the row of the key's tenant, which a later release wrote.
+        case unreadable
     }
 
     private let directory: Directory
@@ -37,9 +39,12 @@ package struct Authenticator: Sendable {
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
         guard !snapshot.isExpired else { return .refused(.stale) }
-        guard let principal = snapshot.principals[id], self.pepper.matches(bytes, digest: principal.key.digest) else {
-            return .refused(.unknown)
+        guard let principal = snapshot.principals[id] else {
+            let unserved = snapshot.unservedKeys[id]
+            let isKnown = unserved.map { $0.isAlive(at: now) && self.pepper.matches(bytes, digest: $0.digest) } ?? false
+            return .refused(isKnown ? .unreadable : .unknown)
         }
+        guard self.pepper.matches(bytes, digest: principal.key.digest) else { return .refused(.unknown) }
         guard principal.key.isAlive(at: now) else { return .refused(.dead) }
         guard !principal.profile.tenant.isDisabled else { return .refused(.disabled) }
         guard principal.profile.admits(clientNames: clientNames) else { return .refused(.certificate) }

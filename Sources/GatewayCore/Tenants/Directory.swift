@@ -349,7 +349,7 @@ package final class Directory: Service {
         self.observer.withLock { $0?(self.snapshot) }
         guard let first = refused.first else { return }
         self.logger.error(
-            "Rows in the store are not the gateway's own, or are sealed by another master key; they are not served.",
+            "Rows in the store are foreign, a later release's, or sealed by another master key; they are not served.",
             metadata: ["rows": "\(refused.count)", "first": "\(first)"]
         )
     }
@@ -406,16 +406,17 @@ package struct DirectoryContents: Sendable {
     package var salts: [TenantID: [UInt8]] = [:]
     /// The newest version of each credential.
     package var credentials: [StoredCredential] = []
-    /// All keys, revoked ones included.
+    /// All keys, revoked ones included, also of tenants whose rows this version can't read.
     package var keys: [APIKeyRecord] = []
     package var limits: [TenantID: LimitOverrides] = [:]
-    /// Rows that are left out because their seal is not the gateway's.
+    /// Rows that are left out because their seal is not the gateway's, or because this version can't read them.
     package var refused: [RefusedRow] = []
 
     package init() {}
 }
 
-/// A row of the directory that is not served, because somebody without the master key made or changed it.
+/// A row of the directory that is not served: somebody without the master key made or changed it, or a later release
+/// wrote what this one can't read.
 package struct RefusedRow: Sendable, Hashable {
     /// What a row is of; nothing of a tenant is served whose own row is refused.
     package enum Kind: String, Sendable, Hashable, CaseIterable {

@@ -11,12 +11,14 @@ package final class DirectorySnapshot: Sendable {
     private struct Parts {
         var tenants: [TenantID: TenantProfile] = [:]
         var principals: [String: Principal] = [:]
+        var unservedKeys: [String: APIKeyRecord] = [:]
         var refused: Set<RefusedRow> = []
         var isExpired = false
 
         mutating func remove(_ id: TenantID) {
             for key in self.tenants.removeValue(forKey: id)?.keys ?? [] { self.principals[key.id] = nil }
             if !self.refused.isEmpty { self.refused = self.refused.filter { $0.tenant != id } }
+            if !self.unservedKeys.isEmpty { self.unservedKeys = self.unservedKeys.filter { $0.value.tenant != id } }
         }
 
         mutating func insert(_ profile: TenantProfile) {
@@ -33,13 +35,13 @@ package final class DirectorySnapshot: Sendable {
         ) {
             self.refused.formUnion(contents.refused)
             let credentials = Dictionary(grouping: contents.credentials, by: \.tenant)
-            let keys = Dictionary(grouping: contents.keys, by: \.tenant)
+            var keys = Dictionary(grouping: contents.keys, by: \.tenant)
             for tenant in contents.tenants {
                 let profile = TenantProfile(
                     tenant,
                     salt: contents.salts[tenant.id] ?? [],
                     credentials: credentials[tenant.id] ?? [],
-                    keys: keys[tenant.id] ?? [],
+                    keys: keys.removeValue(forKey: tenant.id) ?? [],
                     limits: contents.limits[tenant.id] ?? LimitOverrides(),
                     version: contents.version,
                     after: earlier[tenant.id],
@@ -50,12 +52,15 @@ package final class DirectorySnapshot: Sendable {
                     self.refused.insert(RefusedRow(.credential, stored.kind.rawValue, of: tenant.id))
                 }
             }
+            for key in keys.values.joined() { self.unservedKeys[key.id] = key }
         }
     }
 
     package let tenants: [TenantID: TenantProfile]
     /// The keys by id with their tenants, revoked ones included.
     package let principals: [String: Principal]
+    /// The keys by id of tenants whose rows this version can't read.
+    let unservedKeys: [String: APIKeyRecord]
     package let refused: Set<RefusedRow>
     /// Whether the store could not be asked for too long, so that no key is accepted.
     package let isExpired: Bool
@@ -67,6 +72,7 @@ package final class DirectorySnapshot: Sendable {
     private init(_ parts: Parts) {
         self.tenants = parts.tenants
         self.principals = parts.principals
+        self.unservedKeys = parts.unservedKeys
         self.refused = parts.refused
         self.isExpired = parts.isExpired
     }
@@ -93,6 +99,7 @@ package final class DirectorySnapshot: Sendable {
                 parts.remove(id)
                 other.tenants[id].map { parts.insert($0) }
                 parts.refused.formUnion(other.refused.filter { $0.tenant == id })
+                for key in other.unservedKeys.values where key.tenant == id { parts.unservedKeys[key.id] = key }
             }
         }
     }
@@ -144,6 +151,7 @@ package final class DirectorySnapshot: Sendable {
 
     private func changed(_ change: (inout Parts) -> Void) -> DirectorySnapshot {
         var parts = Parts(tenants: self.tenants, principals: self.principals, refused: self.refused)
+        parts.unservedKeys = self.unservedKeys
         parts.isExpired = self.isExpired
         change(&parts)
         return DirectorySnapshot(parts)

@@ -171,6 +171,9 @@ struct RequestPipeline: Sendable {
             if refusal == .stale {
                 throw Refusal(.overloaded, "The store can't be reached, so keys can't be checked", retryAfter: 5)
             }
+            if refusal == .unreadable {
+                throw Refusal(.overloaded, "This gateway can't read the tenant's settings", retryAfter: 5)
+            }
             // Why a key is refused would help only those who guess.
             throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }

@@ -41,9 +41,9 @@ package struct SQLDirectoryStore: DirectoryStore {
             let tenants = try db.rows(
                 "SELECT tenant FROM directory_changes WHERE version > $1 ORDER BY tenant",
                 [.int(version)]
-            ) { try $0.tenant(0) }
+            ) { TenantID($0.name(0)) }
             var changed: [TenantID: DirectoryContents] = [:]
-            for tenant in tenants { changed[tenant] = try rows.contents(of: tenant) }
+            for tenant in tenants.compactMap(\.self) { changed[tenant] = try rows.contents(of: tenant) }
             return .tenants(changed, version: current)
         }
     }
@@ -82,7 +82,8 @@ extension SQLConnection {
     }
 }
 
-/// Reads the directory's tables, and leaves out rows whose seal is not the gateway's.
+/// Reads the directory's tables, and leaves out rows whose seal is not the gateway's, and those that this version can't
+/// read, such as a later release's. One such row hides no other tenant's changes.
 struct DirectoryRows {
     fileprivate static let tenantColumns = """
         id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names, salt,
@@ -96,36 +97,41 @@ struct DirectoryRows {
     let sealer: RowSealer?
 
     /// All tenants, or one of them, with what belongs to them.
-    ///
-    /// - Throws: ``DamagedValue`` for a sealed row that this version does not understand.
     func contents(of tenant: TenantID? = nil) throws -> DirectoryContents {
         var contents = DirectoryContents()
         contents.version = try self.version()
         let limits = try self.limits(of: tenant)
+        // Also of tenants that can't be read: their keys are told apart from wrong ones.
+        var salts: [TenantID: [UInt8]] = [:]
         for row in try self.rows("\(Self.tenantColumns), seal FROM tenants", "id", tenant) {
-            let id = try row.text(0)
+            let id = row.name(0)
             let own = limits[id] ?? []
-            guard try self.isGenuine(row, "tenants", boundTo: own.flatMap { Self.columns($0.values) }) else {
+            guard self.isGenuine(row, "tenants", boundTo: own.flatMap { Self.columns($0.values) }) else {
                 contents.refused.append(RefusedRow(.tenant, id, of: TenantID(id)))
                 continue
             }
-            let tenant = try Self.tenant(row)
+            if let tenant = TenantID(id) { salts[tenant] = try? row.bytes(8) }
+            guard let tenant = try? Self.tenant(row), let salt = salts[tenant.id], let limits = try? Self.limits(own)
+            else {
+                contents.refused.append(RefusedRow(.tenant, id, of: TenantID(id)))
+                continue
+            }
             contents.tenants.append(tenant)
-            contents.salts[tenant.id] = try row.bytes(8)
-            if !own.isEmpty { contents.limits[tenant.id] = try Self.limits(own) }
+            contents.salts[tenant.id] = salt
+            if !own.isEmpty { contents.limits[tenant.id] = limits }
         }
         let credentials = try self.credentials(of: tenant)
         contents.credentials = credentials.known.filter { contents.salts[$0.tenant] != nil }
         contents.refused += credentials.unknown
         for row in try self.rows("\(Self.keyColumns), seal FROM api_keys", "tenant", tenant) {
-            let owner = TenantID(try row.text(1))
-            // Those of a refused tenant are not served either, and say nothing new.
-            guard let salt = owner.flatMap({ contents.salts[$0] }) else { continue }
-            guard try self.isGenuine(row, "api_keys", boundTo: [salt]) else {
-                contents.refused.append(RefusedRow(.key, try row.text(0), of: owner))
+            let owner = TenantID(row.name(1))
+            // Those of a tenant with a foreign seal are not served either, and say nothing new.
+            guard let salt = owner.flatMap({ salts[$0] }) else { continue }
+            guard self.isGenuine(row, "api_keys", boundTo: [salt]), let key = try? Self.key(row) else {
+                contents.refused.append(RefusedRow(.key, row.name(0), of: owner))
                 continue
             }
-            contents.keys.append(try Self.key(row))
+            contents.keys.append(key)
         }
         return contents
     }
@@ -143,22 +149,11 @@ struct DirectoryRows {
         var (known, unknown): ([StoredCredential], [RefusedRow]) = ([], [])
         let columns = "tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at"
         for row in try self.rows("\(columns) FROM credentials", "tenant", tenant) {
-            let (owner, kind) = (try row.text(0), try row.text(1))
-            guard let tenant = TenantID(owner), let upstream = UpstreamKind(rawValue: kind) else {
-                unknown.append(RefusedRow(.credential, kind, of: TenantID(owner)))
+            guard let credential = try? Self.credential(row) else {
+                unknown.append(RefusedRow(.credential, row.name(1), of: TenantID(row.name(0))))
                 continue
             }
-            known.append(
-                StoredCredential(
-                    tenant: tenant,
-                    kind: upstream,
-                    version: try row.int(2),
-                    envelope: try row.envelope(3),
-                    endpoint: try row.optionalText(5),
-                    fingerprint: try row.text(6),
-                    createdAt: try row.time(7)
-                )
-            )
+            known.append(credential)
         }
         return (known, unknown)
     }
@@ -185,9 +180,9 @@ struct DirectoryRows {
     }
 
     /// Whether a row, whose last column is its seal, is as the gateway left it.
-    private func isGenuine(_ row: SQLRow, _ table: String, boundTo others: [[UInt8]?]) throws -> Bool {
+    private func isGenuine(_ row: SQLRow, _ table: String, boundTo others: [[UInt8]?]) -> Bool {
         guard let sealer = self.sealer else { return true }
-        let seal = try row.bytes(row.values.count - 1)
+        guard let seal = try? row.bytes(row.values.count - 1) else { return false }
         return sealer.isGenuine(seal, of: Self.columns(row.values.dropLast()) + others, in: table)
     }
 
@@ -233,6 +228,18 @@ struct DirectoryRows {
         return names.count == texts.count ? names : nil
     }
 
+    private static func credential(_ row: SQLRow) throws -> StoredCredential {
+        StoredCredential(
+            tenant: try row.tenant(0),
+            kind: try row.parsed(1) { UpstreamKind(rawValue: $0) },
+            version: try row.int(2),
+            envelope: try row.envelope(3),
+            endpoint: try row.optionalText(5),
+            fingerprint: try row.text(6),
+            createdAt: try row.time(7)
+        )
+    }
+
     private static func key(_ row: SQLRow) throws -> APIKeyRecord {
         // A scope that this version does not know gives no right.
         let scopes = try row.parsed(4) { StoredJSON.decode([String].self, from: $0) }
@@ -251,7 +258,7 @@ struct DirectoryRows {
 
     private func limits(of tenant: TenantID?) throws -> [String: [SQLRow]] {
         let rows = try self.rows("tenant, scope, policies FROM limits", "tenant", tenant)
-        return try Dictionary(grouping: rows) { try $0.text(0) }
+        return Dictionary(grouping: rows) { $0.name(0) }
     }
 
     private static func limits(_ rows: [SQLRow]) throws -> LimitOverrides {
@@ -344,7 +351,8 @@ private struct DirectoryWriter {
         guard contents.refused.contains(RefusedRow(.tenant, id.text, of: id)) else { return contents }
         throw GatewayError(
             .conflict,
-            "The tenant's row in the store is not as the gateway left it; go back to a backup, or delete the tenant"
+            "The tenant's row in the store is not as the gateway left it, or a later release wrote it; go back to a "
+                + "backup, delete the tenant, or use the later release"
         )
     }
 
@@ -473,6 +481,9 @@ private struct DirectoryWriter {
 }
 
 extension SQLRow {
+    /// A text by which a row is named, also where it is damaged.
+    fileprivate func name(_ column: Int) -> String { (try? self.text(column)) ?? "?" }
+
     /// The sealed secret whose wrapped key stands in a column, and the rest in the next.
     func envelope(_ column: Int) throws(DamagedValue) -> Envelope {
         Envelope(wrappedKey: Data(try self.bytes(column)), sealed: Data(try self.bytes(column + 1)))

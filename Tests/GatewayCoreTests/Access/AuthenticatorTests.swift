@@ -70,6 +70,35 @@ struct AuthenticatorTests {
         }
     }
 
+    @Test("The key of a tenant that this version can't read is told apart from wrong and dead ones")
+    func unreadable() async throws {
+        let (acme, dead) = (try TenantID.sample(), APIKey.generate())
+        try await self.store.apply(.putTenant(.sample(), salt: [1]))
+        try await self.store.apply(.putKey(.sample(of: self.key)))
+        try await self.store.apply(.putKey(.sample(of: dead, revokedAt: self.now)))
+        let directory = try Directory.sample(store: self.store)
+        try await directory.reload()
+        let authenticator = Authenticator(directory: directory, pepper: .sample)
+        func refusal(_ text: String) -> Authenticator.Refusal? {
+            let bytes = Array(text.utf8)[...]
+            return self.refusal(authenticator.authenticate(key: bytes, clientNames: [], now: self.now))
+        }
+        #expect(refusal(self.text) == nil)
+        self.store.makeUnreadable(acme)
+        await directory.refresh()
+        let other = APIKey.generate().secret.revealText()
+        let forged = try #require(APIKey.sample(body: "fgw_\(self.key.id)_\(other.split(separator: "_")[2])"))
+        #expect(refusal(self.text) == .unreadable)
+        #expect(refusal(dead.secret.revealText()) == .unknown)
+        #expect(refusal(forged.secret.revealText()) == .unknown)
+        // A read of everything finds the same.
+        try await directory.reload()
+        #expect(refusal(self.text) == .unreadable)
+        try await self.store.apply(.deleteTenant(acme))
+        await directory.refresh()
+        #expect(refusal(self.text) == .unknown)
+    }
+
     @Test("A disabled tenant's keys are refused, and accepted again when it is enabled")
     func disabled() async throws {
         #expect(self.refusal(try await self.authenticate(self.text, isTenantDisabled: true)) == .disabled)

@@ -1,7 +1,8 @@
 import Foundation
 import GatewayCore
-import GatewayStorage
 import Testing
+
+@testable import GatewayStorage
 
 /// What every directory store promises.
 struct DirectoryStoreTests {
@@ -335,6 +336,61 @@ struct DirectoryStoreTests {
             await expectError(.conflict) { try await store.apply(.addKey(renamed)) }
             await expectError(.conflict) { try await store.apply(.addKey(try DirectoryFixtures.key(tenant: "other"))) }
             #expect(try await store.load().keys == [key])
+        }
+    }
+
+    @Test(
+        "A row that a later release wrote is refused, and other tenants' changes are read all the same",
+        arguments: StoreKind.available,
+        [
+            ("UPDATE tenants SET upstream = 'v9' WHERE id = 'acme'", RefusedRow.Kind.tenant),
+            ("UPDATE tenants SET client_names = '{}' WHERE id = 'acme'", .tenant),
+            ("INSERT INTO limits (tenant, scope, policies) VALUES ('acme', 'planet', '[]')", .tenant),
+            ("UPDATE api_keys SET scopes = '{}' WHERE id = 'acme-1'", .key),
+            ("UPDATE credentials SET kind = 'v9' WHERE tenant = 'acme'", .credential),
+        ]
+    )
+    func unreadable(kind: StoreKind, row: (statement: String, kind: RefusedRow.Kind)) async throws {
+        try await kind.withDatabase { database async throws in
+            let store = SQLDirectoryStore(database: database)
+            let (acme, other) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.tenant("other"))
+            for tenant in [acme, other] {
+                try await store.apply(.putTenant(tenant, salt: [1]))
+                try await store.apply(.putCredential(try DirectoryFixtures.credential(tenant.id.text)))
+                try await store.apply(.addKey(try DirectoryFixtures.key("\(tenant.id.text)-1", tenant: tenant.id.text)))
+            }
+            let before = try await store.load()
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                try db.execute(row.statement)
+                let rows = DirectoryRows(db: db, sealer: RowSealer(keyPepper: Secret("pepper")))
+                try rows.sealTenant(acme.id)
+                try rows.sealKey("acme-1", salt: [1])
+                try db.execute("UPDATE directory_version SET version = version + 1")
+                try db.execute(
+                    "UPDATE directory_changes SET version = (SELECT version FROM directory_version) WHERE tenant = 'acme'"
+                )
+            }
+            var revoked = try DirectoryFixtures.key("other-1", tenant: "other")
+            revoked.revokedAt = DirectoryFixtures.start
+            try await store.apply(.putKey(revoked))
+
+            guard case .tenants(let changed, _) = try await store.changes(since: before.version, in: before.origin)
+            else {
+                Issue.record("No tenant was changed")
+                return
+            }
+            #expect(changed[other.id]?.keys == [revoked])
+            #expect(changed[acme.id]?.refused.map(\.kind) == [row.kind])
+            #expect(changed[acme.id]?.tenants.count == (row.kind == .tenant ? 0 : 1))
+            #expect(changed[acme.id]?.keys.count == (row.kind == .key ? 0 : 1))
+            let contents = try await store.load()
+            #expect(contents.refused == changed[acme.id]?.refused)
+            #expect(contents.keys.contains(revoked))
+            guard row.kind == .tenant else { return }
+            // What this version does not understand it does not replace.
+            await expectError(.conflict) { try await store.apply(.putTenant(acme, salt: [1])) }
+            try await store.apply(.deleteTenant(acme.id))
+            #expect(try await store.load().refused.isEmpty)
         }
     }
 

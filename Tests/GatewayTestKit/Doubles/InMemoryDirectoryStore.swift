@@ -39,6 +39,16 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         }
     }
 
+    /// Has a tenant be one that this version can't read.
+    package func makeUnreadable(_ tenant: TenantID) {
+        self.state.withLock { state in
+            state.contents.tenants.removeAll { $0.id == tenant }
+            state.contents.refused.append(RefusedRow(.tenant, tenant.text, of: tenant))
+            state.contents.version += 1
+            state.changes[tenant] = state.contents.version
+        }
+    }
+
     package func refuseRows(_ rows: [RefusedRow]) { self.state.withLock { $0.contents.refused = rows } }
 
     package var loads: Int { self.state.withLock { $0.loads } }
