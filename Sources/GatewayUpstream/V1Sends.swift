@@ -83,7 +83,8 @@ struct V1Send: FCMCall {
     /// What each call of a list has to pass before it leaves; `nil` without an idempotency key.
     let gate: SendReservation?
 
-    /// A call whose leaving could not be kept, so that it did not leave.
+    /// A call whose leaving could not be kept, so that it did not leave; ``ReservedUpstream`` tells where another replica
+    /// may have made it.
     static let notKept = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")
 
     var route: String { V1Path.template }

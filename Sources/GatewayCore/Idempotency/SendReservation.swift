@@ -125,6 +125,25 @@ package final class SendReservation: Sendable {
         }
     }
 
+    /// The result of a list's calls. Beyond the lease another replica may have sent to those that were not marked here, so
+    /// they are neither done nor free to be repeated under another key.
+    func qualified(_ result: UpstreamResult) -> UpstreamResult {
+        guard !self.mayCall(within: .zero) else { return result }
+        let unmarked = self.state.withLock { $0.marked..<$0.places.count }
+        var qualified = result
+        switch result.answer {
+        case .recipients(var outcomes):
+            let rejection = Rejection(code: .idempotencyInProgress, retryAfter: 1)
+            for index in outcomes.indices where unmarked.contains(index) { outcomes[index] = .rejected(rejection) }
+            qualified.answer = .recipients(outcomes)
+        case .failed where unmarked.lowerBound == 0:
+            (qualified.answer, qualified.retryAfter) = (.failed(.idempotencyInProgress), 1)
+        case .failed, .group:
+            break
+        }
+        return qualified
+    }
+
     /// Notes what became of a call; it becomes durable with the next mark.
     package func finish(_ index: Int, _ outcome: RecipientOutcome) {
         self.state.withLock { $0.progress.finish($0.places[index], outcome) }
@@ -285,7 +304,7 @@ struct ReservedUpstream: UpstreamSender {
         if call.profile.tenant.upstream == .v1, call.target.isList {
             let result = await self.upstream.send(call.passing(self.reservation))
             // Without the key, no call has left; one answer says so better than one for each.
-            return self.reservation.recordID == nil ? self.refused ?? result : result
+            return self.reservation.recordID == nil ? self.refused ?? result : self.reservation.qualified(result)
         }
         guard await self.reservation.pass(call.target.recipientCount - 1) else {
             return self.refused ?? UpstreamResult(answer: .failed(.overloaded), upstreamCode: "not_started")

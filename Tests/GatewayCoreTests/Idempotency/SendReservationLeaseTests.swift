@@ -93,6 +93,46 @@ struct SendReservationLeaseTests {
         }
     }
 
+    @Test(
+        "A list's owner that was paused beyond its lease calls those in progress that another may have sent to",
+        arguments: [OutcomeCode.overloaded, .upstreamUnavailable, nil]
+    )
+    func pausedList(rest code: OutcomeCode?) async throws {
+        try await self.withWriter { writer in
+            let (time, store, reservation) = (self.time, self.store, try self.reservation(writer))
+            let upstream = ScriptedUpstream { call in
+                // Ten are marked, five called; then the process sleeps.
+                var outcomes: [RecipientOutcome] = []
+                for index in 0..<5 {
+                    #expect(await call.gate?.pass(index) == true)
+                    outcomes.append(.accepted(Acceptance(messageID: "\(index)")))
+                }
+                time.change { $0 += .seconds(31) }
+                store.holdElsewhere()
+                guard let code else { return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "") }
+                outcomes += Array(repeating: .rejected(.upstreamUnavailable), count: 5)
+                outcomes += Array(repeating: .rejected(code), count: 20)
+                return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+            }
+            let principal = try Principal.sample(upstream: .v1)
+            let call = UpstreamCall(.sample(from: principal, to: self.target), target: self.target)
+            let result = await ReservedUpstream(upstream: upstream, reservation: reservation).send(call)
+            guard code != nil else {
+                // The marked ones are unknown to whoever has the key, and sent to by nobody.
+                #expect(result.answer == .failed(.upstreamUnavailable))
+                return
+            }
+            guard case .recipients(let outcomes) = result.answer else {
+                Issue.record("\(result)")
+                return
+            }
+            #expect(outcomes.prefix(5).allSatisfy { $0.code == nil })
+            #expect(outcomes[5..<10].allSatisfy { $0.code == .upstreamUnavailable })
+            #expect(outcomes.dropFirst(10).allSatisfy { $0.code == .idempotencyInProgress })
+            #expect(outcomes.count == 30)
+        }
+    }
+
     @Test("A mark renews the lease, and a renewal that is refused ends it at once")
     func renewed() async throws {
         try await self.withWriter { writer in
