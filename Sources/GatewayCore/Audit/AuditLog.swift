@@ -495,10 +495,20 @@ package final class AuditLog: Service {
         }
         // A cancelled task comes here with records that still wait.
         self.beginClosing()
-        guard await self.flush(&writer), writer.isDirect else {
-            throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
+        guard await self.flush(&writer) else {
+            throw GatewayError(.storeUnavailable, "The audit log can't be written, so records are lost")
         }
-        try await self.close(&writer)
+        do throws(GatewayError) {
+            guard writer.isDirect else { throw GatewayError(.storeUnavailable, "The spool holds what the store lacks") }
+            try await self.close(&writer)
+        } catch {
+            guard error.code != .conflict else { throw error }
+            // Nothing is lost: a process that was killed leaves no more than this.
+            self.logger.warning(
+                "The store is away, so the audit's chain stays open; the next start writes what is spooled and closes it",
+                metadata: ["cause": "\(error.message)", "spooled_records": "\(writer.lag)"]
+            )
+        }
     }
 
     private func close(_ writer: inout AuditWriterState) async throws(GatewayError) {

@@ -389,23 +389,28 @@ package struct Gateway: Sendable {
             upstream: upstreamSettings,
             lastReload: lastReload
         )
+        // Those that may wait for a store that is away.
+        let closing = BoundedService.Time(limit: Self.storeLimit)
+        let bounded: (any Service) -> any Service = { BoundedService(service: $0, time: closing) }
         // A process that has its store to itself has nobody to tell that it lives.
-        let membership: [any Service] = database.isShared ? [replicas, groups] : []
+        let membership: [any Service] = database.isShared ? [replicas, groups].map(bounded) : []
         var foundations: [any Service] = [
             ForcedShutdownService(forced: forced), ClosingService("store", close: store.close),
         ]
         foundations += limits.services
-        let parts: [any Service] = [
-            directory, checkpoints, audit, retention, retired,
+        let parts: [any Service] = [directory, checkpoints, audit, retention, retired].map(bounded)
+        let front: [any Service] = [
             ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
             self.adminListener, self.dataListener,
         ]
-        self.services = tracing.services + foundations + membership + parts
+        self.services = tracing.services + foundations + membership + parts + front
     }
 
     /// How long an operator's request may take that is being answered when the admin listener ends.
     private static let adminDrainLimit = Duration.seconds(5)
-    /// How long everything behind the listeners may take to end.
+    /// How long everything that writes to the store may wait for it at the end, where the listeners have left the time.
+    private static let storeLimit = Duration.seconds(15)
+    /// How long everything behind the listeners may take to end when those took all of their time.
     private static let closingLimit = Duration.seconds(5)
 
     /// A group, not started, that runs this gateway and what comes beside it, which ends first.

@@ -86,6 +86,46 @@ struct ForcedShutdownService: Service {
     }
 }
 
+/// Runs a service, and cancels it where it has not ended in time; what it throws is thrown on.
+struct BoundedService: Service, CustomStringConvertible {
+    /// The time that some services have together; it begins when the first of them is told to end.
+    final class Time: Sendable {
+        private let limit: Duration
+        private let deadline = Mutex<ContinuousClock.Instant?>(nil)
+
+        init(limit: Duration) { self.limit = limit }
+
+        fileprivate func pass() async throws {
+            let deadline = self.deadline.withLock { deadline in
+                let end = deadline ?? .now + self.limit
+                deadline = end
+                return end
+            }
+            try await Task.sleep(until: deadline, clock: .continuous)
+        }
+    }
+
+    let service: any Service
+    let time: Time
+
+    var description: String { "\(self.service)" }
+
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.service.run() }
+            group.addTask {
+                // Throws where the service has ended of itself.
+                guard (try? await gracefulShutdown()) != nil else { return }
+                try? await self.time.pass()
+            }
+            // Whichever ends first.
+            try await group.next()
+            group.cancelAll()
+            try await group.waitForAll()
+        }
+    }
+}
+
 /// Does nothing until shutdown, then closes something that the services after it needed.
 struct ClosingService: Service, CustomStringConvertible {
     let description: String

@@ -184,6 +184,27 @@ struct AuditLogLifecycleTests {
         #expect(handler.entries.contains { $0.message == "The audit log ended before all was written" })
     }
 
+    @Test("A stop while the store is away loses nothing and is no failure", arguments: [0, 3])
+    func stoppedWhileAway(count: Int) async throws {
+        let (handler, spool) = (InMemoryLogHandler(), InMemorySpoolFile())
+        let log = AuditLog.sample(store: self.store, spool: spool, logger: Logger(label: "test") { _ in handler })
+        let names = (0..<count).map { "\($0)" }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await log.run() }
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for name in names { try log.place().fill(.sample(name)) }
+            if count > 0 { try await spool.wait { !$0.bytes.isEmpty } }
+            group.cancelAll()
+            try await group.waitForAll()
+        }
+        #expect(self.store.actions == ["audit.opened"])
+        #expect(handler.entries.filter { "\($0.message)".contains("stays open") }.map(\.level) == [.warning])
+        self.store.refuse(false)
+        try await AuditLog.sample(store: self.store, spool: spool).whileRunning {}
+        #expect(self.store.actions == ["audit.opened"] + names + ["audit.recovered", "audit.opened", "audit.closed"])
+    }
+
     @Test("A record that comes after the end is not silently lost")
     func recordAfterEnd() async throws {
         let handler = InMemoryLogHandler()
