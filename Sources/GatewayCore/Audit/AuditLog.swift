@@ -112,6 +112,7 @@ package final class AuditLog: Service {
     let queuedRecords: Meter
     let writeDuration: Timer
     let logger: Logger
+    let outage: OutageLog
     private let openingNote: String?
     /// `nil` where no other replica writes to the store.
     let sharing: AuditSharing?
@@ -149,6 +150,7 @@ package final class AuditLog: Service {
         self.queuedRecords = metrics.gauge(.auditQueue)
         self.writeDuration = metrics.timer(.auditWriteDuration, "written")
         self.logger = logger
+        self.outage = OutageLog("The audit log can't be written", end: "The audit log is written again", logger)
         let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wake = wake
         self.worker = AuditStoreWorker { wake.continuation.yield() }

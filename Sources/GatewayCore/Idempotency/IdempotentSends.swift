@@ -144,6 +144,7 @@ package final class IdempotentSends: Service {
     private let leases: LeaseTerms?
     private let leaseCounters: LeaseCounters?
     private let counters: [IdempotencyEvent: Counter]
+    private let outage: OutageLog
     private let logger: Logger
     private let state = Mutex(State())
     private let jobs = AsyncStream.makeStream(of: Job.self)
@@ -174,6 +175,11 @@ package final class IdempotentSends: Service {
         self.leases = leases
         self.leaseCounters = leases.map { _ in LeaseCounters(.request, metrics) }
         self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
+        self.outage = OutageLog(
+            "What is kept of idempotency keys can't be read or written",
+            end: "What is kept of idempotency keys is read and written again",
+            logger
+        )
         self.logger = logger
     }
 
@@ -387,6 +393,8 @@ package final class IdempotentSends: Service {
                 try await reservation.complete(answer)
                 self.counters[outcome.answer.hasUnknown ? .unknown : .fresh]?.increment()
             }
+            // Without a record nothing was written, which tells nothing of the store.
+            if reservation.recordID != nil { self.outage.succeeded() }
         } catch {
             // The record stays open: a repeat is told that the outcome is unknown, and sends nothing twice.
             self.fail(error)
@@ -424,10 +432,7 @@ package final class IdempotentSends: Service {
 
     private func fail(_ error: GatewayError) {
         self.counters[.failed]?.increment()
-        self.logger.error(
-            "What is kept of an idempotency key can't be read or written",
-            metadata: ["cause": "\(error.message)"]
-        )
+        self.outage.failed(error)
     }
 
     /// What is kept does not open: the message may have left.
@@ -468,13 +473,14 @@ package final class IdempotentSends: Service {
             while !Task.isCancelled {
                 let mark = IdempotencyMark(time: try await self.time(), wall: self.clock.now())
                 let count = try await self.store.purge(at: mark, limit: self.configuration.purgeBatch)
+                self.outage.succeeded()
                 total += count
                 guard count == self.configuration.purgeBatch else { return total }
             }
             return total
         } catch {
-            self.counters[.failed]?.increment()
-            self.logger.error("Expired idempotency keys can't be dropped", metadata: ["cause": "\(error.message)"])
+            // A purge that the shutdown ends tells nothing of the store.
+            if !Task.isCancelled { self.fail(error) }
             return total
         }
     }

@@ -89,9 +89,8 @@ package final class Replicas: Service {
     private let store: any ReplicaStore
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let count: Meter
-    private let logger: Logger
+    private let outage: OutageLog
     private let roster: Mutex<ReplicaRoster>
-    private let isFailing = Atomic(false)
 
     package init(
         id: ReplicaID,
@@ -100,7 +99,12 @@ package final class Replicas: Service {
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        (self.id, self.store, self.uptime, self.logger) = (id, store, uptime, logger)
+        (self.id, self.store, self.uptime) = (id, store, uptime)
+        self.outage = OutageLog(
+            "The store does not take this replica's heartbeats; the others will take it for dead",
+            end: "The store takes this replica's heartbeats again",
+            logger
+        )
         self.roster = Mutex(ReplicaRoster(of: id))
         self.count = metrics.gauge(.replicas)
         self.count.set(1)
@@ -133,15 +137,9 @@ package final class Replicas: Service {
             let now = self.uptime()
             self.roster.withLock { $0.update(sightings, at: now) }
             self.count.set(self.aliveCount)
-            if self.isFailing.exchange(false, ordering: .relaxed) {
-                self.logger.notice("The store takes this replica's heartbeats again")
-            }
+            self.outage.succeeded()
         } catch {
-            guard !self.isFailing.exchange(true, ordering: .relaxed) else { return }
-            self.logger.error(
-                "The store does not take this replica's heartbeats; the others will take it for dead",
-                metadata: ["cause": "\(error.message)"]
-            )
+            self.outage.failed(error)
         }
     }
 

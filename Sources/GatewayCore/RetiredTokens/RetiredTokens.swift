@@ -69,8 +69,8 @@ package final class RetiredTokens: Service {
     private let hasRun = Atomic(false)
     /// Whether it was logged since the last settling that reports are left out.
     private let isOverflowing = Atomic(false)
-    /// Whether it was logged that the store can't be asked for other replicas' changes.
-    private let isFailing = Atomic(false)
+    /// While the store can't be asked for other replicas' changes.
+    private let pollOutage: OutageLog
 
     /// A list that knows nothing yet; call ``load()`` before serving. Where it is shared, other replicas change what the
     /// store has.
@@ -93,12 +93,22 @@ package final class RetiredTokens: Service {
         self.age = isShared ? metrics.gauge(.cacheAge, "retired_tokens") : nil
         self.heldBack = TenantGauges(.spikeDetectorActive, metrics) { $0.reduce(0, +) }
         self.logger = logger
+        self.pollOutage = OutageLog(
+            "Other replicas' retired tokens can't be read; they are asked of FCM again meanwhile",
+            end: "Other replicas' retired tokens are known again",
+            logger
+        )
         self.profiles = profiles
         let lists = Lists()
         self.lists = lists
         let written = metrics.counter(.retiredTokenChanges, "written")
         // Once for each attempt.
         let refused = metrics.counter(.retiredTokenChanges, "refused")
+        let outage = OutageLog(
+            "The list of retired tokens can't be written",
+            end: "The list of retired tokens is written again",
+            logger
+        )
         self.writer = Writer(
             maxChanges: configuration.queueCapacity,
             maxBytes: configuration.queueBytes,
@@ -111,9 +121,10 @@ package final class RetiredTokens: Service {
                     try await store.apply(changes)
                 } catch {
                     refused.increment(by: changes.count)
-                    logger.error("The list of retired tokens can't be written", metadata: ["cause": "\(error.message)"])
+                    outage.failed(error)
                     throw error
                 }
+                outage.succeeded()
                 written.increment(by: changes.count)
                 if isShared { lists.wrote(changes) }
                 return changes.map { _ in }
@@ -369,15 +380,10 @@ package final class RetiredTokens: Service {
             // Not while the store fails, when nothing would bound what waits to be counted.
             let now = self.clock.now()
             for list in self.allLists { self.note(list.count(at: now), in: list) }
-            guard self.isFailing.exchange(false, ordering: .relaxed) else { return }
-            self.logger.notice("Other replicas' retired tokens are known again")
+            self.pollOutage.succeeded()
         } catch {
             // A poll that the shutdown ends tells nothing of the store.
-            guard !Task.isCancelled, !self.isFailing.exchange(true, ordering: .relaxed) else { return }
-            self.logger.error(
-                "Other replicas' retired tokens can't be read; they are asked of FCM again meanwhile",
-                metadata: ["cause": "\(error.message)"]
-            )
+            if !Task.isCancelled { self.pollOutage.failed(error) }
         }
     }
 

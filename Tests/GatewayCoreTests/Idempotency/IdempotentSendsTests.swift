@@ -1,5 +1,6 @@
 import FCMModel
 import GatewayTestKit
+import InMemoryLogging
 import Logging
 import MetricsTestKit
 import Testing
@@ -60,6 +61,24 @@ struct IdempotentSendsTests {
         #expect(store.store.batches.reduce(0, +) == 200)
         #expect(store.store.batches.count < 100, "\(store.store.batches)")
         #expect(fixture.upstream.calls.count == 100)
+    }
+
+    @Test("Of an outage of the store the first failure is logged, and its end")
+    func loggedOutage() async throws {
+        let (fixture, logs) = (PipelineFixture(), InMemoryLogHandler())
+        let sends = IdempotentSends.sample(
+            pipeline: fixture.pipeline,
+            store: self.store,
+            clock: fixture.clock,
+            logger: Logger(label: "test") { _ in logs }
+        )
+        self.store.refuse()
+        try await sends.whileRunning {
+            for key in 1...3 { _ = try await Self.send(try Self.command(), sends, key: key) }
+            self.store.refuse(false)
+            _ = try await Self.send(try Self.command(), sends, key: 4)
+        }
+        #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 
     // MARK: Other replicas

@@ -1,5 +1,7 @@
 import FCMModel
 import GatewayTestKit
+import InMemoryLogging
+import Logging
 import Testing
 
 @testable import GatewayCore
@@ -14,7 +16,8 @@ struct SharedRetiredTokensTests {
         init(
             _ store: InMemoryRetiredTokenStore,
             _ name: String,
-            _ clock: ManualClock
+            _ clock: ManualClock,
+            logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         ) async throws {
             let profile = try TenantProfile.sample()
             (self.profile, self.clock) = (profile, clock)
@@ -22,6 +25,7 @@ struct SharedRetiredTokensTests {
                 store: store.replica(name),
                 isShared: true,
                 clock: clock,
+                logger: logger,
                 profiles: { [profile] }
             )
             try await self.retired.load()
@@ -55,6 +59,18 @@ struct SharedRetiredTokensTests {
             await self.retired.poll()
             await self.retired.flush()
         }
+    }
+
+    @Test("Of an outage of the store the first failure to write is logged, and its end")
+    func loggedOutage() async throws {
+        let (store, logs) = (InMemoryRetiredTokenStore(), InMemoryLogHandler())
+        let replica = try await Replica(store, "one", ManualClock(), logger: Logger(label: "test") { _ in logs })
+        replica.learn(.rejected(.unregistered), of: ["gone"])
+        store.refuse()
+        for _ in 0..<3 { await replica.retired.flush() }
+        store.refuse(false)
+        await replica.retired.flush()
+        #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 
     private static func pair() async throws -> (one: Replica, two: Replica, store: InMemoryRetiredTokenStore) {

@@ -368,6 +368,7 @@ extension AuditLog {
 
     private func note(stored delivery: AuditDelivery) {
         self.noteTaken()
+        self.outage.succeeded()
         self.writtenRecords.increment(by: delivery.count)
         self.writeDuration.record(duration: delivery.duration)
     }
@@ -375,7 +376,7 @@ extension AuditLog {
     private func note(refused delivery: AuditDelivery) {
         guard case .refused(let error) = delivery.result else { return }
         self.refusedRecords.increment(by: delivery.count)
-        self.logger.error("The audit log can't be written", metadata: ["cause": "\(error.message)"])
+        self.outage.failed(error)
     }
 }
 
