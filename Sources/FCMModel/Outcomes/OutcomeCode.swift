@@ -338,7 +338,7 @@ extension OutcomeCode {
                 .advice("Repeat after a while")
         case .outcomeUnknown:
             Columns(504, nil, .never, .recipient, .internalServerError, .deadlineExceeded, .deadlineExceeded)
-                .title("The message was sent, but FCM did not answer")
+                .title("It is not known whether this was done")
                 .advice("Nobody knows whether the message was delivered; repeating it may deliver it twice")
         case .auditUnavailable:
             Columns(503, .wait, .later, .recipient, .unavailable, .unavailable, .unavailable)

@@ -14,6 +14,8 @@ package struct GatewayError: Error, Sendable {
         case auditUnavailable = "audit_unavailable"
         case invalid
         case cancelled
+        /// A change may have been made although the store's answer was lost; repeating it blindly may make it twice.
+        case outcomeUnknown = "outcome_unknown"
     }
 
     package var code: Code
@@ -49,6 +51,7 @@ extension Refusal {
             case .conflict: .conflict
             case .auditUnavailable: .auditUnavailable
             case .invalid: .invalidField
+            case .outcomeUnknown: .outcomeUnknown
             }
         self.init(code, error.message)
     }

@@ -3,8 +3,8 @@ import FCMModel
 /// What operators do to the directory: each change is recorded before it takes effect and once it has.
 ///
 /// Changes of one tenant are made one after the other, each from what the one before it left, whichever replica made that.
-/// All throw `auditUnavailable`, and then nothing was done, `conflict` where others keep changing the tenant, and
-/// `storeUnavailable`, after which the outcome may be unknown; those of a tenant or key that has to be there `notFound`.
+/// All throw `auditUnavailable` or `storeUnavailable`, and then nothing was done, `outcomeUnknown` where the store's answer
+/// was lost, `conflict` where others keep changing the tenant; those of a tenant or key that has to be there `notFound`.
 package struct Administration: Sendable {
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
@@ -311,8 +311,8 @@ package struct Administration: Sendable {
         }
         (record.outcome, record.code) = (.unknown, OutcomeCode.outcomeUnknown.rawValue)
         return GatewayError(
-            .storeUnavailable,
-            "The store's answer was lost, so nobody knows whether the change was made; look before you repeat it",
+            .outcomeUnknown,
+            "The store's answer was lost, so it is not known whether the change was made; look before you repeat it",
             cause: error.cause
         )
     }

@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayCore
 import GatewayTestKit
 import Testing
@@ -153,9 +154,10 @@ struct AdministrationAuditTests {
             let error = await #expect(throws: GatewayError.self) {
                 try await self.fixture.administration.revokeKey(key, tenant: acme, origin: .sample)
             }
-            #expect(error?.code == .storeUnavailable)
-            #expect(error?.leavesOutcomeUnknown == true)
-            #expect(error?.message.contains("nobody knows") == true)
+            #expect(error?.code == .outcomeUnknown)
+            let refusal = try Refusal(#require(error))
+            #expect(!refusal.code.isRetryable)
+            #expect(refusal.detail?.contains("look before you repeat it") == true)
             self.fixture.store.refuseLoads(false)
             // It comes into force all the same, without anybody's doing.
             await withThrowingTaskGroup(of: Void.self) { group in
