@@ -216,18 +216,43 @@ extension EndToEnd {
             }
         }
 
+        /// How many replicas the store has heard of.
+        private func replicas(_ psql: URL, _ url: String) async throws -> String {
+            let count = "SELECT count(*) FROM replicas"
+            let asked = try await Program.run(
+                psql,
+                ["--quiet", "--tuples-only", "--no-align", url, "--command", count]
+            )
+            return asked.expect(0, count).output.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+
+        @Test("A start that is stopped while it waits for the store is not taken for a replica either")
+        func stoppedStart() async throws {
+            let url = try await self.newDatabase("stopped_start")
+            let psql = try #require(Program.named("psql"))
+            try await PrivateDirectory.with { directory in
+                let environment = self.environment(directory, url)
+                try await Program.gateway(["store", "migrate"], environment: environment).expect(0)
+                let hold = ["LOCK TABLE tenants IN ACCESS EXCLUSIVE MODE", "SELECT pg_sleep(60)"]
+                let arguments = [url, "--single-transaction"] + hold.flatMap { ["--command", $0] }
+                try await ChildProcess.with(psql, arguments) { holder in
+                    _ = try await holder.output.first { $0.contains("LOCK TABLE") ? true : nil }
+                    try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
+                        while try await self.replicas(psql, url) == "0" {}
+                        process.signal(SIGTERM)
+                        #expect(try await process.end() == .code(0))
+                        #expect(!process.errors.text.contains("Listening."))
+                    }
+                    #expect(try await self.replicas(psql, url) == "0")
+                }
+            }
+        }
+
         @Test("A start that fails is not taken for a replica, which a change of the master key would wait for")
         func failedStart() async throws {
             let url = try await self.newDatabase("failed_start")
             let psql = try #require(Program.named("psql"))
-            func replicas() async throws -> String {
-                let count = "SELECT count(*) FROM replicas"
-                let asked = try await Program.run(
-                    psql,
-                    ["--quiet", "--tuples-only", "--no-align", url, "--command", count]
-                )
-                return asked.expect(0, count).output.trimmingCharacters(in: .whitespacesAndNewlines)
-            }
+            func replicas() async throws -> String { try await self.replicas(psql, url) }
             try await RedisServer.with(.server, ["--requirepass", "secret"]) { redis in
                 try await PrivateDirectory.with { directory in
                     let environment = self.environment(directory, url)

@@ -43,6 +43,7 @@ package struct Gateway: Sendable {
         certificates: ListenerCertificates = ListenerCertificates(),
         tokenHosts: TokenHosts? = nil,
         tracing: TracingBackend = TracingBackend(),
+        stop: StartupStop? = nil,
         logger: Logger
     ) async throws {
         let masterKey = try MasterKey(secrets.masterKey, previous: secrets.previousMasterKey)
@@ -66,7 +67,9 @@ package struct Gateway: Sendable {
             metrics: database.isShared ? metrics : GatewayMetrics(),
             logger: logger.part(.state)
         )
+        let leave: @Sendable () async -> Void = { try? await replicaStore.leave(replicas.id) }
         do {
+            if database.isShared { stop?.beforeEnd(leave) }
             // Before anything is read, as with SQLite's lock; and who was not heard of can't begin a chain of the audit.
             if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
             try await self.init(
@@ -83,7 +86,7 @@ package struct Gateway: Sendable {
             )
         } catch {
             // It does not serve, so it must not count as one that does.
-            if database.isShared { try? await replicaStore.leave(replicas.id) }
+            if database.isShared { await leave() }
             throw error
         }
     }
@@ -461,6 +464,7 @@ package struct Gateway: Sendable {
                 secrets: secrets,
                 certificates: started.certificates,
                 tracing: try .installed(),
+                stop: stop,
                 logger: logger
             )
             let reloader = ConfigurationReloader(

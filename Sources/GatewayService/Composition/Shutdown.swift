@@ -9,8 +9,12 @@ import UnixSignals
 /// The first process of a container gets no signal that it does not trap, so a stop in the middle of a start would be
 /// forgotten, and the container killed later in the middle of its work. Before there is anything to drain, the process
 /// just ends: nothing has been taken on, and the store takes each step of an upgrade as a whole.
-final class StartupStop: Sendable {
+package final class StartupStop: Sendable {
+    /// How long a process may take to end that is told to before it serves.
+    private static let limit = Duration.seconds(2)
+
     private let group = Mutex<ServiceGroup?>(nil)
+    private let leave = Mutex<(@Sendable () async -> Void)?>(nil)
     private let signals: UnixSignalsSequence
     private let logger: Logger
 
@@ -25,8 +29,18 @@ final class StartupStop: Sendable {
             for await signal in self.signals {
                 guard let group = self.group.withLock({ $0 }) else {
                     self.logger.notice("Told to end before the start was done", metadata: ["signal": "\(signal)"])
-                    self.logger.flush()
-                    exit(EXIT_SUCCESS)
+                    await withDiscardingTaskGroup { group in
+                        group.addTask {
+                            await self.leave.withLock { $0 }?()
+                            self.end()
+                        }
+                        // The store may be what the start waits for.
+                        group.addTask {
+                            try? await Task.sleep(for: Self.limit)
+                            self.end()
+                        }
+                    }
+                    return
                 }
                 await group.triggerGracefulShutdown()
             }
@@ -34,6 +48,14 @@ final class StartupStop: Sendable {
         defer { watch.cancel() }
         return try await body()
     }
+
+    private func end() {
+        self.logger.flush()
+        exit(EXIT_SUCCESS)
+    }
+
+    /// Has something done before a stop ends the process.
+    func beforeEnd(_ leave: @escaping @Sendable () async -> Void) { self.leave.withLock { $0 = leave } }
 
     /// Has a group take the signals from now on, whether it runs already or is about to.
     func arm(_ group: ServiceGroup) { self.group.withLock { $0 = group } }
