@@ -23,8 +23,7 @@ package struct RetiredTokenAccess: Sendable {
         ) { record throws(GatewayError) in
             do throws(GatewayError) {
                 let feed = try await self.retired.feed(of: caller.profile, after: cursor, limit: limit)
-                let start = cursor.map { "\($0.transaction).\($0.position)" } ?? "0"
-                record.object = "after \(start): \(feed.tokens.count)"
+                record.object = "\(feed.tokens.count) tokens"
                 return feed
             } catch {
                 if error.code == .invalid { record.reject(.invalidField) } else { record.outcome = .failed }

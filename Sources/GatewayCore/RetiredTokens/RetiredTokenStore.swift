@@ -83,6 +83,25 @@ package struct RetiredTokenOwner: Sendable, Hashable {
         return (text, replacement)
     }
 
+    /// Seals a place in the tenant's feed, since transactions count what others do.
+    package func seal(_ cursor: RetiredTokenCursor) throws(GatewayError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for number in [cursor.transaction, cursor.position] { bytes.append(bigEndian: UInt64(bitPattern: number)) }
+        return try self.key.seal(bytes + Array(cursor.epoch.utf8), for: self.cursorPurpose)
+    }
+
+    /// The place that was sealed; `nil` for bytes that are none of the tenant's cursors.
+    package func open(cursor sealed: [UInt8]) -> RetiredTokenCursor? {
+        guard let bytes = self.key.open(sealed, for: self.cursorPurpose), bytes.count >= 16,
+            let epoch = String(validating: bytes[16...], as: UTF8.self)
+        else { return nil }
+        let numbers = [0, 8]
+            .map { start in Int64(bitPattern: bytes[start..<(start + 8)].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }) }
+        return RetiredTokenCursor(epoch: epoch, transaction: numbers[0], position: numbers[1])
+    }
+
+    private var cursorPurpose: String { "fcm-gateway retired token cursor 1 \(self.tenant.text)" }
+
     private func place(of key: UInt64) -> String {
         "fcm-gateway retired token 1 \(self.tenant.text) \(key)"
     }

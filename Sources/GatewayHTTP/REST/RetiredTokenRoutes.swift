@@ -19,13 +19,15 @@ struct RetiredTokenRoutes {
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
-        let (limit, cursor) = try exchange.pageQuery()
+        let query = try exchange.query(["limit", "cursor"])
+        let owner = RetiredTokenOwner(caller.profile)
         var start: RetiredTokenCursor?
-        if let cursor {
-            guard let place = Self.place(of: cursor) else { throw Cursor.refusal }
+        if let cursor = query.text("cursor") {
+            guard let place = Cursor.bytes(of: cursor).flatMap({ owner.open(cursor: $0) }) else { throw Cursor.refusal }
             start = place
         }
-        return Self.response(try await self.retired.feed(after: start, limit: limit, by: caller))
+        let feed = try await self.retired.feed(after: start, limit: try query.limit(), by: caller)
+        return Self.response(feed, cursor: Cursor.text(of: try owner.seal(feed.cursor)))
     }
 
     @Sendable
@@ -45,23 +47,7 @@ struct RetiredTokenRoutes {
         return HTTPServerResponse(status: .noContent)
     }
 
-    /// Keeps cursors of other lists out.
-    private static let cursorName = "retired"
-
-    private static func text(of place: RetiredTokenCursor) -> String {
-        "\(self.cursorName).\(place.epoch).\(place.transaction).\(place.position)"
-    }
-
-    /// `nil` for a text that is not exactly one of these.
-    private static func place(of text: String) -> RetiredTokenCursor? {
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 4, let transaction = Int64(parts[2]), let position = Int64(parts[3]) else { return nil }
-        let place = RetiredTokenCursor(epoch: String(parts[1]), transaction: transaction, position: position)
-        return self.text(of: place) == text ? place : nil
-    }
-
-    private static func response(_ feed: RetiredTokenFeed) -> HTTPServerResponse {
-        let cursor = Cursor.text(of: Self.text(of: feed.cursor))
+    private static func response(_ feed: RetiredTokenFeed, cursor: String) -> HTTPServerResponse {
         var writer = JSONWriter(reservingCapacity: 96 + feed.tokens.count * 320)
         writer.beginObject()
         writer.beginArray("retired_tokens")

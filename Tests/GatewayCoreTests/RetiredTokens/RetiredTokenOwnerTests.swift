@@ -25,6 +25,22 @@ struct RetiredTokenOwnerTests {
         if text.utf8.count > 3 { #expect(!String(decoding: sealed, as: UTF8.self).contains(text)) }
     }
 
+    @Test("A cursor opens for its tenant alone, and is as long whatever it counts")
+    func cursors() throws {
+        let (owner, other) = (RetiredTokenOwner(try .sample("acme")), RetiredTokenOwner(try .sample("other")))
+        var lengths: Set<Int> = []
+        for number in [0, 1, 70_000_000_000, .max] as [Int64] {
+            let cursor = RetiredTokenCursor(epoch: "1b4m2pxg7qz0k", transaction: number, position: number / 2)
+            let sealed = try owner.seal(cursor)
+            #expect(owner.open(cursor: sealed) == cursor)
+            #expect(other.open(cursor: sealed) == nil)
+            lengths.insert(sealed.count)
+        }
+        #expect(lengths.count == 1)
+        #expect(owner.open(cursor: []) == nil)
+        #expect(try owner.open(cursor: owner.seal(Self.token("token"), at: 7)) == nil)
+    }
+
     @Test("Nothing opens at another place, for another tenant, or changed")
     func misplaced() throws {
         let owner = RetiredTokenOwner(try .sample("acme"))
