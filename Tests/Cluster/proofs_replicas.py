@@ -235,6 +235,23 @@ def paused_leader(cluster: Cluster, seconds: float = 6) -> str:
     return "the leader slept amid a checkpoint until another wanted its number; one leads, and `audit verify` says 0"
 
 
+def checkpoints_seen(cluster: Cluster) -> str:
+    """Each replica shows how far checkpoints have come, whether it leads or not, and while nothing is written too."""
+    name = "fcmgw_audit_last_checkpoint_timestamp_seconds"
+
+    def are_beyond(moment: float) -> bool:
+        return all(gateway.metric(name) > moment for gateway in cluster.gateways)
+
+    within("one leader", SEEN_S, lambda: cluster.leader() is not None, cluster.lab)
+    begun = time.time()
+    assert cluster.tenant().anywhere.send().status == 200
+    within("each replica to show the checkpoint of a send", SEEN_S, lambda: are_beyond(begun), cluster.lab)
+    # Twelve intervals are two minutes of the default.
+    quiet = time.time() + 12 * cluster.gateways[0].metric("fcmgw_audit_checkpoint_interval_seconds")
+    took = within("each replica to show the end of a rest", quiet - time.time() + SEEN_S, lambda: are_beyond(quiet), cluster.lab)
+    return f"each of {SIZE} replicas showed the checkpoints, and {took:.0f} s of rest after them"
+
+
 def last_checkpoint(cluster: Cluster) -> int:
     return int(cluster.postgresql.value("SELECT number FROM gateway_checkpoint_end"))
 

@@ -108,6 +108,9 @@ class ReplicaTests(FleetTests):
     def test_a_fleet_shows_what_only_it_has(self) -> None:
         proofs_replicas.metrics(self.cluster)
 
+    def test_a_follower_shows_how_far_checkpoints_have_come(self) -> None:
+        proofs_replicas.checkpoints_seen(self.cluster)
+
     def test_a_later_schema_admits_this_release(self) -> None:
         proofs_releases.later_schema(self.cluster)
 

@@ -89,16 +89,43 @@ package final class AuditCheckpointer: Sendable {
         } catch {
             // Another replica was first, and leads.
             guard error.code == .conflict else { throw error }
-            self.follow()
+            self.markOutdated()
             return try await self.store.checkpoints(after: latest?.number ?? 0, limit: 1).last?.number ?? 0
         }
         self.lastCheckpoint.set(now)
         return self.state.withLock { $0.latest?.signed.number ?? 0 }
     }
 
-    /// Notes that another replica makes the checkpoints; the next one of this replica looks at the store first.
-    package func follow() {
+    /// Follows the replica that makes the checkpoints: its latest one in the store moves the gauge of this replica.
+    ///
+    /// The next checkpoint of this replica looks at the store first. A store that can't be read leaves the gauge as it is.
+    package func follow() async {
+        self.markOutdated()
+        // The end of the process does not wait for a store that is away.
+        if Task.isShuttingDownGracefully { return }
+        try? await self.readLatest()
+    }
+
+    private func markOutdated() {
         self.state.withLock { $0.isOutdated = true }
+    }
+
+    /// Moves the gauge to the time of a new checkpoint, and to now where that one covers all that is stored.
+    private func readLatest() async throws(GatewayError) {
+        let now = self.clock.now()
+        let truncations = try await self.store.truncations()
+        let heads = try await self.store.heads()
+        let known = self.state.withLock { $0.latest?.signed.number } ?? 0
+        let unread = try await self.store.checkpoints(after: known, limit: .max)
+        for signed in unread.reversed() {
+            guard let content = try? AuditVerification.content(of: signed, self.signer.publicKey) else { continue }
+            self.state.withLock { $0.latest = (signed, content) }
+            self.lastCheckpoint.set(content.time)
+            break
+        }
+        guard let latest = self.state.withLock({ $0.latest?.content }) else { return }
+        let current = self.next(heads: self.genuine(heads), truncations: truncations)
+        if latest.says(sameAs: current) { self.lastCheckpoint.set(now) }
     }
 
     /// Makes a checkpoint when there is something new; whether all that is stored is under one. Why not is logged and
@@ -120,7 +147,7 @@ package final class AuditCheckpointer: Sendable {
             self.lastCheckpoint.set(now)
             return true
         } catch {
-            if isOutdated || error.code == .conflict { self.follow() }
+            if isOutdated || error.code == .conflict { self.markOutdated() }
             self.failures.increment()
             self.logger.error("The audit can't be given a checkpoint", metadata: ["cause": "\(error.message)"])
             return false
@@ -325,7 +352,7 @@ package struct AuditCheckpointService: Service {
     /// One that can't be made ends the lead: another replica may have been first.
     package func checkpoint() async {
         if let leader = self.leader {
-            guard await leader.leads() else { return self.checkpointer.follow() }
+            guard await leader.leads() else { return await self.checkpointer.follow() }
         }
         let isMade = await self.checkpointer.checkpoint(delivered: self.delivered)
         if !isMade { await self.leader?.leadership.resign() }

@@ -50,6 +50,7 @@ package final class AuditSinkFeeder: Sendable {
     private let sink: any AuditSink
     private let store: any AuditStore
     private let publicKey: AuditPublicKey
+    private let clock: any WallClock
     private let deliveredTime: Meter
     private let failures: Counter
     private let logger: Logger
@@ -60,10 +61,11 @@ package final class AuditSinkFeeder: Sendable {
         sink: any AuditSink,
         store: any AuditStore,
         publicKey: AuditPublicKey,
+        clock: any WallClock,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        (self.sink, self.store, self.publicKey) = (sink, store, publicKey)
+        (self.sink, self.store, self.publicKey, self.clock) = (sink, store, publicKey, clock)
         self.deliveredTime = metrics.gauge(.auditSinkDelivered)
         self.failures = metrics.counter(.auditSinkFailures)
         self.logger = logger
@@ -85,6 +87,7 @@ package final class AuditSinkFeeder: Sendable {
         let deadline = limit.map { ContinuousClock.now + $0 }
         if limit != nil { self.state.withLock { $0.isStopping = false } }
         do throws(GatewayError) {
+            let now = self.clock.now()
             try await self.resume()
             var after = self.delivered ?? 0
             // With nothing to go on from, it begins with the first checkpoint whose records are still there.
@@ -99,6 +102,7 @@ package final class AuditSinkFeeder: Sendable {
                 }
                 if pending.count < Self.checkpoints { break }
             }
+            self.deliveredTime.set(now)
             let hadFailed = self.state.withLock { state in
                 defer { state.isFailing = false }
                 return state.isFailing

@@ -179,6 +179,7 @@ package struct Gateway: Sendable {
                     sink: sink,
                     store: auditStore,
                     publicKey: signer.publicKey,
+                    clock: clock,
                     metrics: metrics,
                     logger: logger
                 )

@@ -50,6 +50,7 @@ struct RecordedAudit {
             sink: AuditSinkFile(path: sink),
             store: store,
             publicKey: signer.publicKey,
+            clock: clock,
             logger: logger
         )
         var earlier: AuditHead?

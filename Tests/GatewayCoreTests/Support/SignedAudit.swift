@@ -37,6 +37,7 @@ struct SignedAudit {
             sink: self.sink,
             store: self.fixture.store,
             publicKey: self.signer.publicKey,
+            clock: ManualClock(),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         var first = AuditChain(writer: 1)

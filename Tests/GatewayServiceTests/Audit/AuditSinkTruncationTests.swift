@@ -97,6 +97,7 @@ struct AuditSinkTruncationTests {
                 sink: sink,
                 store: store,
                 publicKey: fixture.signer.publicKey,
+                clock: fixture.clock,
                 logger: AuditTrailFixture.logger
             )
             if hasBegun {

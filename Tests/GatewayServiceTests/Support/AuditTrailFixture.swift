@@ -130,6 +130,12 @@ struct AuditTrailFixture {
 
     /// A feeder of a sink.
     func feeder(_ sink: any AuditSink) -> AuditSinkFeeder {
-        AuditSinkFeeder(sink: sink, store: self.store, publicKey: self.signer.publicKey, logger: Self.logger)
+        AuditSinkFeeder(
+            sink: sink,
+            store: self.store,
+            publicKey: self.signer.publicKey,
+            clock: self.clock,
+            logger: Self.logger
+        )
     }
 }
