@@ -19,7 +19,12 @@ package final class AuditCheckpointer: Sendable {
         var isOutdated = false
         /// Writers whose heads were found not to be genuine, so that each is logged once.
         var forged: Set<Int> = []
+        /// Calls of ``lookAgain()`` while the last look at the ends had found something.
+        var callsSinceLook = 0
     }
+
+    /// Intervals between two looks while something is wrong, ten minutes by default: a look reads all checkpoints.
+    static let lookInterval = 60
 
     private let store: any AuditStore
     private let signer: AuditSigner
@@ -27,7 +32,7 @@ package final class AuditCheckpointer: Sendable {
     private let clock: any WallClock
     private let denseCount: Int
     private let keptCount: Int
-    private let changed: Meter
+    private let alarm: AuditAlarm
     private let lastCheckpoint: Meter
     private let failures: Counter
     private let logger: Logger
@@ -44,13 +49,12 @@ package final class AuditCheckpointer: Sendable {
         clock: any WallClock,
         denseCount: Int = AuditCheckpoint.denseCount,
         keptCount: Int,
+        alarm: AuditAlarm = AuditAlarm(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         (self.store, self.signer, self.sealer, self.clock) = (store, signer, sealer, clock)
-        (self.denseCount, self.keptCount) = (denseCount, max(keptCount, denseCount))
-        self.changed = metrics.gauge(.auditChanged)
-        self.changed.set(0)
+        (self.denseCount, self.keptCount, self.alarm) = (denseCount, max(keptCount, denseCount), alarm)
         self.lastCheckpoint = metrics.gauge(.auditLastCheckpoint)
         self.failures = metrics.counter(.auditCheckpointFailures)
         self.logger = logger
@@ -73,7 +77,7 @@ package final class AuditCheckpointer: Sendable {
             state.restart = row.isWhole ? nil : row.next
         }
         if !row.isWhole {
-            self.changed.set(1)
+            self.alarm.raise()
             self.logger.error(
                 "The latest checkpoint of the audit is not the one that was signed; audit verify tells more",
                 metadata: ["checkpoint": "\(signatures.checkpoints.last?.number ?? 0)", "next": "\(row.next)"]
@@ -176,10 +180,29 @@ package final class AuditCheckpointer: Sendable {
     private func checkEnds() async {
         // The signatures of thousands of checkpoints take seconds; the latest one's are checked with the row.
         let verifier = AuditVerifier(store: self.store, sealer: nil)
-        // What can't be read here can't be read by those who need it either, and they say so.
-        guard let verdict = try? await verifier.verifyEnds() else { return }
-        self.changed.set(1)
-        self.logger.error("The audit was changed; audit verify tells more", metadata: ["finding": "\(verdict)"])
+        let found: AuditVerifier.Verdict?
+        do throws(GatewayError) {
+            found = try await verifier.verifyEnds()
+        } catch {
+            // What can't be read here can't be read by those who need it either, and they say so.
+            return
+        }
+        guard self.alarm.setEnds(found != nil) else { return }
+        if let found {
+            self.logger.error("The audit was changed; audit verify tells more", metadata: ["finding": "\(found)"])
+        } else {
+            self.logger.notice("Another look at the audit finds nothing wrong with its ends")
+        }
+    }
+
+    /// Looks at the ends again, at each so many calls, while the last look found something.
+    func lookAgain() async {
+        guard self.alarm.isRaisedByEnds else { return }
+        let isDue = self.state.withLock { state in
+            state.callsSinceLook += 1
+            return state.callsSinceLook.isMultiple(of: Self.lookInterval)
+        }
+        if isDue { await self.checkEnds() }
     }
 
     /// Whether the stored checkpoints are those that were made, and the chains what they say.
@@ -192,7 +215,13 @@ package final class AuditCheckpointer: Sendable {
         verification.take(heads)
         let latest = self.state.withLock { $0.latest?.signed }
         if verification.finding == nil, signatures.checkpoints.last == latest { return true }
-        self.changed.set(1)
+        if let latest, let last = signatures.checkpoints.last, last.number > latest.number,
+            (try? AuditVerification.content(of: last, self.signer.publicKey)) != nil
+        {
+            // This replica was paused. If nobody leads, the look before its next checkpoint tells.
+            throw GatewayError(.conflict, "Checkpoint \(last.number) of the audit is there already")
+        }
+        self.alarm.raise()
         self.logger.error(
             "The audit's checkpoints are not what was signed, so no old ones are removed; audit verify tells more"
         )
@@ -232,7 +261,7 @@ package final class AuditCheckpointer: Sendable {
         heads.filter { head in
             if self.sealer.isGenuine(head) { return true }
             if self.state.withLock({ $0.forged.insert(head.writer).inserted }) {
-                self.changed.set(1)
+                self.alarm.raise()
                 self.logger.error(
                     "The seal on the end of an audit chain is not genuine; checkpoints leave the chain out",
                     metadata: ["writer": "\(head.writer)"]
@@ -268,6 +297,43 @@ package final class AuditCheckpointer: Sendable {
             heads: heads.filter { $0.writer > settled.writer }.map(\.unsealed),
             truncations: truncations.filter { $0.writer > removed }.map(\.chain)
         )
+    }
+}
+
+/// The gauge that says that the stored audit is not what was written.
+///
+/// An alarm by a look at the ends of the chains is over when a later look finds nothing. Any other stays for as long as the
+/// process runs: nothing looks at the same place again.
+package final class AuditAlarm: Sendable {
+    private struct State {
+        var isRaisedByEnds = false
+        var isRaisedForGood = false
+    }
+
+    private let gauge: Meter
+    private let state = Mutex(State())
+
+    package init(metrics: GatewayMetrics = GatewayMetrics()) {
+        self.gauge = metrics.gauge(.auditChanged)
+        self.gauge.set(0)
+    }
+
+    var isRaisedByEnds: Bool { self.state.withLock { $0.isRaisedByEnds } }
+
+    func raise() {
+        self.state.withLock { state in
+            state.isRaisedForGood = true
+            self.gauge.set(1)
+        }
+    }
+
+    /// Takes what a look at the ends has found; true if the look before found otherwise.
+    func setEnds(_ isRaised: Bool) -> Bool {
+        self.state.withLock { state in
+            defer { state.isRaisedByEnds = isRaised }
+            self.gauge.set(isRaised || state.isRaisedForGood ? 1 : 0)
+            return state.isRaisedByEnds != isRaised
+        }
     }
 }
 
@@ -351,6 +417,7 @@ package struct AuditCheckpointService: Service {
     ///
     /// One that can't be made ends the lead: another replica may have been first.
     package func checkpoint() async {
+        await self.checkpointer.lookAgain()
         if let leader = self.leader {
             guard await leader.leads() else { return await self.checkpointer.follow() }
         }

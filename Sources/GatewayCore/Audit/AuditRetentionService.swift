@@ -41,7 +41,7 @@ package final class AuditRetentionService: Service {
     private let retention: Duration
     /// `nil` where no other replica shares the store.
     private let leadership: (any Leadership)?
-    private let changed: Meter
+    private let alarm: AuditAlarm
     private let removedRecords: Counter
     private let logger: Logger
     private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
@@ -54,13 +54,13 @@ package final class AuditRetentionService: Service {
         clock: any WallClock,
         retention: Duration,
         leadership: (any Leadership)? = nil,
+        alarm: AuditAlarm = AuditAlarm(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         (self.store, self.signer, self.sealer) = (store, signer, sealer)
         (self.audit, self.clock, self.retention) = (audit, clock, retention)
-        self.leadership = leadership
-        self.changed = metrics.gauge(.auditChanged)
+        (self.leadership, self.alarm) = (leadership, alarm)
         self.removedRecords = metrics.counter(.auditRecordsRemoved)
         self.logger = logger
         self.started = (clock.now(), .now)
@@ -121,12 +121,12 @@ package final class AuditRetentionService: Service {
     /// Finds out whose a record was that is not there or not as it was: somebody's who has changed the store, or that of a
     /// replica that took the lead while this one was paused, and has removed it as well.
     private func resolve(_ removed: Removed) async {
-        guard let leadership = self.leadership else { return self.changed.set(1) }
+        guard let leadership = self.leadership else { return self.alarm.raise() }
         await leadership.resign()
         // Where the store can't be asked, the next pass finds what is wrong with it.
         guard let truncations = try? await self.store.truncations() else { return }
         let current = truncations.first { $0.writer == removed.current.writer }?.sequence ?? 0
-        if current <= removed.current.sequence { self.changed.set(1) }
+        if current <= removed.current.sequence { self.alarm.raise() }
     }
 
     /// The first place of a chain from another one on that a checkpoint signs; `nil` for none.

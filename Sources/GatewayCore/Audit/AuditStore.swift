@@ -68,13 +68,7 @@ extension AuditStore {
         limit: Int
     ) async throws(GatewayError) -> [ChainedAuditRecord] {
         guard sequence < Int.max else { return [] }
-        let rows = try await self.rows(of: writer, from: sequence + 1, limit: limit)
-        guard !rows.isDamaged || !rows.rows.isEmpty else {
-            throw GatewayError(.storeUnavailable, "The store's file is damaged or no database")
-        }
-        var records = rows.rows
-        for index in records.indices where !records[index].entry.isReadable { records[index].hash = [] }
-        return records
+        return try await self.rows(of: writer, from: sequence + 1, limit: limit).readable()
     }
 
     /// Walks on along a chain; the number of rows that there were.
@@ -100,6 +94,16 @@ package struct AuditRows: Sendable {
 
     package init(head: AuditHead?, truncation: AuditTruncation?, rows: [ChainedAuditRecord], isDamaged: Bool = false) {
         (self.head, self.truncation, self.rows, self.isDamaged) = (head, truncation, rows, isDamaged)
+    }
+
+    /// The rows, those that can't be read with an empty hash; throws `storeUnavailable` where the file is damaged at the first.
+    func readable() throws(GatewayError) -> [ChainedAuditRecord] {
+        guard !self.isDamaged || !self.rows.isEmpty else {
+            throw GatewayError(.storeUnavailable, "The store's file is damaged or no database")
+        }
+        var records = self.rows
+        for index in records.indices where !records[index].entry.isReadable { records[index].hash = [] }
+        return records
     }
 }
 

@@ -210,7 +210,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .auditSpoolBytes:
             .gauge([], "Bytes of the spool that the audit's store does not have yet.")
         case .auditChanged:
-            .gauge([], "1 when this process has found that the stored audit is not what was written, 0 before.")
+            .gauge([], "1 while this process knows that the stored audit is not what was written, else 0.")
         case .auditLastCheckpoint:
             .gauge([], "Unix time up to which all audit records of the store are under a signed checkpoint.")
         case .auditCheckpointInterval:

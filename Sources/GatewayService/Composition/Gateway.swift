@@ -143,6 +143,7 @@ package struct Gateway: Sendable {
         let signer = try ownSecrets.auditSigner()
         let auditSealer = AuditSealer(auditKey: ownSecrets.auditKey)
         let retentionDays = configuration.audit.retentionDays
+        let auditAlarm = AuditAlarm(metrics: metrics)
         let checkpointer = AuditCheckpointer(
             store: auditStore,
             signer: signer,
@@ -150,6 +151,7 @@ package struct Gateway: Sendable {
             clock: clock,
             // As many as there are in the time that records are kept, when something happens all the time.
             keptCount: retentionDays * 24 * AuditCheckpoint.anchorInterval,
+            alarm: auditAlarm,
             metrics: metrics,
             logger: logger
         )
@@ -211,6 +213,7 @@ package struct Gateway: Sendable {
             clock: clock,
             retention: .seconds(retentionDays * 86_400),
             leadership: leadership,
+            alarm: auditAlarm,
             metrics: metrics,
             logger: logger
         )

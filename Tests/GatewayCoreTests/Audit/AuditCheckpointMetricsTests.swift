@@ -18,14 +18,20 @@ struct AuditCheckpointMetricsTests {
         self.signer = try AuditSigner(signingKey: .sample("signing"))
     }
 
-    private func checkpointer(_ metrics: TestMetrics? = nil) -> AuditCheckpointer {
-        AuditCheckpointer(
-            store: self.store,
+    private func checkpointer(
+        _ metrics: TestMetrics? = nil,
+        alarm: AuditAlarm? = nil,
+        over store: (any AuditStore)? = nil
+    ) -> AuditCheckpointer {
+        let metrics = metrics.map { GatewayMetrics(factory: $0) } ?? GatewayMetrics()
+        return AuditCheckpointer(
+            store: store ?? self.store,
             signer: self.signer,
             sealer: self.sealer,
             clock: self.clock,
             keptCount: 0,
-            metrics: metrics.map { GatewayMetrics(factory: $0) } ?? GatewayMetrics(),
+            alarm: alarm ?? AuditAlarm(metrics: metrics),
+            metrics: metrics,
             logger: self.logger
         )
     }
@@ -90,6 +96,102 @@ struct AuditCheckpointMetricsTests {
         await follower.follow()
         #expect(try self.time(.auditLastCheckpoint) == first)
     }
+
+    // MARK: The alarm
+
+    private var isAlarmed: Bool {
+        get throws { try self.metrics.expectMeter(GatewayMetric.auditChanged.rawValue).lastValue == 1 }
+    }
+
+    /// Removes the first records of the first chain that are left, as retention does.
+    private func removeFirst(_ count: Int) {
+        guard let last = self.store.current.records.filter({ $0.writer == 1 }).dropFirst(count - 1).first,
+            let truncation = try? self.signer.truncation(
+                of: AuditChain(writer: 1, sequence: last.sequence, hash: last.hash),
+                at: self.clock.now()
+            )
+        else { return }
+        self.store.tamper { contents in
+            contents.records.removeAll { $0.writer == 1 && $0.sequence <= truncation.sequence }
+            contents.signatures.truncations = [truncation]
+        }
+    }
+
+    @Test("A hundred starts while old records are removed raise no alarm", arguments: [1, 2, 7])
+    func startsDuringRetention(step: Int) async throws {
+        var chain = AuditChain(writer: 1)
+        let records = (1...3_000).map { _ in chain.append(.sample()) }
+        try await self.store.append(records, head: self.sealer.head(of: chain, state: .open))
+        _ = try await self.checkpointer().prepare()
+        let moving = InterposedAuditStore(self.store, beforeRows: { _ in self.removeFirst(step) })
+        for number in 1...100 {
+            _ = try await self.checkpointer(self.metrics, over: moving).prepare()
+            #expect(try !self.isAlarmed, "start \(number)")
+        }
+        #expect(self.store.current.records.count <= 3_000 - 200 * step)
+    }
+
+    @Test("A start finds that the whole of a chain is removed at the moment of its look, and that a record is gone")
+    func lookDuringRetention() async throws {
+        var chain = AuditChain(writer: 1)
+        let records = (1...10).map { _ in chain.append(.sample()) }
+        try await self.store.append(records, head: self.sealer.head(of: chain, state: .closed))
+        var second = AuditChain(writer: 2)
+        let others = (1...10).map { _ in second.append(.sample()) }
+        try await self.store.append(others, head: self.sealer.head(of: second, state: .open))
+        _ = try await self.checkpointer().prepare()
+        let moving = InterposedAuditStore(self.store, beforeRows: { _ in self.removeFirst(10) })
+        _ = try await self.checkpointer(self.metrics, over: moving).prepare()
+        #expect(try !self.isAlarmed)
+        self.store.tamper { $0.records.removeAll { ($0.writer, $0.sequence) == (2, 1) } }
+        _ = try await self.checkpointer(self.metrics).prepare()
+        #expect(try self.isAlarmed)
+    }
+
+    @Test(
+        "An alarm by a look at the ends is over when a later look finds nothing; another stays",
+        arguments: [false, true]
+    )
+    func laterLook(isRaisedForGood: Bool) async throws {
+        var chain = AuditChain(writer: 1)
+        let records = (1...10).map { _ in chain.append(.sample()) }
+        try await self.store.append(records, head: self.sealer.head(of: chain, state: .open))
+        let alarm = AuditAlarm(metrics: GatewayMetrics(factory: self.metrics))
+        let checkpointer = self.checkpointer(alarm: alarm)
+        _ = try await checkpointer.prepare()
+        #expect(try !self.isAlarmed)
+        self.store.tamper { $0.records.removeFirst() }
+        _ = try await checkpointer.prepare()
+        #expect(try self.isAlarmed)
+        if isRaisedForGood { alarm.raise() }
+        let service = AuditCheckpointService(checkpointer: checkpointer, feeder: nil, interval: .seconds(10))
+        for _ in 1...AuditCheckpointer.lookInterval { await service.checkpoint() }
+        #expect(try self.isAlarmed)
+        self.store.tamper { $0.records.insert(records[0], at: 0) }
+        for _ in 1...AuditCheckpointer.lookInterval { await service.checkpoint() }
+        #expect(try self.isAlarmed == isRaisedForGood)
+    }
+
+    @Test("A leader that was paused takes another's checkpoint for no intruder's where old ones were to be removed")
+    func pausedLeader() async throws {
+        let (paused, other) = (self.checkpointer(self.metrics), self.checkpointer())
+        var chain = AuditChain(writer: 1)
+        _ = try await paused.prepare()
+        for _ in 2..<AuditCheckpoint.anchorInterval {
+            try await self.write(to: &chain)
+            #expect(await paused.checkpoint(delivered: 0))
+        }
+        try await self.write(to: &chain)
+        #expect(try await other.prepare() == AuditCheckpoint.anchorInterval - 1)
+        #expect(await other.checkpoint(delivered: 0))
+        #expect(await paused.checkpoint(delivered: 0) == false)
+        #expect(try !self.isAlarmed)
+        try await self.write(to: &chain)
+        #expect(await paused.checkpoint(delivered: 0))
+        #expect(try !self.isAlarmed)
+    }
+
+    // MARK: The second sink
 
     @Test("The second sink's time moves on while nothing is written, and stands still while it fails")
     func sink() async throws {

@@ -40,7 +40,7 @@ struct AuditRetentionLeaderTests {
             clock: self.clock,
             retention: .seconds(30 * 86_400),
             leadership: self.lead,
-            metrics: GatewayMetrics(factory: self.metrics),
+            alarm: AuditAlarm(metrics: GatewayMetrics(factory: self.metrics)),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         return try await audit.whileRunning { await service.pass() }

@@ -9,6 +9,8 @@ struct AuditVerification: Sendable {
 
     /// What is said of a truncation marker that the gateway did not sign.
     static let forgedTruncation = "the word that older records were removed is not genuine"
+    /// The reason where a truncation marker lies behind the chain's end.
+    static let excessiveTruncation = "more records are said to be removed than there were"
 
     let sealer: AuditSealer?
     let publicKey: AuditPublicKey?
@@ -234,7 +236,7 @@ struct AuditVerification: Sendable {
         if let failure = self.failureAtBeginning(of: head.writer) { throw failure }
         let start = self.beginning(of: head.writer)
         guard start.sequence < Int.max else {
-            throw Self.tampered(head.writer, 1, "more records are said to be removed than there were")
+            throw Self.tampered(head.writer, 1, Self.excessiveTruncation)
         }
         return AuditWalker(
             from: start,
@@ -250,7 +252,7 @@ struct AuditVerification: Sendable {
         if let failure = walker.failure { throw failure }
         guard let head = walker.head else { return }
         guard walker.chain.sequence <= head.sequence else {
-            throw Self.tampered(head.writer, head.sequence + 1, "more records are said to be removed than there were")
+            throw Self.tampered(head.writer, head.sequence + 1, Self.excessiveTruncation)
         }
         // Where all are removed, no record was met to be compared.
         guard walker.chain.sequence == 0 || walker.chain.hash == head.hash else {

@@ -108,17 +108,41 @@ package struct AuditVerifier: Sendable {
         if let oldest = filled.first, let newest = filled.last {
             let first = verification.beginning(of: oldest.writer).sequence &+ 1
             for (head, sequence) in [(oldest, first), (newest, newest.sequence)] {
-                let place = AuditPosition(writer: head.writer, sequence: sequence)
-                let found = try await self.store.records(of: head.writer, after: sequence &- 1, limit: 1).first
-                guard let found, found.sequence == sequence else {
-                    return .tampered(place, reason: "the record is missing")
-                }
-                if sequence == head.sequence, found.hash != head.hash {
-                    return .tampered(place, reason: "the chain's end is not the recorded one")
-                }
+                if let failure = try await self.failure(at: sequence, of: head, verification) { return failure }
             }
         }
         return Self.unrecorded(signatures)
+    }
+
+    /// Returns the fault of one record of a chain, or `nil`.
+    ///
+    /// Old records are removed meanwhile, however often: the marker that stands in their stead is read at the same moment as
+    /// the record. Where it has moved beyond the place, the record behind it is looked at instead.
+    private func failure(
+        at sequence: Int,
+        of head: AuditHead,
+        _ verification: AuditVerification
+    ) async throws(GatewayError) -> Verdict? {
+        let page = try await self.store.rows(of: head.writer, from: sequence, limit: 1)
+        var place = AuditPosition(writer: head.writer, sequence: sequence)
+        if let truncation = page.truncation, truncation.sequence >= sequence {
+            guard verification.isGenuine(truncation) else {
+                return .tampered(truncation.position, reason: AuditVerification.forgedTruncation)
+            }
+            let end = page.head?.sequence ?? head.sequence
+            if truncation.sequence == end { return nil }
+            guard truncation.sequence < end else {
+                return .tampered(place, reason: AuditVerification.excessiveTruncation)
+            }
+            place.sequence = truncation.sequence + 1
+        }
+        guard let found = try page.readable().first, found.sequence == place.sequence else {
+            return .tampered(place, reason: "the record is missing")
+        }
+        if place == head.position, found.hash != head.hash {
+            return .tampered(place, reason: "the chain's end is not the recorded one")
+        }
+        return nil
     }
 
     static func missing(writer: Int) -> Verdict {

@@ -77,7 +77,7 @@ struct AuditWalker: Sendable {
         guard let truncation, self.followsTruncations, truncation.sequence > self.chain.sequence else { return }
         // A number that somebody else stored must not overflow.
         guard truncation.sequence < Int.max else {
-            return self.stop("more records are said to be removed than there were")
+            return self.stop(AuditVerification.excessiveTruncation)
         }
         (self.chain, self.truncation) = (truncation.chain, truncation)
         while self.nextKnown < self.known.count, self.known[self.nextKnown].sequence < truncation.sequence {
