@@ -446,10 +446,13 @@ extension SQLAuditStore: AuditChainRegistry {
 /// Finds a page of the audit within one read.
 ///
 /// It goes along the index by time, in steps of which each looks at a bounded number of records, and looks at the time
-/// after each: a rare match costs its seeker several pages instead of the gateway a long read. A page has looked at one step
+/// after each: a rare match costs its seeker several pages instead of the gateway a long read. A page has looked at one record
 /// at least, so that pages come to an end.
+///
+/// Places and sizes are read first, and then the records that the page takes: PostgreSQL sends all rows of a statement,
+/// wherever their reader stops.
 struct AuditPager {
-    /// The records of one step.
+    /// The most records that one step looks at.
     static let step = 4_096
     /// The bodies of one page, in bytes; a list of a thousand recipients has some 70,000.
     private static let maxBytes = 4 << 20
@@ -527,7 +530,7 @@ struct AuditPager {
     private func walk(_ owner: Owner, _ isTimeUp: () -> Bool) throws -> Walk {
         let filters = self.filters
         var walk = Walk()
-        var bytes = 0
+        var (bytes, batch) = (0, self.limit + 1)
         var upper = self.upper
         while true {
             var conditions = Conditions()
@@ -537,30 +540,54 @@ struct AuditPager {
             let end = filters.isEmpty ? nil : try self.endOfStep(conditions)
             conditions.add("(time, writer, sequence) >= ($, $, $)", (end ?? self.lower).values)
             for filter in filters { conditions.add("instr(body, $) > 0", [.blob(filter)]) }
-            try self.db.query(
+            let matches = try self.db.rows(
                 """
-                SELECT writer, sequence, time, tenant, body, hash FROM audit_records \(conditions.text) \(Self.order)
-                LIMIT \(max(Self.step, self.limit + 1))
+                SELECT time, writer, sequence, length(body) FROM audit_records \(conditions.text) \(Self.order)
+                LIMIT \(batch)
                 """,
                 conditions.values
-            ) { row in
-                if let record = Self.record(row), self.query.matches(record.record) {
-                    walk.records.append(record)
-                    bytes += record.entry.body.count
+            ) { (place: try $0.cursor(0), size: try $0.int(3)) }
+            var (places, size) = ([AuditCursor](), 0)
+            for match in matches where bytes + size < Self.maxBytes {
+                places.append(match.place)
+                size += match.size
+            }
+            let found = try self.records(at: places)
+            walk.records += found
+            bytes += found.reduce(0) { $0 + $1.entry.body.count }
+            if walk.records.count > self.limit { return walk }
+            let isCut = places.count < matches.count || matches.count == batch
+            if let last = places.last, isCut {
+                // The page is full, or some records only contain what a filter asks for, and the step has more.
+                if bytes >= Self.maxBytes || isTimeUp() {
+                    walk.reached = last
+                    return walk
                 }
-                return walk.records.count <= self.limit && bytes < Self.maxBytes
+                upper = last
+                batch = min(2 * batch, max(Self.step, batch))
+                continue
             }
-            if bytes >= Self.maxBytes, let last = walk.records.last {
-                walk.reached = AuditCursor(last)
-                return walk
-            }
-            guard let end, walk.records.count <= self.limit else { return walk }
+            guard let end else { return walk }
             upper = end
-            if isTimeUp() {
+            if bytes >= Self.maxBytes || isTimeUp() {
                 walk.reached = end
                 return walk
             }
         }
+    }
+
+    /// The records at some places, as far as they match, in the same order.
+    private func records(at places: [AuditCursor]) throws -> [ChainedAuditRecord] {
+        var records: [ChainedAuditRecord] = []
+        try self.db.queryMany(
+            """
+            SELECT writer, sequence, time, tenant, body, hash FROM audit_records WHERE writer = $1 AND sequence = $2
+            """,
+            places.map { [.int($0.position.writer), .int($0.position.sequence)] }
+        ) { _, row in
+            if let record = Self.record(row), self.query.matches(record.record) { records.append(record) }
+        }
+        return records
     }
 
     /// The last place of a step; `nil` where fewer records are left.

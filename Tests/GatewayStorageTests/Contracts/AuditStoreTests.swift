@@ -521,6 +521,44 @@ struct AuditStoreTests {
         }
     }
 
+    @Test("A page reads little more than it returns, however long the records are", arguments: StoreKind.available)
+    func readBytes(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let store = SQLAuditStore(database: database)
+            var chain = AuditChain(writer: 1)
+            let records = (1...400)
+                .map { number in
+                    var record = AuditFixtures.record(number)
+                    if number.isMultiple(of: 3) {
+                        record.results = (0..<1_000).map { .init(fcmMessageID: "0:1500415314455276%31bd1c9631bd\($0)") }
+                    }
+                    return record
+                }
+            try await self.fixtures.write(records, to: &chain, in: store)
+            for (limit, outcome) in [(1, nil), (10, nil), (100, nil), (500, nil), (1, .accepted), (100, .accepted)]
+                as [(Int, AuditRecord.Outcome?)]
+            {
+                var query = AuditQuery(limit: limit)
+                query.outcome = outcome
+                var numbers: [Int] = []
+                repeat {
+                    let asked = query
+                    let (page, read) = try await database.read(scope: .gateway) { db in
+                        let counting = CountingConnection(db)
+                        return (try AuditPager.page(asked, counting) { false }, counting.bytes)
+                    }
+                    let returned = page.records.reduce(0) { $0 + $1.entry.body.count }
+                    #expect(read <= 4 * returned + 65_536, "limit \(limit): \(read) bytes for \(returned)")
+                    #expect(returned <= 5 << 20)
+                    numbers += page.records.map(\.sequence)
+                    query.before = page.next
+                } while query.before != nil && numbers.count < 400
+                let all = (1...400).reversed().filter { outcome == nil || $0.isMultiple(of: 2) }
+                #expect(numbers == all)
+            }
+        }
+    }
+
     @Test("What was written verifies", arguments: StoreKind.available)
     func verifies(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in

@@ -166,6 +166,50 @@ extension SQLConnection {
     }
 }
 
+/// A connection that counts the bytes that its server sends: all rows of a statement, wherever their reader stops.
+final class CountingConnection: SQLConnection {
+    private let connection: any SQLConnection
+    private(set) var bytes = 0
+
+    init(_ connection: any SQLConnection) {
+        self.connection = connection
+    }
+
+    private func count(_ row: SQLRow) {
+        for value in row.values {
+            switch value {
+            case .null, .integer, .double: self.bytes += 8
+            case .string(let text): self.bytes += text.utf8.count
+            case .blob(let content): self.bytes += content.count
+            }
+        }
+    }
+
+    func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int {
+        try self.connection.executeMany(sql, values)
+    }
+
+    func insert(_ rows: [[SQLValue]], by insertion: SQLInsertion) throws -> Int {
+        try self.connection.insert(rows, by: insertion)
+    }
+
+    func queryMany(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Void) throws {
+        try self.connection.queryMany(sql, values) { place, row in
+            self.count(row)
+            try body(place, row)
+        }
+    }
+
+    func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
+        var isEnough = false
+        try self.connection.query(sql, values) { row in
+            self.count(row)
+            if !isEnough { isEnough = try !body(row) }
+            return true
+        }
+    }
+}
+
 extension DirectoryStore {
     /// Makes a change of what the store has now.
     @discardableResult
