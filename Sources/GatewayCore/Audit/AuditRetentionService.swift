@@ -200,8 +200,8 @@ package final class AuditRetentionService: Service {
             if Task.isShuttingDownGracefully || Task.isCancelled { return [] }
             let place = walker.chain.sequence
             let limit = min(Self.step, (place < last ? last : end) - place)
-            let count = try await self.store.walk(&walker, limit: limit)
-            if count < limit { walker.stop("the record is missing") }
+            let rows = try await self.store.walk(&walker, limit: limit)
+            if rows.count < limit { walker.stop("the record is missing") }
             if case .tampered(let bad, _)? = walker.failure {
                 let name = "Record \(bad.sequence) of audit writer \(bad.writer)"
                 throw GatewayError(.conflict, "\(name) is not as it was written")

@@ -21,6 +21,10 @@ package protocol AuditStore: Sendable {
     /// moment.
     func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows
 
+    /// The first of some neighbouring records of a chain that is stored and that look-ups by time or tenant don't find; `nil`
+    /// for none.
+    func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition?
+
     /// When some records of a range of a chain were made, by rising place: the first, the next at or behind each multiple
     /// of a step, and the last.
     func times(of writer: Int, in places: ClosedRange<Int>, every step: Int) async throws(GatewayError) -> [AuditMoment]
@@ -71,15 +75,15 @@ extension AuditStore {
         return try await self.rows(of: writer, from: sequence + 1, limit: limit).readable()
     }
 
-    /// Walks on along a chain; the number of rows that there were.
-    func walk(_ walker: inout AuditWalker, limit: Int) async throws(GatewayError) -> Int {
+    /// Walks on along a chain; the rows that there were.
+    func walk(_ walker: inout AuditWalker, limit: Int) async throws(GatewayError) -> [ChainedAuditRecord] {
         let page = try await self.rows(of: walker.chain.writer, from: walker.nextSequence, limit: limit)
         walker.beginPage(head: page.head, truncation: page.truncation)
         for row in page.rows {
             guard walker.step(row) else { break }
         }
         if page.isDamaged { walker.stop("the store's file is damaged here") }
-        return page.rows.count
+        return page.rows
     }
 }
 

@@ -306,4 +306,9 @@ struct PostgreSQLConnection: SQLConnection {
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
         try self.session.query(sql, values, body)
     }
+
+    func preferIndexes() throws {
+        let settings = ["enable_seqscan", "enable_bitmapscan", "enable_sort"].map { "set_config('\($0)', 'off', true)" }
+        try self.query("SELECT \(settings.joined(separator: ", "))", []) { _ in true }
+    }
 }

@@ -136,6 +136,9 @@ package protocol SQLConnection {
 
     /// Runs a statement and hands over its rows, until the closure returns false.
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws
+
+    /// Has the transaction's further statements take their order from an index, as far as one has it.
+    func preferIndexes() throws
 }
 
 extension SQLConnection {

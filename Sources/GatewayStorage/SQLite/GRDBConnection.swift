@@ -47,6 +47,9 @@ struct GRDBConnection: SQLConnection {
         }
     }
 
+    /// Does nothing: without statistics SQLite takes an index that has the order.
+    func preferIndexes() {}
+
     /// Binds values, and steps through the rows.
     private func run(
         _ statement: Statement,

@@ -170,6 +170,43 @@ package struct SQLAuditStore: AuditStore {
         return record(Int(sequence), entry, isTenantReadable && hasUID ? hash : [])
     }
 
+    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition? {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            try db.preferIndexes()
+            let (byTime, byTenant) = IndexedStretch.all(of: records)
+            var listed = Set<Int>()
+            try db.queryMany(
+                """
+                SELECT sequence FROM audit_records
+                WHERE time >= $1 AND time <= $2
+                    AND writer + 0 = $3 AND sequence + 0 >= $4 AND sequence + 0 <= $5
+                ORDER BY time, writer, sequence
+                """,
+                byTime.map(\.values)
+            ) { listed.insert(try $1.int(0)) }
+            var listedByTenant = Set<Int>()
+            try db.queryMany(
+                """
+                SELECT sequence FROM audit_records
+                WHERE tenant = $6 AND (tenant_uid, time) >= ($7, $1) AND (tenant_uid, time) <= ($7, $2)
+                    AND writer + 0 = $3 AND sequence + 0 >= $4 AND sequence + 0 <= $5
+                ORDER BY tenant_uid, time, writer, sequence
+                """,
+                byTenant.map { $0.value.values + [.text($0.key.tenant), .uid($0.key.uid)] }
+            ) { listedByTenant.insert(try $1.int(0)) }
+            let unlisted = try records.first { record in
+                let isListed = record.entry.tenant == nil || listedByTenant.contains(record.sequence)
+                if isListed, listed.contains(record.sequence) { return false }
+                // It may have been removed since it was read.
+                return try db.exists(
+                    "SELECT 1 FROM audit_records WHERE writer = $1 AND sequence = $2",
+                    [.int(record.writer), .int(record.sequence)]
+                )
+            }
+            return unlisted?.position
+        }
+    }
+
     package func times(
         of writer: Int,
         in places: ClosedRange<Int>,
@@ -377,6 +414,69 @@ package struct SQLAuditStore: AuditStore {
             ORDER BY id LIMIT 1
             """
         ) { try $0.text(0) }
+    }
+}
+
+/// Records of one chain that were made at about the same time, to be asked for by an index.
+///
+/// A condition on the place alone would lead to the primary key, so statements hide that: only the time narrows them. A gap
+/// ends a stretch, since a clock that jumped once must not make each of them as long as the audit.
+private struct IndexedStretch {
+    struct Life: Hashable {
+        let tenant: String
+        let uid: UInt64
+    }
+
+    /// A longer time between neighbours begins another stretch.
+    private static let maxGap: Int64 = 3_600 * 1_000_000
+
+    private let writer: Int
+    private var times: ClosedRange<Int64>
+    private var places: ClosedRange<Int>
+
+    private init(_ record: ChainedAuditRecord) {
+        let time = record.entry.time.microseconds
+        (self.writer, self.times) = (record.writer, time...time)
+        self.places = record.sequence...record.sequence
+    }
+
+    /// The stretches of neighbouring records, and those of each tenant among them.
+    static func all(
+        of records: [ChainedAuditRecord]
+    ) -> (byTime: [IndexedStretch], byTenant: [(key: Life, value: IndexedStretch)]) {
+        var (byTime, byTenant): ([IndexedStretch], [(key: Life, value: IndexedStretch)]) = ([], [])
+        var current: [Life: IndexedStretch] = [:]
+        for record in records {
+            let time = record.entry.time.microseconds
+            if let last = byTime.last, last.isNear(time) {
+                byTime[byTime.count - 1].add(record)
+            } else {
+                byTime.append(IndexedStretch(record))
+                byTenant += current
+                current = [:]
+            }
+            guard let tenant = record.entry.tenant else { continue }
+            current[Life(tenant: tenant, uid: record.entry.tenantUID), default: IndexedStretch(record)].add(record)
+        }
+        return (byTime, byTenant + current)
+    }
+
+    private func isNear(_ time: Int64) -> Bool {
+        let (earliest, underflows) = self.times.lowerBound.subtractingReportingOverflow(Self.maxGap)
+        let (latest, overflows) = self.times.upperBound.addingReportingOverflow(Self.maxGap)
+        return (underflows || time >= earliest) && (overflows || time <= latest)
+    }
+
+    private mutating func add(_ record: ChainedAuditRecord) {
+        let (time, place) = (record.entry.time.microseconds, record.sequence)
+        self.times = min(self.times.lowerBound, time)...max(self.times.upperBound, time)
+        self.places = min(self.places.lowerBound, place)...max(self.places.upperBound, place)
+    }
+
+    /// The parameters of a statement, `$1` to `$5`.
+    var values: [SQLValue] {
+        [.integer(self.times.lowerBound), .integer(self.times.upperBound), .int(self.writer)]
+            + [.int(self.places.lowerBound), .int(self.places.upperBound)]
     }
 }
 

@@ -208,6 +208,8 @@ final class CountingConnection: SQLConnection {
             return true
         }
     }
+
+    func preferIndexes() throws { try self.connection.preferIndexes() }
 }
 
 extension DirectoryStore {

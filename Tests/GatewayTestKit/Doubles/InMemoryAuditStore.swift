@@ -11,6 +11,8 @@ package final class InMemoryAuditStore: AuditStore {
         package var refused = 0
         package var hanging = 0
         package var writers: [Int: ReplicaID] = [:]
+        /// A record that look-ups don't find.
+        package var unlisted: AuditPosition?
         var refuses = false
         var hangs = false
         var losesAnswers = false
@@ -103,6 +105,11 @@ package final class InMemoryAuditStore: AuditStore {
             truncation: contents.signatures.truncations.first { $0.writer == writer },
             rows: contents.chain(of: writer, in: sequence...Int.max).prefix(limit).map(\.self)
         )
+    }
+
+    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition? {
+        let unlisted = self.contents.current.unlisted
+        return records.first { $0.position == unlisted }?.position
     }
 
     package func times(

@@ -33,6 +33,10 @@ package final class InterposedAuditStore: AuditStore {
         return try await self.store.rows(of: writer, from: sequence, limit: limit)
     }
 
+    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition? {
+        try await self.store.unlisted(among: records)
+    }
+
     package func remove(upTo truncation: AuditTruncation) async throws(GatewayError) {
         try self.beforeRemoval()
         try await self.store.remove(upTo: truncation)

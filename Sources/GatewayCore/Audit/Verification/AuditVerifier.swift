@@ -142,7 +142,13 @@ package struct AuditVerifier: Sendable {
         if place == head.position, found.hash != head.hash {
             return .tampered(place, reason: "the chain's end is not the recorded one")
         }
-        return nil
+        return try await self.unlisted(among: [found])
+    }
+
+    /// Returns the fault of the first record that is in its chain and that an index does not lead to.
+    private func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> Verdict? {
+        try await self.store.unlisted(among: records)
+            .map { .tampered($0, reason: "the record is stored, and look-ups by time or tenant do not find it") }
     }
 
     static func missing(writer: Int) -> Verdict {
@@ -221,13 +227,15 @@ package struct AuditVerifier: Sendable {
         var rows = 0
         while true {
             let truncation = walker.truncation
-            let count = try await self.store.walk(&walker, limit: Self.page)
+            let read = try await self.store.walk(&walker, limit: Self.page)
             if let moved = walker.truncation, moved != truncation, !verification.isGenuine(moved) {
                 return .failure(.tampered(moved.position, reason: AuditVerification.forgedTruncation))
             }
-            rows += count
+            rows += read.count
             progress(rows)
-            if count < Self.page || walker.failure != nil { break }
+            if walker.failure != nil { break }
+            if let unlisted = try await self.unlisted(among: read) { return .failure(unlisted) }
+            if read.count < Self.page { break }
         }
         do throws(Verdict) {
             try verification.finish(&walker)
