@@ -37,7 +37,7 @@ LEFT_OUT = {
 # What only gateways with a store in PostgreSQL show: the ones that are scraped here have files. A list, since what a
 # program does is not to be read from its text; Tests/Cluster holds replicas to it.
 FLEET = {
-    "fcmgw_cache_age_seconds", "fcmgw_leader", "fcmgw_lease_losses_total", "fcmgw_lease_takeovers_total",
+    "fcmgw_audit_chains_closed_total", "fcmgw_cache_age_seconds", "fcmgw_leader", "fcmgw_lease_losses_total", "fcmgw_lease_takeovers_total",
     "fcmgw_replicas", "fcmgw_store_commits_unknown_total", "fcmgw_store_connections", "fcmgw_store_pool_waiters",
     "fcmgw_store_retries_total",
 }

@@ -1,4 +1,5 @@
 package import Logging
+import Metrics
 
 /// Knows which replica writes which chain; its calls throw `storeUnavailable`.
 package protocol AuditChainRegistry: Sendable {
@@ -43,6 +44,7 @@ package struct AuditChainCloser: Sendable {
     private let replicas: Replicas
     private let sealer: AuditSealer
     private let clock: any WallClock
+    private let closed: Counter
     private let logger: Logger
 
     package init(
@@ -51,10 +53,12 @@ package struct AuditChainCloser: Sendable {
         replicas: Replicas,
         sealer: AuditSealer,
         clock: any WallClock,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         (self.store, self.registry, self.replicas) = (store, registry, replicas)
         (self.sealer, self.clock, self.logger) = (sealer, clock, logger)
+        self.closed = metrics.counter(.auditChainsClosed)
     }
 
     /// Closes what the dead have left, and forgets them. Throws `conflict` where one of them writes after all.
@@ -83,18 +87,28 @@ package struct AuditChainCloser: Sendable {
             return
         }
         var chain = head.chain
-        let closing = chain.append(.recovered(head, at: self.clock.now()))
+        let closing = chain.append(.recovered(head, byLeader: true, at: self.clock.now()))
         try await self.store.append([closing], head: self.sealer.head(of: chain, state: .recovered))
+        self.closed.increment()
         self.logger.warning("A replica ended without a word; its audit chain was closed", metadata: metadata)
     }
 }
 
 extension AuditRecord {
     /// The last record of a chain whose writer did not close it.
-    static func recovered(_ head: AuditHead, at time: Timestamp) -> AuditRecord {
+    static func recovered(_ head: AuditHead, byLeader: Bool = false, at time: Timestamp) -> AuditRecord {
         var record = AuditRecord(.auditRecovered, at: time)
-        record.object = "writer \(head.writer) ended after record \(head.sequence)"
+        record.object = "writer \(head.writer) ended after record \(head.sequence)\(byLeader ? Self.byLeader : "")"
         return record
+    }
+
+    /// The end of what the closing record says where the leader wrote it for another replica, which may have had more of the
+    /// chain in its spool.
+    private static let byLeader = ", closed by the leader"
+
+    /// True if a leader closed the chain that ends with this record.
+    var isClosedByLeader: Bool {
+        self.action == AuditAction.auditRecovered.rawValue && self.object?.hasSuffix(Self.byLeader) == true
     }
 }
 

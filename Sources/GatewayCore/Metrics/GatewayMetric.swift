@@ -38,6 +38,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case leader = "fcmgw_leader"
     case leaseTakeovers = "fcmgw_lease_takeovers_total"
     case leaseLosses = "fcmgw_lease_losses_total"
+    case auditChainsClosed = "fcmgw_audit_chains_closed_total"
     case auditRecords = "fcmgw_audit_records_total"
     case auditQueue = "fcmgw_audit_queue_records"
     case auditWriteDuration = "fcmgw_audit_write_duration_seconds"
@@ -198,6 +199,8 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
             .counter(["kind"], "Leases that this replica took over from others, by what they are of.")
         case .leaseLosses:
             .counter(["kind"], "Leases that others took over while this replica was at work, by what they are of.")
+        case .auditChainsClosed:
+            .counter([], "Audit chains of dead replicas that this one closed as their leader.")
         case .auditRecords:
             .counter(
                 ["result"],

@@ -170,6 +170,7 @@ package struct Gateway: Sendable {
                 replicas: replicas,
                 sealer: auditSealer,
                 clock: clock,
+                metrics: metrics,
                 logger: logger.part(.audit)
             )
             leader = AuditLeader(leadership: leadership, closer: closer, logger: logger.part(.audit))

@@ -40,7 +40,29 @@ struct AuditFindingTests {
             "The audit trail holds (9 records), but writer 4 ended uncleanly; "
                 + "the gateway's next start closes its chain, or its leader does.",
             #"{"records":9,"verdict":"unclean","writer":4}"#, 2),
+        Row(AuditFinding(AuditVerifier.Report(.intact(records: 12), abandoned: [place])),
+            "The audit trail is intact: 12 records.\n" + abandoned(7),
+            #"{"abandoned_chains":[{"sequence":7,"writer":2}],"records":12,"verdict":"intact"}"#, 0),
+        Row(AuditFinding(AuditVerifier.Report(.unclean(writer: 4, records: 9), abandoned: [])),
+            "The audit trail holds (9 records), but writer 4 ended uncleanly; "
+                + "the gateway's next start closes its chain, or its leader does.",
+            #"{"records":9,"verdict":"unclean","writer":4}"#, 2),
     ]
+
+    private static func abandoned(_ sequence: Int) -> String {
+        "Records of accepted sends may be missing after sequence \(sequence) of writer 2: the leader closed the chain of a "
+            + "dead replica, which has not come back with its spool."
+    }
+
+    @Test("Of many chains without their spools the latest are told one by one, and programs get all")
+    func manyAbandoned() throws {
+        let places = (1...25).map { AuditPosition(writer: 2, sequence: $0) }
+        let finding = AuditFinding(AuditVerifier.Report(.intact(records: 12), abandoned: places))
+        let lines = ["The audit trail is intact: 12 records.", "5 earlier chains end like these:"]
+        #expect(finding.text.plain == (lines + (6...25).map(Self.abandoned)).joined(separator: "\n"))
+        let printed = try JSONValue(parsing: finding.output(json: true).answer)
+        #expect(printed["abandoned_chains"]?.canonicalText.split(separator: "{").count == 26)
+    }
 
     // swift-format-ignore
     private static let sink = [

@@ -1,5 +1,6 @@
 import GatewayTestKit
 import Logging
+import MetricsTestKit
 import Synchronization
 import Testing
 
@@ -24,6 +25,7 @@ struct AuditChainCloserTests {
     private let store = InMemoryAuditStore()
     private let fleet = Fleet()
     private let sealer = AuditSealer(auditKey: .sample("audit"))
+    private let metrics = TestMetrics()
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     /// Begins a chain; what it is after its first record.
@@ -55,6 +57,7 @@ struct AuditChainCloserTests {
             replicas: replicas,
             sealer: self.sealer,
             clock: ManualClock(),
+            metrics: GatewayMetrics(factory: self.metrics),
             logger: self.logger
         )
     }
@@ -65,8 +68,33 @@ struct AuditChainCloserTests {
         for writer in 3...4 { _ = try await self.begin(writer, by: Self.alive) }
         for _ in 1...2 { try await self.closer().closeDead() }
         #expect(self.store.current.heads.map(\.state) == [.recovered, .closed, .open, .open])
-        #expect(self.store.current.records(of: "audit.recovered").map(\.object) == ["writer 1 ended after record 1"])
+        let recovered = self.store.current.records(of: "audit.recovered")
+        #expect(recovered.map(\.object) == ["writer 1 ended after record 1, closed by the leader"])
         #expect(self.fleet.forgotten.withLock { $0 } == [.seconds(60), .seconds(60)])
+        let name = GatewayMetric.auditChainsClosed.rawValue
+        // The first of the two closers has the handle that counted.
+        #expect(try self.metrics.expectCounter(name).totalValue == 1)
+    }
+
+    @Test("A chain that was closed for a dead replica is told until a later chain continues it")
+    func abandoned() async throws {
+        for writer in 1...2 { _ = try await self.begin(writer) }
+        try await self.closer().closeDead()
+        // An earlier process's chain that its own next start closed.
+        var own = try await self.begin(3)
+        let closing = own.append(.recovered(AuditHead(own, state: .open), at: .sample))
+        try await self.store.append([closing], head: self.sealer.head(of: own, state: .recovered))
+        let verifier = AuditVerifier(store: self.store, sealer: self.sealer)
+        let places = [1, 2].map { AuditPosition(writer: $0, sequence: 1) }
+        #expect(try await verifier.report(isLive: false) == .init(.intact(records: 6), abandoned: places))
+
+        var next = AuditChain(writer: 4)
+        var opened = AuditRecord.sample("audit.opened")
+        opened.object = "after checkpoint 0, \(AuditContinuation(of: places[0]).text)"
+        let record = next.append(opened)
+        try await self.store.begin(record, head: self.sealer.head(of: next, state: .open), by: Self.alive)
+        let report = try await verifier.report(isLive: true)
+        #expect(report == .init(.intact(records: 7), abandoned: [places[1]]))
     }
 
     @Test("A replica that has just been heard of again takes nobody for dead", arguments: [9, 40])

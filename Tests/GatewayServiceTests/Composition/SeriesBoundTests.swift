@@ -277,6 +277,7 @@ struct SeriesBoundTests {
         _ = self.metrics.gauge(.auditCheckpointInterval)
         _ = self.metrics.counter(.auditCheckpointFailures)
         _ = self.metrics.counter(.auditRecordsRemoved)
+        _ = self.metrics.counter(.auditChainsClosed)
         _ = self.metrics.gauge(.auditSinkDelivered)
         _ = self.metrics.counter(.auditSinkFailures)
         _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)

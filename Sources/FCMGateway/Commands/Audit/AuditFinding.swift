@@ -15,7 +15,11 @@ struct AuditFinding {
     enum Member: Sendable {
         case integer(Int)
         case string(String)
+        case places([AuditPosition])
     }
+
+    /// At most so many chains without their replicas' spools are told one by one, the latest.
+    private static let maxAbandoned = 20
 
     let verdict: Verdict
     let text: StyledText
@@ -44,6 +48,29 @@ struct AuditFinding {
                 ["records": .integer(records), "writer": .integer(writer)]
             )
         }
+    }
+
+    /// Of a store, with the chains whose end may be missing.
+    init(_ report: AuditVerifier.Report) {
+        let finding = AuditFinding(report.verdict)
+        guard !report.abandoned.isEmpty else {
+            self = finding
+            return
+        }
+        var lines = [finding.text]
+        let told = report.abandoned.suffix(Self.maxAbandoned)
+        if told.count < report.abandoned.count {
+            lines.append(StyledText("\(report.abandoned.count - told.count) earlier chains end like these:"))
+        }
+        lines += told.map { place in
+            StyledText("Records of accepted sends may be ") + StyledText("missing", .caution)
+                + StyledText(
+                    " after sequence \(place.sequence) of writer \(place.writer): the leader closed the chain of a dead "
+                        + "replica, which has not come back with its spool."
+                )
+        }
+        let members = finding.members.merging(["abandoned_chains": .places(report.abandoned)]) { $1 }
+        self.init(finding.verdict, StyledText(lines: lines), members)
     }
 
     /// Of a second sink by itself, up to its latest checkpoint.
@@ -147,6 +174,15 @@ struct AuditFinding {
                 switch member {
                 case .integer(let number): writer.integer(number)
                 case .string(let text): writer.string(text)
+                case .places(let places):
+                    writer.beginArray()
+                    for place in places {
+                        writer.beginObject()
+                        writer.member("writer", place.writer)
+                        writer.member("sequence", place.sequence)
+                        writer.endObject()
+                    }
+                    writer.endArray()
                 }
             }
         }

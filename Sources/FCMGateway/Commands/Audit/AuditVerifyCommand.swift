@@ -106,14 +106,14 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let reporter = self.progress.reporter("audit records")
         defer { reporter.finish() }
         let isLive = try configuration.isStoreServed()
-        let verdict = try await verifier.verify(
+        let report = try await verifier.report(
             isLive: isLive,
             progress: { reporter.report($0, of: $1) },
             liveWriters: { () async throws(GatewayError) -> Set<Int> in try await store.liveWriters() }
         )
-        switch verdict {
-        case .intact, .unclean: return try await self.spoolFinding(configuration, secrets) ?? AuditFinding(verdict)
-        case .tampered, .checkpointTampered: return AuditFinding(verdict)
+        switch report.verdict {
+        case .intact, .unclean: return try await self.spoolFinding(configuration, secrets) ?? AuditFinding(report)
+        case .tampered, .checkpointTampered: return AuditFinding(report)
         }
     }
 

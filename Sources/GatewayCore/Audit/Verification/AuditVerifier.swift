@@ -14,6 +14,19 @@ package struct AuditVerifier: Sendable {
         case unclean(writer: Int, records: Int)
     }
 
+    /// A verdict, and what else an operator has to know.
+    package struct Report: Sendable, Hashable {
+        package var verdict: Verdict
+        /// The last records of chains that a leader closed for dead replicas whose spools have not come back.
+        ///
+        /// A send that such a replica had accepted later, and that the store does not have, is recorded nowhere.
+        package var abandoned: [AuditPosition] = []
+
+        package init(_ verdict: Verdict, abandoned: [AuditPosition] = []) {
+            (self.verdict, self.abandoned) = (verdict, abandoned)
+        }
+    }
+
     /// Rows of one read; also how often progress is told.
     private static let page = 4_096
 
@@ -45,6 +58,26 @@ package struct AuditVerifier: Sendable {
         progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in },
         liveWriters: () async throws(GatewayError) -> Set<Int> = { [] }
     ) async throws(GatewayError) -> Verdict {
+        try await self.report(isLive: try isLive(), progress: progress, liveWriters: liveWriters).verdict
+    }
+
+    /// The same, with what else was seen on the way.
+    package func report(
+        isLive: @autoclosure () throws(GatewayError) -> Bool,
+        progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in },
+        liveWriters: () async throws(GatewayError) -> Set<Int> = { [] }
+    ) async throws(GatewayError) -> Report {
+        var abandoned: [AuditPosition] = []
+        let verdict = try await self.verdict(isLive: isLive, progress, liveWriters, &abandoned)
+        return Report(verdict, abandoned: abandoned)
+    }
+
+    private func verdict(
+        isLive: () throws(GatewayError) -> Bool,
+        _ progress: @Sendable (_ done: Int, _ total: Int) -> Void,
+        _ liveWriters: () async throws(GatewayError) -> Set<Int>,
+        _ abandoned: inout [AuditPosition]
+    ) async throws(GatewayError) -> Verdict {
         // Read before the heads: what a checkpoint says was true by then.
         let signatures = try await self.store.signatures()
         var verification = self.verification(of: signatures)
@@ -73,6 +106,12 @@ package struct AuditVerifier: Sendable {
             let removed = (walker.truncation ?? verification.truncations[head.writer])?.sequence ?? 0
             records += max(0, head.sequence &- removed)
             if walker.head?.state == .open { open.insert(head.writer) }
+            if walker.isClosedByLeader {
+                abandoned.append(AuditPosition(writer: head.writer, sequence: walker.chain.sequence - 1))
+            }
+            if let former = AuditContinuation(inOpeningNote: walker.openingNote)?.place.writer {
+                abandoned.removeAll { $0.writer == former }
+            }
             if let number = AuditCheckpoint.number(inOpeningNote: walker.openingNote) {
                 let latest = signatures.checkpoints.last?.number ?? 0
                 if let verdict = try await self.verdict(on: number, of: head.writer, after: opening, latest) {

@@ -38,6 +38,8 @@ struct AuditWalker: Sendable {
     private(set) var failure: AuditVerifier.Verdict?
     /// What the chain's first record says of itself, if it was met.
     private(set) var openingNote: String?
+    /// True if the chain ends with a record by which a leader closed it for its replica.
+    private(set) var isClosedByLeader = false
     /// Where the chain begins by now, if records that were still to come were removed during the walk.
     private(set) var truncation: AuditTruncation?
     /// Whether the walk goes on behind records that are removed meanwhile; ``truncation`` has to be checked then.
@@ -93,6 +95,9 @@ struct AuditWalker: Sendable {
         let expected = self.chain.sequence + 1
         guard self.advance(record) else { return self.fail(expected, "the record was changed") }
         if expected == 1 { self.openingNote = record.record.object }
+        if let head = self.head, expected == head.sequence, head.state == .recovered {
+            self.isClosedByLeader = record.record.isClosedByLeader
+        }
         return self.compare()
     }
 
