@@ -8,8 +8,6 @@ package final class AuditRetentionService: Service {
     private static let step = 1_000
     /// A pause between two transactions, for those who wait.
     private static let pause = Duration.milliseconds(20)
-    /// How often a replica that shares the store asks whether it leads now.
-    private static let leadInterval = Duration.seconds(3_600)
     private static let interval = Duration.seconds(86_400)
     /// How far a clock may run ahead of the time that passes while the process runs.
     private static let maxClockDrift = Duration.seconds(86_400)
@@ -41,11 +39,14 @@ package final class AuditRetentionService: Service {
     private let retention: Duration
     /// `nil` where no other replica shares the store.
     private let leadership: (any Leadership)?
+    private let leadInterval: Duration
     private let alarm: AuditAlarm
     private let removedRecords: Counter
     private let logger: Logger
     private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
 
+    /// A service that removes while this replica leads, and asks after each `leadInterval` whether it does now; one without
+    /// `leadership` removes always.
     package init(
         store: any AuditStore,
         signer: AuditSigner,
@@ -54,13 +55,14 @@ package final class AuditRetentionService: Service {
         clock: any WallClock,
         retention: Duration,
         leadership: (any Leadership)? = nil,
+        leadInterval: Duration = .seconds(60),
         alarm: AuditAlarm = AuditAlarm(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         (self.store, self.signer, self.sealer) = (store, signer, sealer)
         (self.audit, self.clock, self.retention) = (audit, clock, retention)
-        (self.leadership, self.alarm) = (leadership, alarm)
+        (self.leadership, self.leadInterval, self.alarm) = (leadership, leadInterval, alarm)
         self.removedRecords = metrics.counter(.auditRecordsRemoved)
         self.logger = logger
         self.started = (clock.now(), .now)
@@ -68,7 +70,7 @@ package final class AuditRetentionService: Service {
 
     /// Removes what is too old now and once a day, until shutdown; where replicas share the store, while this one leads.
     package func run() async throws {
-        let pause = self.leadership == nil ? Self.interval : Self.leadInterval
+        let pause = self.leadership == nil ? Self.interval : self.leadInterval
         var last: ContinuousClock.Instant?
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let now = ContinuousClock.now

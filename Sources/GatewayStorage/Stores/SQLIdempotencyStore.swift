@@ -68,7 +68,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
     private func write(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
         let (bounds, owner) = (self.bounds, self.owner)
         return try await self.database.write(scope: .gateway, isolation: self.isolation) { db in
-            var writer = try IdempotencyWriter(db: db, bounds: bounds, owner: owner)
+            var writer = IdempotencyWriter(db: db, bounds: bounds, owner: owner)
             let outcomes = try writer.apply(changes)
             try writer.finish()
             return outcomes
@@ -85,7 +85,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
                 """,
                 [.time(mark.time), .time(mark.wall)]
             )
-            var writer = try IdempotencyWriter(db: db, bounds: bounds, owner: owner)
+            var writer = IdempotencyWriter(db: db, bounds: bounds, owner: owner)
             let count = try writer.remove(
                 "id IN (SELECT id FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)",
                 [.time(mark.time), .int(limit)]
@@ -128,6 +128,13 @@ private struct IdempotencyWriter {
         var records = 0
         var weight = 0
 
+        init() {}
+
+        /// Reads a column and the next one.
+        init(_ row: SQLRow, _ column: Int) throws {
+            (self.records, self.weight) = (try row.int(column), try row.int(column + 1))
+        }
+
         mutating func add(_ records: Int, _ weight: Int) {
             self.records += records
             self.weight += weight
@@ -157,19 +164,27 @@ private struct IdempotencyWriter {
     private let db: any SQLConnection
     private let bounds: IdempotencyBounds
     private let owner: RecordOwner
-    private var usage: [String: Usage]
+    /// The counts of the tenants of a batch's reservations.
+    private var usage: [String: Usage] = [:]
+    /// The sum of all tenants' counts; read for reservations alone.
     private var total = Usage()
     /// What the transaction adds for each tenant; others may add to the same rows.
     private var added: [String: Usage] = [:]
 
-    /// Reads how much there is: a row a tenant, once a transaction.
-    init(db: any SQLConnection, bounds: IdempotencyBounds, owner: RecordOwner) throws {
+    init(db: any SQLConnection, bounds: IdempotencyBounds, owner: RecordOwner) {
         (self.db, self.bounds, self.owner) = (db, bounds, owner)
-        let rows = try db.rows("SELECT tenant, records, weight FROM idempotency_usage") { row in
-            (try row.text(0), Usage(records: try row.int(1), weight: try row.int(2)))
-        }
-        self.usage = Dictionary(uniqueKeysWithValues: rows)
-        for usage in self.usage.values { self.total.add(usage.records, usage.weight) }
+    }
+
+    /// Reads how much there is in all, and of some tenants, before the transaction changes anything.
+    private mutating func readUsage(of tenants: Set<String>) throws {
+        guard !tenants.isEmpty else { return }
+        let sums = "CAST(coalesce(sum(records), 0) AS BIGINT), CAST(coalesce(sum(weight), 0) AS BIGINT)"
+        self.total = try self.db.first("SELECT \(sums) FROM idempotency_usage") { try Usage($0, 0) } ?? Usage()
+        let names = tenants.sorted()
+        try self.db.queryMany(
+            "SELECT records, weight FROM idempotency_usage WHERE tenant = $1",
+            names.map { [.text($0)] }
+        ) { place, row in self.usage[names[place]] = try Usage(row, 0) }
     }
 
     /// Changes of a batch are of the same moment, so that their order is free: those that make room come first.
@@ -178,6 +193,10 @@ private struct IdempotencyWriter {
     mutating func apply(_ changes: [IdempotencyChange]) throws -> [IdempotencyChange.Outcome] {
         var outcomes: [Int: IdempotencyChange.Outcome] = [:]
         var (reservations, updates): ([(Int, Reservation)], [(Int, Update)]) = ([], [])
+        let tenants = changes.compactMap { change -> String? in
+            if case .reserve(let identity, _) = change { identity.tenant.text } else { nil }
+        }
+        try self.readUsage(of: Set(tenants))
         for (place, change) in changes.enumerated() {
             switch change {
             case .reserve(let identity, let record): reservations.append((place, Reservation(identity, record)))
@@ -411,7 +430,13 @@ private struct IdempotencyWriter {
         guard self.total.records >= self.bounds.maxRecords || self.total.weight >= self.bounds.maxBytes else {
             return nil
         }
-        let byWeight = self.usage.filter { $0.value.records > 0 }.sorted { $0.value.weight > $1.value.weight }
+        var usage: [String: Usage] = [:]
+        try self.db.query("SELECT tenant, records, weight FROM idempotency_usage", []) { row in
+            usage[try row.text(0)] = try Usage(row, 1)
+            return true
+        }
+        for (tenant, more) in self.added { usage[tenant, default: Usage()].add(more.records, more.weight) }
+        let byWeight = usage.filter { $0.value.records > 0 }.sorted { $0.value.weight > $1.value.weight }
         let largest = try byWeight.first { candidate in
             try self.db.exists(
                 "SELECT 1 FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 LIMIT 1",

@@ -65,6 +65,31 @@ struct AuditRetentionLeaderTests {
         #expect(try await self.pass() > 0)
     }
 
+    @Test("A replica that takes the lead later removes from then on")
+    func laterLead() async throws {
+        _ = try await self.fill()
+        let audit = AuditLog.sample(store: InMemoryAuditStore())
+        let (store, lead) = (self.store, LateLeadership(refusals: 5))
+        let service = AuditRetentionService(
+            store: store,
+            signer: try AuditSigner(signingKey: .sample("signing")),
+            sealer: self.sealer,
+            audit: audit,
+            clock: self.clock,
+            retention: .seconds(30 * 86_400),
+            leadership: lead,
+            leadInterval: .milliseconds(1),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        try await audit.whileRunning {
+            let running = Task { try await service.run() }
+            try await store.wait { !$0.signatures.truncations.isEmpty }
+            running.cancel()
+            try await running.value
+        }
+        #expect(lead.refusals.current == 0)
+    }
+
     @Test("Records that are gone without a truncation marker are an alarm all the same")
     func tampered() async throws {
         _ = try await self.fill()
@@ -74,4 +99,22 @@ struct AuditRetentionLeaderTests {
         #expect(await self.lead.isHeld() == false)
         #expect(try self.isAlarmed)
     }
+}
+
+/// A lead that is had at the last of some questions.
+private final class LateLeadership: Leadership {
+    let refusals: Observed<Int>
+
+    init(refusals: Int) {
+        self.refusals = Observed(refusals)
+    }
+
+    func isHeld() async -> Bool {
+        self.refusals.change { refusals in
+            defer { refusals = max(0, refusals - 1) }
+            return refusals == 0
+        }
+    }
+
+    func resign() async {}
 }

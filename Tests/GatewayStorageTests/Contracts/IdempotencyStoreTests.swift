@@ -1,4 +1,5 @@
 import GatewayCore
+import Synchronization
 import Testing
 
 @testable import GatewayStorage
@@ -72,6 +73,24 @@ struct IdempotencyStoreTests {
                     limit: 10
                 ) == 0
             )
+        }
+    }
+
+    @Test("What other tenants have is not read with a change", arguments: StoreKind.available)
+    func readRows(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let directory = SQLDirectoryStore(database: database)
+            let counting = CountingDatabase(database)
+            let store = SQLIdempotencyStore(database: counting)
+            let tenants = (1...40).map { "tenant-\($0)" }
+            for tenant in tenants { try await self.add(tenant, to: directory) }
+            _ = try await store.apply(tenants.map { .reserve(try Self.identity(of: $0), Self.record()) })
+            counting.rows.withLock { $0 = 0 }
+            let id = try await self.take(try Self.identity(2, of: "tenant-7"), in: store)
+            try await self.finish(id, in: store)
+            _ = try await store.apply([.release(id: id)])
+            // The sum, the tenant's own row and the new record's number; its weight before and its number; its weight.
+            #expect(counting.rows.withLock { $0 } <= 6)
         }
     }
 

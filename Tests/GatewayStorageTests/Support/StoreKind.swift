@@ -166,9 +166,51 @@ extension SQLConnection {
     }
 }
 
-/// A connection that counts the bytes that its server sends: all rows of a statement, wherever their reader stops.
+/// A database that counts the rows that its transactions which write have read.
+final class CountingDatabase: SQLDatabase {
+    private let database: any SQLDatabase
+    let rows = Mutex(0)
+
+    init(_ database: any SQLDatabase) {
+        self.database = database
+    }
+
+    var isShared: Bool { self.database.isShared }
+
+    func read<T: Sendable>(
+        _ load: SQLLoad,
+        scope: SQLScope,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        try await self.database.read(load, scope: scope, body)
+    }
+
+    func write<T: Sendable>(
+        scope: SQLScope,
+        isolation: SQLIsolation,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        try await self.database.write(scope: scope, isolation: isolation) { db in
+            let counting = CountingConnection(db)
+            let result = try body(counting)
+            self.rows.withLock { $0 += counting.rows }
+            return result
+        }
+    }
+
+    func isLeader() async throws(GatewayError) -> Bool { try await self.database.isLeader() }
+
+    func resignLead() async { await self.database.resignLead() }
+
+    func whenNotified(_ observer: @escaping @Sendable () -> Void) { self.database.whenNotified(observer) }
+
+    func eraseDeleted() async { await self.database.eraseDeleted() }
+}
+
+/// A connection that counts what its server sends: all rows of a statement, wherever their reader stops.
 final class CountingConnection: SQLConnection {
     private let connection: any SQLConnection
+    private(set) var rows = 0
     private(set) var bytes = 0
 
     init(_ connection: any SQLConnection) {
@@ -176,6 +218,7 @@ final class CountingConnection: SQLConnection {
     }
 
     private func count(_ row: SQLRow) {
+        self.rows += 1
         for value in row.values {
             switch value {
             case .null, .integer, .double: self.bytes += 8
