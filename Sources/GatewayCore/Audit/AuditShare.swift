@@ -13,6 +13,8 @@ struct AuditShare: Sendable {
     /// The theoretical arrival time of the bytes that refused requests have written, in nanoseconds since 1970.
     private var refusals: Int64 = 0
 
+    /// What a record takes in the store beside its body: its row's head and its places in two indexes.
+    private static let rowBytes = 128
     private static let refusalBytes = RatePolicy(rate: 256 << 10, periodSeconds: 1, burst: 2 << 20).map(GCRA.init)
 
     func hasRoom(_ configuration: AuditConfiguration) -> Bool {
@@ -42,7 +44,7 @@ struct AuditShare: Sendable {
 
     /// Charges a refused request's record, the last one possibly beyond what is left.
     mutating func chargeRefusal(_ bytes: Int, at now: Int64) {
-        if let gcra = Self.refusalBytes { self.refusals = gcra.charged(self.refusals, bytes, at: now) }
+        if let gcra = Self.refusalBytes { self.refusals = gcra.charged(self.refusals, bytes + Self.rowBytes, at: now) }
     }
 }
 
