@@ -132,13 +132,14 @@ package protocol GroupStore: Sendable {
     /// `nil` where there is none.
     func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
-    /// A tenant's group that has, or had since it was made, exactly this key; `nil` where none is known by it.
+    /// The tenant's groups that have, or had since they were made, exactly these keys, at most 20: one for each key, in
+    /// their order; `nil` where none is known by a key.
     ///
     /// FCM goes on taking the keys that it handed out earlier, so that callers may keep the first they got. A store may
     /// forget all but the last thousand.
-    func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
+    func groups(withKeys keys: [String], of tenant: TenantID) async throws(GatewayError) -> [DeviceGroup?]
 
-    /// Every key by which ``group(withKey:of:)`` knows a group, or those that came since an earlier answer, with some
+    /// Every key by which ``groups(withKeys:of:)`` knows a group, or those that came since an earlier answer, with some
     /// that came before; every key also where that answer is of another epoch.
     func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys
 

@@ -17,12 +17,15 @@ package final class DeviceGroups: Service {
     private let audit: AuditLog
     private let clock: any WallClock
     let metrics: TenantCounters
-    private let knownKeys = KnownGroupKeys()
+    /// The groups as sends see them.
+    let known: KnownGroups
     private let locks = KeyedLock<[String]>()
     private let leases: GroupLeases?
-    /// The longest that a send waits for what limits and counts would know of its groups.
-    private let lookUpTimeout: Duration
 
+    /// - Parameters:
+    ///   - lookUpTimeout: the longest that a send waits for what the store says of its groups.
+    ///   - nameTimeout: the same for a send to a group by its name that is not cached.
+    ///   - uptime: a monotonic clock.
     package init(
         store: any GroupStore,
         upstream: any GroupUpstream,
@@ -31,10 +34,12 @@ package final class DeviceGroups: Service {
         clock: any WallClock,
         leases: GroupLeases? = nil,
         lookUpTimeout: Duration = .milliseconds(250),
+        nameTimeout: Duration = .seconds(2),
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         metrics: GatewayMetrics = GatewayMetrics()
     ) {
         self.leases = leases
-        self.lookUpTimeout = lookUpTimeout
+        self.known = KnownGroups(store: store, timeout: lookUpTimeout, nameTimeout: nameTimeout, uptime: uptime)
         self.store = store
         self.upstream = upstream
         self.limiter = limiter
@@ -117,7 +122,12 @@ package final class DeviceGroups: Service {
     /// FCM has no such group.
     package func group(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
         if let known = try await self.stored(name, of: caller.profile), known.key != nil { return known }
-        return try await self.locked(name, by: caller) { () throws(Refusal) in
+        return try await self.lookUp(name, by: caller)
+    }
+
+    /// The same for a group of which the store had no key a moment ago.
+    private func lookUp(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
+        try await self.locked(name, by: caller) { () throws(Refusal) in
             let known = try await self.known(name, of: caller.profile)
             if known.key != nil { return known }
             var upstreamCode: String?
@@ -165,6 +175,9 @@ package final class DeviceGroups: Service {
     ///
     /// Whoever changes the group at this moment finds out as well, so that it does no harm when this has to give up.
     func forget(key: String, of name: String, by caller: Caller) async {
+        self.known.drop(name, of: caller.profile)
+        // The send would wait for it.
+        guard !self.known.isStoreFailing else { return }
         try? await self.locked(name, by: caller) { () throws(Refusal) in
             guard var group = try await self.stored(name, of: caller.profile), group.key == key else { return }
             group.key = nil
@@ -231,12 +244,13 @@ package final class DeviceGroups: Service {
         var group = group
         group.updatedAt = self.clock.now()
         let changed = group
+        defer { self.known.changed(changed) }
         group.version = try await Self.refusing { () throws(GatewayError) in try await self.store.save(changed) }
-        if let key = group.key { self.knownKeys.insert(key, of: group.tenant) }
         return group
     }
 
     private func forget(_ group: DeviceGroup) async throws(Refusal) {
+        defer { self.known.changed(group) }
         try await Self.refusing { () throws(GatewayError) in try await self.store.remove(group) }
     }
 
@@ -457,22 +471,19 @@ extension DeviceGroups {
         if let name = change.name { return name }
         guard let key = change.key else { return nil }
         let profile = caller.profile
-        let group = try await Self.refusing { () throws(GatewayError) in
-            try await self.store.group(withKey: key, of: profile.id)
+        let groups = try await Self.refusing { () throws(GatewayError) in
+            try await self.store.groups(withKeys: [key], of: profile.id)
         }
-        return group?.name
+        return groups.first??.name
     }
 }
 
-// MARK: - Limits
+// MARK: - Sends
 
-/// Device groups as limits count them: one thing under all keys, whose messages reach each of its members.
 extension DeviceGroups {
     /// Reads by which keys groups are known; call it before serving.
     package func load() async throws(GatewayError) {
-        let found = try await self.store.keys(since: self.knownKeys.bookmark)
-        for (tenant, key) in found.keys { self.knownKeys.insert(key, of: tenant) }
-        self.knownKeys.bookmark = found.bookmark
+        try await self.known.load()
     }
 
     /// Learns the keys of groups that other replicas change; a send asks no store whether it knows more.
@@ -487,122 +498,11 @@ extension DeviceGroups {
         }
     }
 
-    /// Whether some recipients of a send are, or may be, device groups.
-    func mayBeAddressed(by command: SendCommand) -> Bool {
-        if command.groupName != nil { return true }
-        guard !self.knownKeys.isEmpty else { return false }
-        return !self.knownKeys.places(in: command.target.devices, of: command.profile.id).isEmpty
-    }
-
-    /// What sends to groups are charged to, by the recipients' places: first the group's own bucket, then those of the
-    /// members that are known.
-    ///
-    /// A key that the gateway does not know, or can't look up in time, is a device by itself.
-    func limitKeys(of command: SendCommand) async -> [Int: [LimitKey]] {
-        let (profile, end) = (command.profile, self.end(ofLookUpsFor: command))
-        if let name = command.groupName {
-            let group = await self.group(until: end) { () async throws(GatewayError) in
-                try await self.store.group(named: name, of: profile.id)
-            }
-            return [0: Self.limitKeys(of: name, group, profile)]
-        }
-        let devices = command.target.devices
-        var keys: [Int: [LimitKey]] = [:]
-        for place in self.knownKeys.places(in: devices, of: profile.id) {
-            guard let group = await self.group(withKey: devices[place], of: profile.id, until: end) else { continue }
-            keys[place] = Self.limitKeys(of: group.name, group, profile)
-        }
-        return keys
-    }
-
-    /// How many members are known of the one group that a send is for; `nil` where the gateway has not seen its key, or
-    /// can't look it up in time.
-    func memberCount(of command: SendCommand) async -> Int? {
-        switch command.target {
-        case .token(let key), .notificationKey(let key):
-            let end = self.end(ofLookUpsFor: command)
-            return await self.group(withKey: key, of: command.profile.id, until: end)?.tokens.count
-        case .tokens, .installation, .installations, .topic, .condition:
-            return nil
-        }
-    }
-
-    private func end(ofLookUpsFor command: SendCommand) -> ContinuousClock.Instant {
-        min(command.deadline, .now + self.lookUpTimeout)
-    }
-
-    private func group(
-        withKey key: String,
-        of tenant: TenantID,
-        until end: ContinuousClock.Instant
-    ) async -> DeviceGroup? {
-        await self.group(until: end) { () async throws(GatewayError) in
-            try await self.store.group(withKey: key, of: tenant)
-        }
-    }
-
-    /// Looks a group up, for as long as a send can wait: a store that hangs must not hold up what needs nothing of it.
-    ///
-    /// The look-up is cancelled then, by which a store lets its caller go.
-    private func group(
-        until end: ContinuousClock.Instant,
-        _ lookUp: @escaping @Sendable () async throws(GatewayError) -> DeviceGroup?
-    ) async -> DeviceGroup? {
-        guard ContinuousClock.now < end else { return nil }
-        return await withTaskGroup(of: DeviceGroup?.self) { group in
-            group.addTask { try? await lookUp() }
-            group.addTask {
-                try? await Task.sleep(until: end, clock: .continuous)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
-    }
-
-    private static func limitKeys(of name: String, _ group: DeviceGroup?, _ profile: TenantProfile) -> [LimitKey] {
-        // No token has a line feed, so a group is never taken for a device.
-        let names = ["device group\n\(name)"] + (group?.tokens ?? [])
-        return names.map { LimitKey(profile.pseudonymizer.pseudonym(of: $0)) }
-    }
-}
-
-extension Target {
-    fileprivate var devices: [String] {
-        switch self {
-        case .token(let text), .notificationKey(let text): [text]
-        case .tokens(let texts): texts
-        case .installation, .installations, .topic, .condition: []
-        }
-    }
-}
-
-/// The keys by which groups are known, so that a send to a device that is no group asks no store.
-///
-/// Hashes of this process; one too many costs a look into the store. A key that the store forgets stays.
-private final class KnownGroupKeys: Sendable {
-    private let hashes = Mutex<[TenantID: Set<Int>]>([:])
-    private let count = Atomic(0)
-    private let lastBookmark = Mutex<GroupKeys.Bookmark?>(nil)
-
-    /// Up to where the store's keys have been read; `nil` before that was done once.
-    var bookmark: GroupKeys.Bookmark? {
-        get { self.lastBookmark.withLock { $0 } }
-        set { self.lastBookmark.withLock { $0 = newValue } }
-    }
-
-    func insert(_ key: String, of tenant: TenantID) {
-        let isNew = self.hashes.withLock { $0[tenant, default: []].insert(key.hashValue).inserted }
-        if isNew { self.count.wrappingAdd(1, ordering: .relaxed) }
-    }
-
-    var isEmpty: Bool { self.count.load(ordering: .relaxed) == 0 }
-
-    func places(in texts: [String], of tenant: TenantID) -> [Int] {
-        self.hashes.withLock { hashes in
-            guard let known = hashes[tenant] else { return [] }
-            return texts.indices.filter { known.contains(texts[$0].hashValue) }
-        }
+    /// The group that a send names, as it was looked up for the send's limits; where no key of it is known, FCM is asked
+    /// for one. The group has a key; `nil` where FCM has no such group.
+    func recipient(_ name: String, by caller: Caller) async throws(Refusal) -> KnownGroup? {
+        if let known = self.known.group(named: name, of: caller.profile) { return known }
+        return try await self.lookUp(name, by: caller).map { KnownGroup($0, of: caller.profile) }
     }
 }
 

@@ -47,11 +47,12 @@ package struct SendPipeline: Sendable {
             return outcome
         }
         let targets = SendTargets(command.target, profile: command.profile)
-        var charged = targets
-        if let groups = self.groups, groups.mayBeAddressed(by: command) {
-            charged = targets.charging(await groups.limitKeys(of: command))
+        let delivery: Delivery
+        if let groups = self.groups?.known, groups.mayBeAddressed(by: command) {
+            delivery = await self.deliver(command, targets: targets, messageID, chargedBy: groups, now: now)
+        } else {
+            delivery = await self.deliver(command, targets: targets, messageID, now: now)
         }
-        let delivery = await self.deliver(command, targets: charged, messageID, now: now)
         let (outcome, isDone) = self.record(command, messageID, targets: targets, delivery, at: now, in: place)
         if !isDone { await self.audit.finish() }
         return outcome
@@ -198,6 +199,29 @@ package struct SendPipeline: Sendable {
         Delivery(answer: .refused(Refusal(.auditUnavailable)), quotas: quotas, isUnrecordable: true)
     }
 
+    /// Delivers to recipients some of which may be device groups, once it is known what those are charged to.
+    ///
+    /// Without room in the tenant's quota the groups are not looked up.
+    @inline(never)  // As for `record`.
+    private func deliver(
+        _ command: SendCommand,
+        targets: SendTargets,
+        _ messageID: String,
+        chargedBy groups: KnownGroups,
+        now: Timestamp
+    ) async -> Delivery {
+        var quotas: [QuotaStatus] = []
+        do throws(Refusal) {
+            let keys = try await groups.limitKeys(of: command) { () async throws(Refusal) in
+                quotas = await self.limiter.status(of: .nothing(of: command), now: now).tenant
+                if let denial = LimitDenial(quotas) { throw Refusal(denial) }
+            }
+            return await self.deliver(command, targets: targets.charging(keys), messageID, now: now)
+        } catch {
+            return Delivery(answer: .refused(error), quotas: quotas, isNothingSent: true)
+        }
+    }
+
     // MARK: Retired tokens
 
     @inline(never)  // As for `record`.
@@ -285,11 +309,11 @@ package struct SendPipeline: Sendable {
     private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
         do throws(Refusal) {
             guard let groups = self.groups, let name = command.groupName,
-                let group = try await groups.group(name, by: command.caller), let key = group.key
+                let group = try await groups.recipient(name, by: command.caller), let key = group.key
             else { throw .groupNotFound }
             var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key))).inCounts
             if result.isUnregistered { await groups.forget(key: key, of: name, by: command.caller) }
-            if command.profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
+            if command.profile.tenant.upstream == .v1 { result = result.counting(group.memberCount) }
             return Self.delivery(result, to: command, quotas: quotas)
         } catch {
             let field = error.code == .notFound ? "device_group" : nil
@@ -306,7 +330,7 @@ package struct SendPipeline: Sendable {
         quotas: [QuotaStatus]
     ) async -> Delivery {
         guard command.profile.tenant.upstream == .v1, let groups = self.groups,
-            let count = await groups.memberCount(of: command)
+            let count = await groups.known.memberCount(of: command)
         else { return Self.delivery(result, to: command, quotas: quotas) }
         return Self.delivery(result.counting(count), to: command, quotas: quotas)
     }
@@ -408,12 +432,17 @@ package struct SendPipeline: Sendable {
     /// Tells how far a send would get; nothing is sent, spent or recorded.
     package func preview(_ command: SendCommand) async -> SendPreview {
         var targets = SendTargets(command.target, profile: command.profile)
-        if let groups = self.groups, groups.mayBeAddressed(by: command) {
-            targets = targets.charging(await groups.limitKeys(of: command))
+        var refusal = self.refusal(of: command)
+        if let groups = self.groups?.known, groups.mayBeAddressed(by: command) {
+            do throws(Refusal) {
+                targets = targets.charging(try await groups.limitKeys(of: command))
+            } catch {
+                refusal = refusal ?? error
+            }
         }
         let now = self.clock.now()
         return SendPreview(
-            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
+            refusal: refusal ?? self.retirement(of: command, targets, now),
             limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
         )
     }

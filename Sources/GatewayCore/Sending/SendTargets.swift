@@ -75,6 +75,14 @@ extension LimitRequest {
     static func nothing(of command: SendCommand) -> LimitRequest { LimitRequest(calls: 0, of: command.profile) }
 }
 
+extension LimitDenial {
+    /// The denial by a tenant's quotas, until one message fits; `nil` where each quota has room for one.
+    init?(_ quotas: [QuotaStatus]) {
+        guard let wait = quotas.filter({ $0.remaining <= 0 }).map(\.resetSeconds).max() else { return nil }
+        self.init(scope: .tenant, retryAfter: wait)
+    }
+}
+
 extension Target {
     /// The topics that a send counts on, each once.
     var topics: [TopicName] {

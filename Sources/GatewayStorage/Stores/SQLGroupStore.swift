@@ -4,6 +4,25 @@ package import GatewayCore
 package struct SQLGroupStore: GroupStore {
     /// By how many of its last keys a group is known.
     private static let keptKeys = 1_000
+    /// The most keys that one statement looks up.
+    private static let maxKeys = 20
+
+    private static let columns =
+        """
+        tenants.created_at, device_groups.name, upstream_name, device_groups.notification_key, members, is_complete,
+        device_groups.version, device_groups.updated_at
+        """
+
+    private static let selectByKeys =
+        """
+        SELECT \(Self.columns), device_group_keys.notification_key
+        FROM device_group_keys
+        JOIN device_groups ON device_groups.tenant = device_group_keys.tenant
+            AND device_groups.name = device_group_keys.name
+        JOIN tenants ON tenants.id = device_groups.tenant
+        WHERE device_group_keys.tenant = $1 AND device_group_keys.notification_key IN
+            (\((2...Self.maxKeys + 1).map { "$\($0)" }.joined(separator: ", ")))
+        """
 
     private let database: any SQLDatabase
     private let owner: String
@@ -18,13 +37,16 @@ package struct SQLGroupStore: GroupStore {
         try await self.database.read(scope: .tenant(tenant.text)) { try Self.group(named: name, of: tenant, $0) }
     }
 
-    package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
-        try await self.database.read(scope: .tenant(tenant.text)) { db in
-            let name = try db.first(
-                "SELECT name FROM device_group_keys WHERE tenant = $1 AND notification_key = $2",
-                [.text(tenant), .text(key)]
-            ) { try $0.text(0) }
-            return try name.flatMap { try Self.group(named: $0, of: tenant, db) }
+    package func groups(withKeys keys: [String], of tenant: TenantID) async throws(GatewayError) -> [DeviceGroup?] {
+        precondition(keys.count <= Self.maxKeys, "\(keys.count) keys are looked up at once")
+        // One text for any number of keys is prepared once.
+        let values = keys.map { SQLValue.string($0) } + Array(repeating: .null, count: Self.maxKeys - keys.count)
+        return try await self.database.read(scope: .tenant(tenant.text)) { db in
+            let found = try db.rows(Self.selectByKeys, [.text(tenant)] + values) { row in
+                (key: Array(try row.text(8).utf8), group: try Self.group(of: tenant, row))
+            }
+            let groups = Dictionary(found.map { ($0.key, $0.group) }) { $1 }
+            return keys.map { groups[Array($0.utf8)] }
         }
     }
 
@@ -79,25 +101,26 @@ package struct SQLGroupStore: GroupStore {
     private static func group(named name: String, of tenant: TenantID, _ db: any SQLConnection) throws -> DeviceGroup? {
         try db.first(
             """
-            SELECT tenants.created_at, upstream_name, notification_key, members, is_complete, version,
-                device_groups.updated_at
-            FROM device_groups JOIN tenants ON tenants.id = device_groups.tenant
-            WHERE device_groups.tenant = $1 AND name = $2
+            SELECT \(Self.columns) FROM device_groups JOIN tenants ON tenants.id = device_groups.tenant
+            WHERE device_groups.tenant = $1 AND device_groups.name = $2
             """,
             [.text(tenant), .text(name)]
-        ) { row in
-            DeviceGroup(
-                tenant: tenant,
-                tenantCreatedAt: try row.time(0),
-                name: name,
-                upstreamName: try row.text(1),
-                key: try row.optionalText(2),
-                members: try row.parsed(3) { StoredMember.decode($0) },
-                isComplete: try row.bool(4),
-                version: try row.int(5),
-                updatedAt: try row.time(6)
-            )
-        }
+        ) { try Self.group(of: tenant, $0) }
+    }
+
+    /// A group from a row of ``columns``.
+    private static func group(of tenant: TenantID, _ row: SQLRow) throws -> DeviceGroup {
+        DeviceGroup(
+            tenant: tenant,
+            tenantCreatedAt: try row.time(0),
+            name: try row.text(1),
+            upstreamName: try row.text(2),
+            key: try row.optionalText(3),
+            members: try row.parsed(4) { StoredMember.decode($0) },
+            isComplete: try row.bool(5),
+            version: try row.int(6),
+            updatedAt: try row.time(7)
+        )
     }
 
     /// A group belongs to one life of its tenant: what an earlier one began is not carried into the next.

@@ -180,6 +180,72 @@ struct GroupSendTests {
         }
     }
 
+    @Test("A tenant without quota makes nobody look up groups, and is told when all recipients fit")
+    func noQuota() async throws {
+        let policy = try #require(RatePolicy(rate: 1, periodSeconds: 60, burst: 3))
+        try await TestGateway.run(limits: LimitPolicies(tenant: [policy])) { gateway, key async throws in
+            await Self.put(gateway, key)
+            for _ in 0..<2 { #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 200) }
+            let count = gateway.groupStore.lookUps.count
+            let bodies = [#"{"token":"key-1"}"#: "60", Self.body: "60", #"{"tokens":["key-1","t"]}"#: "120"]
+            for (body, wait) in bodies {
+                let refused = await gateway.send(body, key: key)
+                #expect(try refused.code() == "tenant_rate_exceeded", "\(body)")
+                #expect(refused.header("Retry-After") == wait, "\(body)")
+                #expect(refused.header("RateLimit")?.contains("r=0") == true, "\(body)")
+            }
+            #expect(gateway.groupStore.lookUps.count == count)
+        }
+    }
+
+    @Test("A list of more than 20 groups' keys is refused whole: at its field by REST, token by token as FCM did")
+    func tooManyGroups() async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key async throws in
+            for number in 1...21 {
+                groups.answer(GroupResult(.success("key-\(number)"), upstreamCode: "200"))
+                let path = "/v1/tenants/demo/device-groups/g\(number)"
+                _ = await gateway.data(.put, path, key: key, body: #"{"tokens":["a"]}"#)
+            }
+            let keys = (1...21).map { #""key-\#($0)""# }.joined(separator: ",")
+            let refused = await gateway.send(#"{"tokens":[\#(keys)]}"#, key: key)
+            #expect(refused.status == 422)
+            #expect(try refused.faults() == ["/tokens: invalid_target"])
+            let facade = await gateway.legacy(
+                #"{"registration_ids":[\#(keys)]}"#,
+                key: key,
+                headers: ["Content-Type": "application/json"]
+            )
+            #expect(facade.status == 200)
+            #expect(facade.value["failure"] == 21)
+            #expect(facade.value["results"]?.elements.allSatisfy { $0 == ["error": "InvalidRegistration"] } == true)
+            #expect(gateway.upstream.calls.isEmpty)
+            let fewer = keys.split(separator: ",").dropLast().joined(separator: ",")
+            #expect(await gateway.send(#"{"tokens":[\#(fewer),"t"]}"#, key: key).value["accepted"] == 21)
+        }
+    }
+
+    @Test("While the store fails, a group is sent to if it is cached, and the send is to be repeated if not")
+    func failingStore() async throws {
+        try await TestGateway.run { gateway, key async throws in
+            await Self.put(gateway, key)
+            #expect(await gateway.send(Self.body, key: key).status == 200)
+            gateway.groupStore.refuse()
+            for body in [Self.body, #"{"token":"key-1"}"#] {
+                #expect(await gateway.send(body, key: key).status == 200, "\(body)")
+            }
+            let refused = await gateway.send(#"{"device_group":"other","data":{"k":"v"}}"#, key: key)
+            #expect(refused.status == 503)
+            #expect(try refused.code() == "overloaded")
+            #expect(refused.header("Retry-After") == "1")
+            #expect(gateway.upstream.calls.count == 3)
+            // A key that FCM refuses meanwhile is not used again.
+            gateway.answer(.rejecting(Rejection(code: .unregistered)))
+            #expect(await gateway.send(Self.body, key: key).status == 410)
+            #expect(await gateway.send(Self.body, key: key).status == 503)
+        }
+    }
+
     @Test("A key that FCM no longer takes is forgotten, so that the next send asks for another")
     func deadKey() async throws {
         let groups = ScriptedGroupUpstream()

@@ -2,6 +2,12 @@ import GatewayCore
 import GatewayStorage
 import Testing
 
+extension GroupStore {
+    fileprivate func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try await self.groups(withKeys: [key], of: tenant).first.flatMap(\.self)
+    }
+}
+
 struct GroupStoreTests {
     private static func group(
         _ name: String = "family",
@@ -221,6 +227,29 @@ struct GroupStoreTests {
             group.key = "key-4"
             _ = try await store.save(group)
             #expect(try await store.group(withKey: "key-2", of: group.tenant) == nil)
+        }
+    }
+
+    @Test("Groups are found by up to 20 keys at once, each at its key's place", arguments: StoreKind.available)
+    func manyKeys(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            var groups: [DeviceGroup] = []
+            for number in 0..<3 {
+                var group = try Self.group("g\(number)", key: "K-\(number)")
+                group.version = try await store.save(group)
+                group.key = "later K-\(number)"
+                group.version = try await store.save(group)
+                groups.append(group)
+            }
+            _ = try await store.save(try Self.group("g0", tenant: "other", key: "foreign"))
+            let acme = groups[0].tenant
+            #expect(try await store.groups(withKeys: [], of: acme) == [])
+            // Compared as characters, the Kelvin sign equals a K.
+            let keys = ["K-2", "none", "later K-0", "\u{212A}-1", "K-2", "foreign", "", "K-1"]
+            let found = [groups[2], nil, groups[0], nil, groups[2], nil, nil, groups[1]]
+            #expect(try await store.groups(withKeys: keys, of: acme) == found)
+            let all = (0..<20).map { "K-\($0)" }
+            #expect(try await store.groups(withKeys: all, of: acme) == groups + Array(repeating: nil, count: 17))
         }
     }
 

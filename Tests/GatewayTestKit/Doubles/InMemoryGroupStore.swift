@@ -12,6 +12,7 @@ package final class InMemoryGroupStore: GroupStore {
         var groups: [Key: DeviceGroup] = [:]
         /// Names of groups by every key that they ever had.
         var names: [Key: String] = [:]
+        var lookUps: [[String]] = []
         var refuses = false
         var willWrite: @Sendable () -> Bool = { true }
     }
@@ -33,15 +34,20 @@ package final class InMemoryGroupStore: GroupStore {
         self.state.withLock { $0.groups.values.sorted { $0.name < $1.name } }
     }
 
+    /// The name, or the keys, of each look-up of groups so far.
+    package var lookUps: [[String]] { self.state.withLock { $0.lookUps } }
+
     package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        self.state.withLock { $0.lookUps.append([name]) }
         try await self.awaitAnswer()
         return try self.read { $0[Key(tenant: tenant, name: name)] }
     }
 
-    package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+    package func groups(withKeys keys: [String], of tenant: TenantID) async throws(GatewayError) -> [DeviceGroup?] {
+        self.state.withLock { $0.lookUps.append(keys) }
         try await self.awaitAnswer()
-        let name = self.state.withLock { $0.names[Key(tenant: tenant, name: key)] }
-        return try self.read { groups in name.flatMap { groups[Key(tenant: tenant, name: $0)] } }
+        let names = self.state.withLock { state in keys.map { state.names[Key(tenant: tenant, name: $0)] } }
+        return try self.read { groups in names.map { name in name.flatMap { groups[Key(tenant: tenant, name: $0)] } } }
     }
 
     package func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys {
