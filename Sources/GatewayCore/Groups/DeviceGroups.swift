@@ -10,6 +10,9 @@ import Synchronization
 package final class DeviceGroups: Service {
     /// How often other replicas' keys are asked for.
     private static let pollInterval = Duration.seconds(1)
+    /// The most tokens of a group that are written down with those that FCM is asked to remove on a caller's word alone:
+    /// a removal that FCM does not answer stays open.
+    private static let maxOpenTokens = 2 * GroupChange.maxTokens
 
     private let store: any GroupStore
     private let upstream: any GroupUpstream
@@ -90,6 +93,10 @@ package final class DeviceGroups: Service {
         try await self.changing(name, .deviceGroupRemove, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             let found = group.isStored ? group : try await self.lookUp(group, by: caller, &upstreamCode)
             guard let known = found else { throw .groupNotFound }
+            let others = tokens.filter { !known.members.map(\.token).containsToken($0) }
+            guard others.isEmpty || known.members.count + others.count <= Self.maxOpenTokens else {
+                throw Refusal(.groupConflict, "Too many removals are open; repeat those, or declare the members")
+            }
             let reconciliation = GroupReconciliation(
                 known,
                 toward: known.tokens.filter { !tokens.containsToken($0) },
@@ -114,6 +121,10 @@ package final class DeviceGroups: Service {
             let detail = "The group would have \(tokens.count) members; it may have \(GroupChange.maxTokens)"
             throw Refusal(.groupTooLarge, detail)
         }
+    }
+
+    private static func checkCount(_ tokens: [String], with members: [DeviceGroup.Member]) throws(Refusal) {
+        try Self.checkCount(tokens + members.map(\.token).filter { !tokens.containsToken($0) })
     }
 
     // MARK: Knowing
@@ -366,7 +377,7 @@ package final class DeviceGroups: Service {
 /// Requests of callers that manage their groups as FCM has it.
 extension DeviceGroups {
     /// Hands a request on to FCM, and keeps what the gateway knows of the group in step; throws why it was not handed
-    /// on.
+    /// on, as `group_too_large` where more than 20 tokens might be members.
     package func forward(_ request: GroupRequest, by caller: Caller) async throws(Refusal) -> GroupResult {
         switch request {
         case .lookUp(let name):
@@ -422,7 +433,18 @@ extension DeviceGroups {
             // Nothing is known of the group, and of less there is nothing to write down.
             return await self.ask(.change(request), of: name, by: caller)
         }
-        group.begin(change.operation, change.tokens)
+        switch change.operation {
+        case .create:
+            // FCM makes a group only where there is none, so that of the former members only the uncertain ones count.
+            try Self.checkCount(change.tokens, with: group.members.filter { $0.standing != .member })
+            group.begin(.create, change.tokens)
+        case .add:
+            try Self.checkCount(change.tokens, with: group.members)
+            group.begin(.add, change.tokens)
+        case .remove:
+            // Other tokens are no more members than before, whatever FCM answers.
+            group.begin(.remove, change.tokens.filter(group.members.map(\.token).containsToken))
+        }
         group = try await self.save(group)
         let result = await self.ask(.change(request), of: name, by: caller)
         // What FCM said is the answer, even where it can't be written down: by the intent the next change settles it.
@@ -446,6 +468,11 @@ extension DeviceGroups {
                 _ = try await self.save(group)
             }
         case .failure(let failure) where failure.isDefinite:
+            var before = before
+            if failure.kind == .noValidTokens {
+                let uncertain = before.members.filter { $0.standing != .member }.map(\.token)
+                before.drop(uncertain.filter(change.tokens.containsToken))
+            }
             try await self.restore(before, over: group)
         case .failure:
             break

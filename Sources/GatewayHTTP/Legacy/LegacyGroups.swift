@@ -40,6 +40,8 @@ struct LegacyGroups: Endpoint {
         let caller = try exchange.caller
         do throws(Refusal) {
             return HTTPServerResponse(GroupReplyWriter.reply(to: try await self.groups.forward(work, by: caller)))
+        } catch  where error.code == .groupTooLarge {
+            return HTTPServerResponse(GroupReplyWriter.reply(to: error))
         } catch {
             return HTTPServerResponse(GroupReplyWriter.unavailable(error.code, retryAfter: error.retryAfter))
         }

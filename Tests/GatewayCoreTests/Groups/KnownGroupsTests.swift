@@ -17,7 +17,7 @@ struct KnownGroupsTests {
         return DeviceGroups(
             store: self.store,
             upstream: InMemoryGroupUpstream(),
-            limiter: MemoryRateLimiter(),
+            limiter: MemoryRateLimiter.withoutJitter(),
             audit: self.audit,
             clock: ManualClock(),
             lookUpTimeout: timeout,

@@ -192,6 +192,74 @@ struct GroupFacadeTests {
         }
     }
 
+    /// Changes the group `g` over the facade by the tokens of these numbers.
+    private static func change(
+        _ operation: String,
+        _ numbers: Range<Int>,
+        _ gateway: TestGateway,
+        _ key: String
+    ) async -> Answer {
+        let tokens = numbers.map { #""t\#($0)""# }.joined(separator: ",")
+        let name = #""notification_key_name":"g","notification_key":"key-1""#
+        let body = #"{"operation":"\#(operation)",\#(name),"registration_ids":[\#(tokens)]}"#
+        return await gateway.data(.post, Self.path, key: key, body: body)
+    }
+
+    @Test("Beyond 20 members a group is refused as FCM does, before FCM is asked, whatever FCM would say")
+    func tooManyMembers() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key async throws in
+            try await gateway.setSender()
+            #expect(await Self.change("create", 0..<15, gateway, key).status == 200)
+            #expect(await Self.change("add", 10..<20, gateway, key).status == 200)
+            let count = upstream.requests.count
+            for round in 1...30 {
+                let refused = await Self.change("add", round * 20..<round * 20 + 20, gateway, key)
+                #expect(refused.status == 400)
+                #expect(refused.value == ["error": "The group would have 40 members; it may have 20"])
+            }
+            #expect(upstream.requests.count == count)
+            #expect(gateway.groupStore.groups.first?.members.count == 20)
+            let records = try await gateway.records("action=device_group.add", key: key)
+            #expect(records.first?["code"] == "group_too_large")
+            // Those that are members already take no room, and who left makes some.
+            #expect(await Self.change("add", 0..<20, gateway, key).status == 200)
+            #expect(await Self.change("remove", 0..<1, gateway, key).status == 200)
+            #expect(await Self.change("add", 20..<21, gateway, key).status == 200)
+            // FCM makes a group anew only where it had none of the name, so that nobody is a member any more.
+            #expect(await Self.change("create", 100..<120, gateway, key).status == 200)
+            #expect(gateway.groupStore.groups.first?.tokens.contains("t20") == false)
+        }
+    }
+
+    @Test("Tokens of which FCM did not say what became of them take room until it does")
+    func openMembers() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key async throws in
+            try await gateway.setSender()
+            func fail(_ kind: GroupFailure.Kind) { upstream.answer(.failing(kind)) }
+            #expect(await Self.change("create", 0..<5, gateway, key).status == 200)
+            fail(.upstreamUnavailable)
+            #expect(await Self.change("add", 5..<20, gateway, key).status == 503)
+            let count = upstream.requests.count
+            for operation in ["add", "create"] {
+                #expect(await Self.change(operation, 20..<30, gateway, key).status == 400, "\(operation)")
+            }
+            #expect(upstream.requests.count == count)
+            // FCM has none of these, so that they take no room any more.
+            fail(.noValidTokens)
+            #expect(await Self.change("add", 5..<15, gateway, key).status == 400)
+            #expect(gateway.groupStore.groups.first?.members.count == 10)
+            #expect(await Self.change("add", 20..<30, gateway, key).status == 200)
+            // Removals of tokens that were never known leave nothing behind.
+            for round in 1...5 {
+                fail(.upstreamUnavailable)
+                #expect(await Self.change("remove", round * 100..<round * 100 + 20, gateway, key).status == 503)
+            }
+            #expect(gateway.groupStore.groups.first?.members.count == 20)
+        }
+    }
+
     @Test("Tenants of one sender id have their groups apart")
     func sharedSender() async throws {
         let upstream = ScriptedGroupUpstream()

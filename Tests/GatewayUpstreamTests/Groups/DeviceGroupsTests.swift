@@ -142,6 +142,29 @@ struct DeviceGroupsTests {
         }
     }
 
+    @Test("Removals that FCM does not answer are written down up to a bound, until they are settled")
+    func openRemovals() async throws {
+        try await GroupFixture.legacy { fixture in
+            await fixture.perform(.change(GroupChange(.create, name: "g", tokens: ["stranger"])))
+            let groups = fixture.groups()
+            func remove(_ round: Int) async throws {
+                let tokens = (0..<20).map { "t-\(round)-\($0)" }
+                _ = try await groups.remove(tokens, from: "g", by: fixture.caller())
+            }
+            _ = try await groups.group("g", by: fixture.caller())
+            for round in 0..<4 {
+                let failing = Fault(path: "/fcm/notification", action: .status(503, body: nil, headers: []))
+                if round < 2 { fixture.emulator.addFault(failing) }
+                await expectRefusal(round < 2 ? .upstreamUnavailable : .groupConflict) { try await remove(round) }
+            }
+            #expect(fixture.store.groups.first?.members.count == 40)
+            try await remove(0)
+            #expect(fixture.store.groups.first?.members.isEmpty == true)
+            try await remove(2)
+            #expect(fixture.upstreamMembers("g") == ["stranger"])
+        }
+    }
+
     @Test("A store that refuses stops everything before FCM is asked")
     func refusingStore() async throws {
         try await GroupFixture.legacy { fixture in
