@@ -187,7 +187,7 @@ final class KnownGroups: Sendable {
             places[Reference(.key, devices[place], of: command.profile), default: []].append(place)
             guard places.count <= Self.maxGroups else {
                 let detail = "A list may hold the keys of \(Self.maxGroups) device groups"
-                throw Refusal(.invalidTarget, detail, field: "tokens", legacyName: .invalidRegistration)
+                throw Refusal(.invalidTarget, detail, field: "tokens", legacyName: .invalidParameters)
             }
         }
         return places

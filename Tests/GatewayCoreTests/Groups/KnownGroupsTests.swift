@@ -263,7 +263,7 @@ struct KnownGroupsTests {
             let more = SendCommand.sample(from: principal, to: .tokens(keys + ["key-21"]), message: message)
             let refusal = await #expect(throws: Refusal.self) { _ = try await known.limitKeys(of: more) }
             #expect(refusal?.code == .invalidTarget)
-            #expect(refusal?.legacyErrorName == .invalidRegistration)
+            #expect(refusal?.legacyErrorName == .invalidParameters)
         }
     }
 
