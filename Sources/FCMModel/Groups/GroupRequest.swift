@@ -62,7 +62,15 @@ package enum GroupRequestDecoder {
             case Self.nameField:
                 guard let name = try member.text() else { continue }
                 change.name = try Self.checkedName(name)
-            case "notification_key": change.key = try member.text()
+            case "notification_key":
+                change.key = try member.text()
+                guard change.key.map(ValueRules.isGroupKey) ?? true else {
+                    let most = ValueRules.maxGroupKeyBytes
+                    throw Refusal(
+                        .invalidField,
+                        "notification_key must have at most \(most) bytes and no control characters"
+                    )
+                }
             case "registration_ids": change.tokens = try Self.tokens(member.value)
             default: break
             }
@@ -97,7 +105,10 @@ package enum GroupRequestDecoder {
 
     private static func checkedName(_ name: String) throws(Refusal) -> String {
         guard ValueRules.isGroupName(name) else {
-            throw Refusal(.invalidField, "\(Self.nameField) must have no control characters")
+            throw Refusal(
+                .invalidField,
+                "\(Self.nameField) must have at most \(ValueRules.maxGroupNameBytes) bytes and no control characters"
+            )
         }
         return name
     }
@@ -115,8 +126,8 @@ package enum GroupRequestDecoder {
         for element in elements {
             guard let token = element.string, !token.isEmpty else { throw refusal("hold strings that are not empty") }
             guard !TopicName.hasLegacyPrefix(token) else { throw refusal("hold no topics") }
-            guard token.utf8.count <= RegistrationToken.maxBytes else {
-                throw refusal("hold tokens of at most \(RegistrationToken.maxBytes) bytes")
+            guard RegistrationToken.isWithinBounds(token) else {
+                throw refusal("hold tokens of at most \(RegistrationToken.maxBytes) bytes without control characters")
             }
             guard seen.insert(ByteBuffer(string: token)).inserted else { continue }
             guard tokens.count < GroupChange.maxTokens else {

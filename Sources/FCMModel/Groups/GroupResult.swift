@@ -89,7 +89,9 @@ package enum GroupResponseReader {
         let delay = response.delay(now: now)
         switch response.status {
         case 200:
-            guard let key = response.json()?["notification_key"]?.string, AnswerBounds.isToken(key) else {
+            guard let key = response.json()?["notification_key"]?.string, AnswerBounds.isToken(key),
+                ValueRules.isGroupKey(key)
+            else {
                 return .failure(GroupFailure(.upstreamProtocol))
             }
             return .success(key)

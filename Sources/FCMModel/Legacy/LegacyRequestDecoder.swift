@@ -23,7 +23,8 @@ package struct LegacySendRequest: Sendable, Hashable {
     package var message: Message
     /// The payload's size in bytes as the caller wrote it (L-SIZE).
     package var payloadBytes: Int
-    /// Entries of `registration_ids` that fail without being sent, by index (L-EMPTYID, L-TOPICINLIST).
+    /// Entries of `registration_ids` that fail without being sent, by index (L-EMPTYID, L-TOPICINLIST), or
+    /// because they are beyond a token's bounds.
     package var localErrors: [Int: LegacyErrorName] = [:]
 
     /// The target without the entries that fail locally (TR-FANOUT); `nil` if none is left.
@@ -176,7 +177,7 @@ private struct LegacyRequestFields {
         for (index, token) in tokens.enumerated() {
             if token.isEmpty {
                 errors[index] = .missingRegistration
-            } else if TopicName.hasLegacyPrefix(token) {
+            } else if TopicName.hasLegacyPrefix(token) || !RegistrationToken.isWithinBounds(token) {
                 errors[index] = .invalidRegistration
             }
         }

@@ -57,9 +57,31 @@ package enum ValueRules {
     /// The beginning of FCM's names for groups that must not meet another tenant's; no caller's name begins so.
     package static let reservedGroupPrefix = "fcm-gateway/"
 
+    /// The most bytes of a name for people or of an id that an operator gives.
+    package static let maxLabelBytes = 512
+    /// The most bytes of a device group's name and of its key. PostgreSQL refuses an entry of an
+    /// index that has more than 2,704 bytes, the tenant's id included.
+    package static let maxGroupNameBytes = 1_024
+    package static let maxGroupKeyBytes = 2_048
+
     /// Whether a text can name a device group: not empty, without control characters and the reserved prefix.
     package static func isGroupName(_ name: String) -> Bool {
         !name.isEmpty && !name.utf8.starts(with: Self.reservedGroupPrefix.utf8)
-            && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+            && Self.isLabel(name, maxBytes: Self.maxGroupNameBytes)
+    }
+
+    package static func isGroupKey(_ key: String) -> Bool { Self.isLabel(key, maxBytes: Self.maxGroupKeyBytes) }
+
+    /// True if a text may go to the store or into a header: at most so many bytes, none of them a control character.
+    ///
+    /// Names, keys, tokens, labels and cursors are held to this when they are read; what a message says is not.
+    package static func isLabel(_ text: String, maxBytes: Int) -> Bool {
+        text.utf8.count <= maxBytes && !Self.hasControls(text)
+    }
+
+    package static func hasControls(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        for index in bytes.indices where bytes[index] < 0x20 || bytes[index] == 0x7F { return true }
+        return false
     }
 }

@@ -98,11 +98,14 @@ package enum RegistrationToken {
     /// Far beyond the tokens that FCM issues, in bytes.
     package static let maxBytes = 4_096
 
-    /// Whether a text can stand for a device: neither empty nor too long, nor one that would address something else in
-    /// a path or in a legacy `to`.
+    /// Whether a text can stand for a device: neither empty nor beyond the bounds, nor one that would address something
+    /// else in a path or in a legacy `to`.
     package static func isPlausible(_ text: String) -> Bool {
-        PercentEncoding.isAddressable(text) && text.utf8.count <= Self.maxBytes && !TopicName.hasLegacyPrefix(text)
+        PercentEncoding.isAddressable(text) && Self.isWithinBounds(text) && !TopicName.hasLegacyPrefix(text)
     }
+
+    /// True if a text has at most ``maxBytes``, and no control characters.
+    package static func isWithinBounds(_ text: String) -> Bool { ValueRules.isLabel(text, maxBytes: Self.maxBytes) }
 }
 
 extension Sequence<String> {

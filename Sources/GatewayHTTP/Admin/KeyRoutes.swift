@@ -106,7 +106,7 @@ private struct KeyBody {
             let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
             case "name":
-                draft.name = problems.text(member.value, at: pointer) ?? ""
+                draft.name = problems.label(member.value, at: pointer) ?? ""
             case "scopes":
                 draft.scopes = problems.scopes(member.value, at: pointer)
             case "topic_prefixes":

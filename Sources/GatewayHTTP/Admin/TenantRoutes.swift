@@ -61,13 +61,13 @@ extension TenantDraft {
             let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
             case "display_name":
-                draft.displayName = problems.text(member.value, at: pointer) ?? ""
+                draft.displayName = problems.label(member.value, at: pointer) ?? ""
             case "upstream":
                 draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer) ?? .legacy
             case "project_id":
-                draft.projectID = problems.text(member.value, at: pointer)
+                draft.projectID = problems.label(member.value, at: pointer)
             case "sender_id":
-                draft.senderID = problems.text(member.value, at: pointer)
+                draft.senderID = problems.label(member.value, at: pointer)
                 if let id = draft.senderID, !id.isDigits {
                     problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
                 }

@@ -69,6 +69,27 @@ struct FieldProblems {
         return text
     }
 
+    /// A name for people or an id, which is stored.
+    mutating func label(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
+        guard let text = self.text(value, at: pointer()) else { return nil }
+        guard ValueRules.isLabel(text, maxBytes: ValueRules.maxLabelBytes) else {
+            let detail = "This must have at most \(ValueRules.maxLabelBytes) bytes and no control characters"
+            self.report(.invalidField, at: pointer(), detail)
+            return nil
+        }
+        return text
+    }
+
+    /// True if a text is within a token's bounds.
+    mutating func checkToken(_ text: String, at pointer: @autoclosure () -> JSONPointer) -> Bool {
+        guard RegistrationToken.isWithinBounds(text) else {
+            let detail = "This is too long for a registration token, or has control characters"
+            self.report(.invalidToken, at: pointer(), detail)
+            return false
+        }
+        return true
+    }
+
     mutating func string(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
         guard let text = value.string else {
             self.report(.invalidField, at: pointer(), "This must be a string")

@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads query parameters; unknown and repeated ones are refused.
+/// Reads query parameters; unknown and repeated ones are refused, and values with control characters.
 struct QueryReader {
     private let values: [String: String]
 
@@ -31,6 +31,9 @@ struct QueryReader {
             }
             let given = pair[end...].dropFirst()
             let value = PercentEncoding.decoded(given) ?? String(decoding: given, as: UTF8.self)
+            guard !ValueRules.hasControls(value) else {
+                throw Refusal(.invalidField, "The query parameter \(name) must have no control characters")
+            }
             guard values.updateValue(value, forKey: name) == nil else {
                 throw Refusal(.invalidField, "The query parameter \(name) is given twice")
             }
@@ -151,9 +154,10 @@ enum Cursor {
             .replacing("=", with: "")
     }
 
-    /// What a cursor was made from; `nil` for text that is none.
+    /// What a cursor was made from; `nil` for text that is none, since no entry of a list has control characters.
     static func content(of text: String) -> String? {
         self.bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
+            .flatMap { ValueRules.hasControls($0) ? nil : $0 }
     }
 
     static func bytes(of text: String) -> [UInt8]? {

@@ -60,7 +60,7 @@ struct SendLegacyMessage: SendEndpoint {
                 case .json: try LegacyRequestDecoder.decode(body, shape: &shape)
                 case .form: try LegacyFormDecoder.decode(body)
                 }
-            guard !request.target.isDisguisedTopic else { throw Refusal(.invalidToken) }
+            guard request.target.isPossible else { throw Refusal(.invalidToken) }
             return request
         } catch {
             let writer = LegacyReplyWriter(shape: shape, format: format, multicastID: multicastID)
@@ -89,13 +89,15 @@ extension LegacyReplyWriter: SendReplyWriter {
 }
 
 extension Target {
-    /// Whether a lone recipient is written like a topic.
+    /// True if a lone recipient can be one: it is within a token's bounds, and not written like a topic.
     ///
     /// A legacy upstream would take it for one: no token may reach past a key's topic prefixes or the topic's own limit.
-    var isDisguisedTopic: Bool {
+    var isPossible: Bool {
         switch self {
-        case .token(let text), .notificationKey(let text): TopicName.hasLegacyPrefix(text)
-        case .tokens, .installation, .installations, .topic, .condition: false
+        case .token(let text), .notificationKey(let text):
+            RegistrationToken.isWithinBounds(text) && !TopicName.hasLegacyPrefix(text)
+        case .installation(let text): RegistrationToken.isWithinBounds(text)
+        case .tokens, .installations, .topic, .condition: true
         }
     }
 }

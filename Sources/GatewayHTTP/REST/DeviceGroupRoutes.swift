@@ -98,10 +98,9 @@ struct DeviceGroupRoutes {
             for (index, token) in (given ?? []).enumerated() {
                 if TopicName.hasLegacyPrefix(token) {
                     problems.report(.invalidField, at: pointer.appending(index), "This is a topic, not a device")
-                } else if token.utf8.count > RegistrationToken.maxBytes {
-                    let detail = "This is too long for a registration token"
-                    problems.report(.invalidToken, at: pointer.appending(index), detail)
-                } else if seen.insert(ByteBuffer(string: token)).inserted {
+                } else if problems.checkToken(token, at: pointer.appending(index)),
+                    seen.insert(ByteBuffer(string: token)).inserted
+                {
                     tokens.append(token)
                 }
             }

@@ -74,7 +74,7 @@ struct ExplainedBody {
         case legacy
     }
 
-    /// The most bytes that a request may have beside its payload and a list of recipients: it is shown.
+    /// The most bytes that a request may have beside its payload and its target: it is shown.
     private static let maxOptionBytes = 64 * 1024
 
     let message: Message
@@ -94,16 +94,16 @@ struct ExplainedBody {
                 throw Refusal(.unsupportedMediaType, "Send the body as application/json")
             }
             let request = try Self.legacyRequest(body)
-            guard let target = request.sentTarget, !target.isDisguisedTopic else {
+            guard let target = request.sentTarget, target.isPossible else {
                 throw Refusal(.invalidTarget, "None of the recipients is a registration token")
             }
             self.target = .direct(target)
             self.message = request.message
             self.payloadBytes = request.payloadBytes
         }
-        let options = [self.target.text, self.message.collapseKey, self.message.restrictedPackageName]
+        let options = [self.message.collapseKey, self.message.restrictedPackageName]
         guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
-            throw Refusal(.invalidField, "The target, the collapse key and the package name are too long to be shown")
+            throw Refusal(.invalidField, "The collapse key and the package name are too long to be shown")
         }
     }
 
@@ -112,17 +112,6 @@ struct ExplainedBody {
             return try LegacyRequestDecoder.decode(body)
         } catch {
             throw error.explained
-        }
-    }
-}
-
-extension SendBodyTarget {
-    /// The text that names the target; `nil` for a list, and for what has a bound of its own.
-    fileprivate var text: String? {
-        switch self {
-        case .deviceGroup(let name): name
-        case .direct(.token(let text)), .direct(.installation(let text)), .direct(.notificationKey(let text)): text
-        case .direct(.tokens), .direct(.installations), .direct(.topic), .direct(.condition): nil
         }
     }
 }

@@ -186,15 +186,8 @@ struct SendBodyReader {
             self.problems.report(.invalidTarget, at: pointer(), "This is a topic, not a device; use topic instead")
             return false
         }
-        guard text.utf8.count <= Self.maxRecipientBytes else {
-            self.problems.report(.invalidToken, at: pointer(), "This is too long for a registration token")
-            return false
-        }
-        return true
+        return self.problems.checkToken(text, at: pointer())
     }
-
-    /// Far beyond what FCM issues.
-    private static let maxRecipientBytes = 4_096
 
     // MARK: Payload
 

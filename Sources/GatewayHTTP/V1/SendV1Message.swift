@@ -21,7 +21,7 @@ struct SendV1Message: SendEndpoint {
         let caller = try exchange.caller
         let given = try V1RequestDecoder.decode(exchange.request.body)
         let message = try Self.reworded(given, for: caller.profile, now: exchange.time)
-        guard !message.target.isDisguisedTopic else { throw Refusal(.invalidToken) }
+        guard message.target.isPossible else { throw Refusal(.invalidToken) }
         let command = SendCommand(
             by: caller,
             to: message.target,

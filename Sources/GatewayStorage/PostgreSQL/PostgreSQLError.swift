@@ -63,8 +63,15 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
     /// Whether somebody else has the lock: `lock_not_available`.
     var isLocked: Bool { self.state == "55P03" }
 
-    /// Whether a value does not fit its column: classes 22 and 23.
-    var isAboutData: Bool { self.state.map { $0.hasPrefix("22") || $0.hasPrefix("23") } ?? false }
+    /// True if the values are at fault and the server is well: `data_exception`, `integrity_constraint_violation` and
+    /// `program_limit_exceeded`, such as an entry that is too long for an index. A role that is missing is none of these,
+    /// although its SQLSTATE is `invalid_parameter_value`.
+    var isAboutData: Bool {
+        guard let state = self.state, state != Self.missingRole else { return false }
+        return ["22", "23", "54"].contains(state.prefix(2))
+    }
+
+    private static let missingRole = "22023"
 
     /// Whether stored data can't be read: `data_corrupted` and `index_corrupted`.
     var isDamage: Bool { self.state == "XX001" || self.state == "XX002" }
@@ -85,7 +92,7 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
     private static let explanations = [
         "08": "The store can't be reached",
         "0A000": "The store can't be written: its server is a standby",
-        "22023": "The store's roles are missing; run fcm-gateway store migrate",
+        Self.missingRole: "The store's roles are missing; run fcm-gateway store migrate",
         "25006": "The store can't be written: its server only reads",
         "28": "The store refuses the gateway's user or password",
         "3D": "The store's database does not exist",
@@ -108,7 +115,10 @@ extension GatewayError {
     /// What an error of PostgreSQL means to the gateway; one of the gateway's own passes unchanged.
     init(translatingPostgreSQL error: any Error) {
         if let failure = (error as? DamagedFile)?.cause as? PostgreSQLError ?? error as? PostgreSQLError {
-            self.init(.storeUnavailable, failure.explanation, cause: error)
+            self =
+                failure.isAboutData
+                ? GatewayError(.invalid, "The store does not take a value of the request", cause: error)
+                : GatewayError(.storeUnavailable, failure.explanation, cause: error)
         } else {
             self.init(translating: error)
         }

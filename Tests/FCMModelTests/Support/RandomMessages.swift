@@ -65,9 +65,9 @@ enum RandomMessage {
     static func target(using random: inout SplitMix64) throws -> Target {
         switch random.below(4) {
         case 0:
-            return .token("t" + RandomText.draw(0...30, using: &random))
+            return .token(Self.token(using: &random))
         case 1:
-            return .tokens((0...random.below(20)).map { _ in "t" + RandomText.draw(0...30, using: &random) })
+            return .tokens((0...random.below(20)).map { _ in Self.token(using: &random) })
         case 2:
             guard let name = TopicName(RandomText.topic(1...40, using: &random)) else { break }
             return .topic(name)
@@ -75,6 +75,13 @@ enum RandomMessage {
             return .condition(try TopicCondition(parsing: "'a' in topics && ('b' in topics || 'c%20' in topics)"))
         }
         throw VectorProblem("no valid topic was drawn")
+    }
+
+    /// Any text but control characters, which no token has.
+    private static func token(using random: inout SplitMix64) -> String {
+        let scalars = RandomText.draw(0...30, using: &random).unicodeScalars
+            .filter { $0.value >= 0x20 && $0.value != 0x7F }
+        return "t" + String(String.UnicodeScalarView(scalars))
     }
 
     /// Draws a message that fits a target's limit on size.

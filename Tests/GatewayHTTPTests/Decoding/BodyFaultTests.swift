@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
@@ -30,6 +31,10 @@ struct BodyFaultTests {
             (#"{"display_name":""}"#, ["/display_name: invalid_field"]),
             (#"{"display_name":5}"#, ["/display_name: invalid_field"]),
             (#"{"display_name":null}"#, ["/display_name: invalid_field"]),
+            (#"{"display_name":"a\u0000"}"#, ["/display_name: invalid_field"]),
+            (#"{"display_name":"\#(String(repeating: "d", count: 513))"}"#, ["/display_name: invalid_field"]),
+            (#"{"project_id":"p\n"}"#, ["/project_id: invalid_field"]),
+            (#"{"sender_id":"\#(String(repeating: "1", count: 513))"}"#, ["/sender_id: invalid_field"]),
             (#"{"display_name":"a","upstream":"v2"}"#, ["/upstream: invalid_field"]),
             (#"{"display_name":"a","upstream":null}"#, ["/upstream: invalid_field"]),
             (#"{"display_name":"a","project_id":7}"#, ["/project_id: invalid_field"]),
@@ -108,6 +113,9 @@ struct BodyFaultTests {
             (#"{"name":"a","scopes":["messages:send","everything"]}"#, ["/scopes/1: invalid_field"]),
             (#"{"name":"a","scopes":[5]}"#, ["/scopes/0: invalid_field"]),
             (#"{"name":5,"scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"name":"a\u0000b","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"name":"a\u007f","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"name":"\#(String(repeating: "n", count: 513))","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
             (#"{"name":"","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
             (#"{"scopes":["audit:read"],"topic_prefixes":"a"}"#, ["/topic_prefixes: invalid_field"]),
             (#"{"scopes":["audit:read"],"topic_prefixes":["ok","a b"]}"#, ["/topic_prefixes/1: invalid_field"]),
@@ -179,6 +187,7 @@ struct BodyFaultTests {
         (#"{"tokens":["a"],"name":"g"}"#, ["/name: unknown_field"]),
         (#"{"tokens":["/topics/x"]}"#, ["/tokens/0: invalid_field"]),
         (#"{"tokens":["\#(String(repeating: "x", count: 4_097))"]}"#, ["/tokens/0: invalid_token"]),
+        (#"{"tokens":["a","b\u0000"]}"#, ["/tokens/1: invalid_token"]),
         (#"{"tokens":["\#((0..<21).map(String.init).joined(separator: #"",""#))"]}"#, ["/tokens: group_too_large"]),
         (
             #"{"tokens":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
@@ -194,6 +203,7 @@ struct BodyFaultTests {
         (#"{"tokens":["a",1]}"#, ["/tokens/1: invalid_field"]),
         (#"{"tokens":[""]}"#, ["/tokens/0: invalid_field"]),
         (#"{"tokens":["a","/topics/x",".."]}"#, ["/tokens/1: invalid_token", "/tokens/2: invalid_token"]),
+        (#"{"tokens":["a","b\u0000c"]}"#, ["/tokens/1: invalid_token"]),
         (#"{"tokens":["a"],"topic":"x"}"#, ["/topic: unknown_field"]),
     ]
 
@@ -239,6 +249,94 @@ struct BodyFaultTests {
             }
             let headers = ["Content-Type": "text/plain"]
             #expect(await gateway.ask(table.method, path, key: key, body: "{}", headers: headers).status == 415)
+        }
+    }
+}
+
+/// Names, keys and tokens of the facades: text that goes to the store or into a header, in each surface's own words.
+///
+/// ``BodyFaultTests``, ``ListTests`` and ``SendBodyTests`` have those of REST and of operators.
+struct StoredTextTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var path: String
+        var body: String
+        var status: Int
+        /// What the answer holds.
+        var words: String
+
+        var testDescription: String { "\(self.path) \(self.body.prefix(80))" }
+
+        init(_ path: String, _ body: String, _ status: Int, _ words: String) {
+            (self.path, self.body, self.status, self.words) = (path, body, status, words)
+        }
+    }
+
+    private static func long(_ length: Int) -> String { String(repeating: "x", count: length) }
+
+    private static let groups: [Row] =
+        [
+            #"{"operation":"add","notification_key":"a\u0000b","registration_ids":["r"]}"#,
+            #"{"operation":"remove","notification_key":"\#(Self.long(2_049))","registration_ids":["r"]}"#,
+            #"{"operation":"create","notification_key_name":"a\u0000b","registration_ids":["r"]}"#,
+            #"{"operation":"create","notification_key_name":"\#(Self.long(1_025))","registration_ids":["r"]}"#,
+            #"{"operation":"create","notification_key_name":"g","registration_ids":["r\u007f"]}"#,
+        ]
+        .map { Row("/fcm/notification", $0, 400, "control characters") }
+
+    private static let sends: [Row] = [
+        Row("/fcm/send", #"{"to":"a\u0000b"}"#, 200, "InvalidRegistration"),
+        Row("/fcm/send", #"{"to":"\#(Self.long(4_097))"}"#, 200, "InvalidRegistration"),
+        Row("/fcm/send", #"{"notification_key":"a\nb"}"#, 200, "InvalidRegistration"),
+        Row("/fcm/send", #"{"registration_ids":["a\u0000b"]}"#, 200, "InvalidRegistration"),
+        Row(
+            "/v1/projects/demo/messages:send",
+            #"{"message":{"token":"a\u0000b"}}"#,
+            400,
+            "not a valid FCM registration token"
+        ),
+        Row(
+            "/v1/projects/demo/registrations/a%00b/topicSubscriptions?topic_name=news",
+            "{}",
+            400,
+            "INVALID_ARGUMENT"
+        ),
+        Row("/iid/v1/a%00b/rel/topics/news", "", 400, "INVALID_ARGUMENT"),
+        Row("/iid/v1:batchAdd", #"{"to":"/topics/news","registration_tokens":["a\u0000b"]}"#, 200, "INVALID_ARGUMENT"),
+    ]
+
+    @Test(
+        "Control characters and endless texts go neither to the store nor to FCM",
+        arguments: Self.groups + Self.sends
+    )
+    func refused(row: Row) async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            try await gateway.setSender()
+            let headers = ["Authorization": row.path.hasPrefix("/v1/") ? "Bearer \(key)" : "key=\(key)"]
+            let answer = await gateway.data(.post, row.path, key: nil, body: row.body, headers: headers)
+            #expect(answer.status == row.status, "\(answer.body)")
+            #expect(answer.body.contains(row.words), "\(answer.body)")
+            #expect(groups.requests.isEmpty && gateway.upstream.calls.isEmpty && gateway.topics.changes.isEmpty)
+        }
+    }
+
+    @Test("One token of a list that can be none leaves the others alone")
+    func list() async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.legacy(#"{"registration_ids":["a","b\u0000"]}"#, key: key)
+            #expect(answer.value["results"]?.elements.last == ["error": "InvalidRegistration"])
+            #expect(gateway.upstream.calls.map(\.target) == [.tokens(["a"])])
+        }
+    }
+
+    @Test("A message says what it likes, control characters included")
+    func texts() async throws {
+        try await TestGateway.run { gateway, key in
+            let parts = #""notification":{"title":"a\u0000","body":"b\n"},"data":{"k\u0001":"v\u0000"}"#
+            #expect(await gateway.send(#"{"token":"t",\#(parts)}"#, key: key).status == 200)
+            let answer = await gateway.legacy(#"{"to":"t",\#(parts)}"#, key: key)
+            #expect(answer.value["success"] == 1)
+            #expect(gateway.upstream.calls.map { $0.message.notification?[.title] } == ["a\u{0}", "a\u{0}"])
         }
     }
 }

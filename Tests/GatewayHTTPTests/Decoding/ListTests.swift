@@ -28,6 +28,8 @@ struct ListTests {
         ("limit=ten", "invalid_field"), ("limit=1.5", "invalid_field"), ("limit=+5", "invalid_field"),
         ("limit=%2B5", "invalid_field"), ("limit=%D9%A5", "invalid_field"), ("limit=5&limit=5", "invalid_field"),
         ("cursor=%2A%2A", "invalid_field"), ("cursor=!", "invalid_field"), ("colour=red", "unknown_field"),
+        // A text that holds NUL.
+        ("cursor=AA", "invalid_field"), ("cursor=%00", "invalid_field"), ("limit=5%0A", "invalid_field"),
         ("LIMIT=5", "unknown_field"), ("limi%74=5", "unknown_field"),
     ]
 
@@ -36,12 +38,16 @@ struct ListTests {
         ("from=yesterday", "invalid_field"), ("to=2026-13-01T00:00:00Z", "invalid_field"),
         ("from=2026-03-01", "invalid_field"), ("outcome=splendid", "invalid_field"),
         ("action=message.sent", "invalid_field"), ("cursor=MS44", "invalid_field"), ("cursor=MQ", "invalid_field"),
-        ("cursor=YS5i", "invalid_field"),
+        ("cursor=YS5i", "invalid_field"), ("code=%00", "invalid_field"), ("principal=a%7F", "invalid_field"),
+        ("request_id=%1F", "invalid_field"), ("message=a%00", "invalid_field"), ("target=%09a", "invalid_field"),
     ]
 
     private static let lists: [List] = [
         List("/v1/tenants/demo/audit", Self.auditFaults + [("tenant=other", "unknown_field")]),
-        List("/admin/v1/audit", Self.auditFaults + [("tenant=demo&tenant=other", "invalid_field")]),
+        List(
+            "/admin/v1/audit",
+            Self.auditFaults + [("tenant=demo&tenant=other", "invalid_field"), ("tenant=%00", "invalid_field")]
+        ),
         List(
             "/v1/tenants/demo/retired-tokens",
             [
@@ -127,14 +133,17 @@ struct ListTests {
         }
     }
 
-    @Test("A cursor reads back what it was made from", arguments: ["1.5", "demo", "", "???>>>", "ü~"])
+    @Test("A cursor reads back what it was made from", arguments: ["1.5", "demo", "", "???>>>", "ü~", "a b"])
     func cursor(content: String) {
         let text = Cursor.text(of: content)
         #expect(Cursor.content(of: text) == content)
         #expect(text.wholeMatch(of: /[A-Za-z0-9_-]{0,}/) != nil)
     }
 
-    @Test("Made-up text is no cursor", arguments: ["*", "a", "=", "MQ==", "MR", "a b", "/////w", "gICA"])
+    @Test(
+        "Made-up text is no cursor",
+        arguments: ["*", "a", "=", "MQ==", "MR", "a b", "/////w", "gICA", "AA", "YQBi", "fw"]
+    )
     func madeUpCursor(text: String) {
         #expect(Cursor.content(of: text) == nil)
     }

@@ -57,6 +57,7 @@ struct SendBodyTests {
                 Fault(#"{"\#(field)":[["a"]]}"#, "/\(field)/0: invalid_field"),
                 Fault(#"{"\#(field)":["a","/topics/news"]}"#, "/\(field)/1: invalid_target"),
                 Fault(Self.list(field, count: 1_001), "/\(field): invalid_target"),
+                Fault(#"{"\#(field)":["a","b\u0000"]}"#, "/\(field)/1: invalid_token"),
                 Fault(
                     #"{"\#(field)":["a","\#(String(repeating: "x", count: 4_097))"]}"#,
                     "/\(field)/1: invalid_token"
@@ -77,6 +78,8 @@ struct SendBodyTests {
         Fault(#"{"fid":"/topics/news"}"#, "/fid: invalid_target"),
         Fault(#"{"token":"\#(String(repeating: "x", count: 4_097))"}"#, "/token: invalid_token"),
         Fault(#"{"fid":"\#(String(repeating: "x", count: 4_097))"}"#, "/fid: invalid_token"),
+        Fault(#"{"token":"a\u0000b"}"#, "/token: invalid_token"),
+        Fault(#"{"fid":"a\u007f"}"#, "/fid: invalid_token"),
         Fault(#"{"topic":"/topics/news"}"#, "/topic: invalid_target"),
         Fault(#"{"topic":"a b"}"#, "/topic: invalid_target"),
         Fault(#"{"topic":"caf\u00e9"}"#, "/topic: invalid_target"),

@@ -300,7 +300,7 @@ struct ExplainControllerTests {
                 (path, #"{"to":"a","data":{"from":"x"}}"#, 422, "invalid_data_key"),
                 (path, #"{"to":"a","data":{"k":"\#(String(repeating: "x", count: 4_096))"}}"#, 422, "message_too_big"),
                 (path, #"{"to":"a""#, 400, "malformed_json"),
-                (path, #"{"to":"\#(String(repeating: "x", count: 65_537))"}"#, 422, "invalid_field"),
+                (path, #"{"to":"\#(String(repeating: "x", count: 4_097))"}"#, 422, "invalid_target"),
                 (
                     Self.path, #"{"token":"a","collapse_key":"\#(String(repeating: "x", count: 65_537))"}"#, 422,
                     "invalid_field"

@@ -21,7 +21,7 @@ struct RandomJSON {
         if Int.random(in: 0..<20, using: &self.generator) == 0 { return self.value(depth: 0) }
         var members: [String: String] = [:]
         if Bool.random(using: &self.generator) {
-            members["token"] = self.string()
+            members["token"] = self.string(isToken: true)
         }
         for _ in 0..<Int.random(in: 0..<5, using: &self.generator) {
             let field = Self.fields.randomElement(using: &self.generator) ?? ""
@@ -38,7 +38,10 @@ struct RandomJSON {
     private mutating func sensible(_ field: String) -> String {
         switch field {
         case "tokens", "fids":
-            let texts = (0..<Int.random(in: 1...4, using: &self.generator)).map { _ in self.string() }
+            let texts = (0..<Int.random(in: 1...4, using: &self.generator))
+                .map { _ in
+                    self.string(isToken: true)
+                }
             return "[\(texts.joined(separator: ","))]"
         case "ttl":
             return String(Int.random(in: -1...2_419_201, using: &self.generator))
@@ -81,13 +84,13 @@ struct RandomJSON {
         }
     }
 
-    /// A text with the canary in it, escaped in one way or another.
-    private mutating func string() -> String {
+    /// A text with the canary in it, escaped in one way or another; a token has no control characters.
+    private mutating func string(isToken: Bool = false) -> String {
         let before = ["", "/topics/", "'", "a:b", "é"].randomElement(using: &self.generator) ?? ""
         let after = ["", "' in topics", "-1", "\n", "💥"].randomElement(using: &self.generator) ?? ""
         let escapesAll = Bool.random(using: &self.generator)
         var text = "\""
-        for unit in (before + self.canary + after).utf16 {
+        for unit in (before + self.canary + after).utf16 where !isToken || unit >= 0x20 {
             if escapesAll || unit < 0x20 || unit == 0x22 || unit == 0x5C || unit > 0x7E {
                 let digits = String(unit, radix: 16)
                 text += #"\u"# + String(repeating: "0", count: 4 - digits.count) + digits

@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayCore
 import GatewayStorage
 import Testing
@@ -41,6 +42,21 @@ struct GroupStoreTests {
                 #expect(try await store.group(named: name, of: group.tenant) == group)
                 #expect(try await store.group(withKey: "key of \(name)", of: group.tenant) == group)
             }
+        }
+    }
+
+    @Test("The longest name and key that a request may have are stored", arguments: StoreKind.available)
+    func longest(kind: StoreKind) async throws {
+        // An entry of an index is compressed before it is measured, so these have to be unpredictable.
+        func text(_ length: Int) -> String {
+            String((0..<length).compactMap { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() })
+        }
+        let (name, key) = (text(ValueRules.maxGroupNameBytes), text(ValueRules.maxGroupKeyBytes))
+        #expect(ValueRules.isGroupName(name) && ValueRules.isGroupKey(key))
+        try await kind.withGroupStore { store in
+            let group = try Self.group(name, key: key)
+            _ = try await store.save(group)
+            #expect(try await store.group(withKey: key, of: group.tenant)?.name == name)
         }
     }
 

@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayCore
 import MetricsTestKit
 import Synchronization
@@ -8,6 +9,11 @@ import Testing
 /// What a PostgreSQL's driver counts of transactions.
 struct PostgreSQLMetricsTests {
     private let factory = TestMetrics()
+
+    /// Text that can't be compressed much, as an entry of an index would be.
+    private static func unpredictable(_ length: Int) -> String {
+        String((0..<length).compactMap { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() })
+    }
 
     private func count(_ name: String, _ labels: [(String, String)] = []) throws -> Int64 {
         try self.factory.expectCounter(name, labels).totalValue
@@ -29,6 +35,31 @@ struct PostgreSQLMetricsTests {
             #expect(try self.count("fcmgw_store_retries_total", [("reason", reason)]) == 2)
             #expect(try self.count("fcmgw_store_retries_total", [("reason", other)]) == 0)
             #expect(try self.count("fcmgw_store_commits_unknown_total") == 0)
+        }
+    }
+
+    @Test(
+        "A value that PostgreSQL does not take is the request's fault, and the store is up",
+        arguments: [
+            ("INSERT INTO device_group_leases VALUES ('demo', $1, 'o', 0)", "a\u{0}b"),
+            ("INSERT INTO gateway_secrets VALUES ($1, NULL, '')", "a"),
+            ("INSERT INTO gateway_secrets VALUES ($1, '', '')", Self.unpredictable(9_000)),
+        ]
+    )
+    func values(sql: String, text: String) async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let metrics = GatewayMetrics(factory: self.factory)
+            let database = try await PostgreSQLDatabase(settings, metrics: metrics)
+            defer { database.close() }
+            let error = await #expect(throws: GatewayError.self) {
+                try await database.write(scope: .gateway, isolation: .serializable) { db in
+                    try db.execute(sql, [.text(text)])
+                }
+            }
+            #expect(error?.code == .invalid)
+            #expect(error.map { Refusal($0).code.isRetryable } == false)
+            let up = try self.factory.expectMeter("fcmgw_store_up", [("store", "postgresql")])
+            #expect(up.values.allSatisfy { $0 == 1 })
         }
     }
 

@@ -223,4 +223,11 @@ struct PostgreSQLErrorTests {
         #expect(told.message.contains(words), "\(told.message)")
         #expect(told.cause.map { "\($0)" } == "SQLSTATE \(state): from the server")
     }
+
+    @Test("A role that is missing is the store's fault, although its class is that of wrong values")
+    func missingRole() {
+        let told = GatewayError(translatingPostgreSQL: PostgreSQLError(state: "22023", message: "x"))
+        #expect(told.code == .storeUnavailable)
+        #expect(told.message.contains("roles are missing"))
+    }
 }
