@@ -206,6 +206,7 @@ struct BodyListeners: Sendable {
             logger: logger
         )
         self.admin = Listener.admin(
+            hosts: AllowedHosts(["gateway.test"]),
             token: AdminToken(Secret(Self.adminToken)),
             administration: administration,
             prover: ScriptedProver { _, _ in CredentialReport(.missing, "There is none") },

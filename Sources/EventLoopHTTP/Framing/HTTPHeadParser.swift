@@ -8,8 +8,9 @@ package final class HTTPRequestHead: Sendable {
     package let pathBytes: [UInt8]
     /// The field lines, `Host` among them.
     package let fields: HTTPFieldLines
+    /// `Host` as it was given; `nil` without one, which HTTP/1.0 allows.
+    package let authority: String?
     private let scheme: String
-    private let authority: String?
 
     init(method: HTTPRequest.Method, scheme: String, authority: String?, path: [UInt8], fields: HTTPFieldLines) {
         self.method = method

@@ -9,6 +9,8 @@ import NIOCore
 package struct Listener: HTTPServerResponder {
     let routes: RouteTable
     let pipeline: RequestPipeline
+    /// `nil` where every host is served.
+    var hosts: AllowedHosts?
 
     /// Known before the first byte of the body is read.
     package func bodyLimit(of head: HTTPRequestHead) -> Int {
@@ -16,6 +18,9 @@ package struct Listener: HTTPServerResponder {
     }
 
     package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        guard self.hosts?.admits(request.head.authority) ?? true else {
+            return self.pipeline.refuse(misdirected: request)
+        }
         guard let (row, parameters) = self.routes.row(at: request.head.pathBytes) else {
             return self.pipeline.refuse(request, nil)
         }
@@ -76,6 +81,7 @@ extension Listener {
 
     /// The surface for operators, probes and Prometheus; the pause comes before the answer to a wrong token.
     package static func admin(
+        hosts: AllowedHosts,
         token: AdminToken,
         administration: Administration,
         prover: any CredentialProver,
@@ -110,8 +116,36 @@ extension Listener {
                 accessLog: accessLog ?? AccessLog(logger: logger),
                 tracer: tracer,
                 logger: logger
-            )
+            ),
+            hosts: hosts
         )
+    }
+}
+
+/// The hosts that requests to a listener may name: addresses, `localhost`, and names that an operator gives.
+///
+/// A page in an operator's browser can have its own name lead to this machine (DNS rebinding), and then read what needs
+/// no token. Its requests name the page's host, and a server that is not responsible for a host answers 421 (RFC 9110,
+/// 7.4). A host that is an address was not looked up, and HTTP/1.0 without a host is no browser's.
+package struct AllowedHosts: Sendable {
+    private let names: Set<String>
+
+    package init(_ names: [String]) {
+        self.names = Set(names.map { $0.lowercased() }).union(["localhost"])
+    }
+
+    /// Returns true for a host that is allowed, on any port and in any case.
+    func admits(_ authority: String?) -> Bool {
+        guard let authority, !authority.isEmpty else { return true }
+        if authority.hasPrefix("[") {
+            return Self.isAddress(authority.dropFirst().prefix { $0 != "]" })
+        }
+        let host = authority.prefix { $0 != ":" }
+        return self.names.contains(host.lowercased()) || Self.isAddress(host)
+    }
+
+    private static func isAddress(_ text: Substring) -> Bool {
+        (try? SocketAddress(ipAddress: String(text), port: 0)) != nil
     }
 }
 

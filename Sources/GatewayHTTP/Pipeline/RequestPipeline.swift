@@ -88,6 +88,12 @@ struct RequestPipeline: Sendable {
         return self.finished(response, to: exchange, row.route)
     }
 
+    /// Answers a request that names a host for which the listener does not answer.
+    func refuse(misdirected request: HTTPServerRequest) -> HTTPServerResponse {
+        let refusal = Refusal(.badRequest, "This listener does not answer for the host; see admin.allowedHosts")
+        return self.finished(refusal.response(status: .misdirectedRequest), to: self.began(request, .none), nil)
+    }
+
     // MARK: Before the endpoint
 
     private enum Reading<Work: Sendable>: Sendable {

@@ -321,6 +321,7 @@ package struct Gateway: Sendable {
         )
         let adminMetrics = HTTPMetrics(metrics, listener: "admin")
         let admin = Listener.admin(
+            hosts: AllowedHosts(configuration.admin.allowedHosts + [configuration.admin.server.host]),
             token: AdminToken(Secret(secrets.adminToken.revealed)),
             administration: self.administration,
             prover: upstream,

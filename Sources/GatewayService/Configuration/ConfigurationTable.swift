@@ -49,7 +49,11 @@ package enum ConfigurationTable {
     // swift-format-ignore
     private static let admin: [Key] =
         Self.listener("admin", \.admin.server, \.admin.tls) + [
-            Key("admin.token", \.admin.token, Self.adminToken, "the operators' token")
+            Key("admin.allowedHosts", \.admin.allowedHosts,
+                .hosts("hosts, without a port", problem: Self.plainHostProblem),
+                "names by which operators, balancers and Prometheus address it, besides `admin.host`, `localhost` and any "
+                + "address; a request that names another host gets 421"),
+            Key("admin.token", \.admin.token, Self.adminToken, "the operators' token"),
         ]
 
     // swift-format-ignore

@@ -29,6 +29,8 @@ package struct GatewayConfiguration: Sendable {
         package var tls = TLSFiles()
         /// The operators' token; only `config check` and `config show` do without one.
         package var token: Redacted<String>?
+        /// Names by which the listener is addressed, in lower case, besides `localhost` and addresses.
+        package var allowedHosts: [String] = []
 
         fileprivate init() { self.server.maxConnections = 256 }
     }

@@ -123,7 +123,7 @@ struct KeptConnection: Sendable {
             .map { "\($0.key): \($0.value)\r\n" }
             .joined()
         try await self.channel.writeAndFlush(
-            ByteBuffer(string: "\(method) \(path) HTTP/1.1\r\nHost: a\r\n\(lines)\r\n\(body)")
+            ByteBuffer(string: "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(lines)\r\n\(body)")
         )
         var text = ""
         for await part in self.received {

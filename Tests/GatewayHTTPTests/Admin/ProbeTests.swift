@@ -25,6 +25,29 @@ struct ProbeTests {
         }
     }
 
+    @Test(
+        "The listener answers for hosts that it knows, and for addresses",
+        arguments: [
+            ("gateway.test", true), ("GATEWAY.test:8081", true), ("localhost", true), ("localhost:1", true),
+            ("127.0.0.1:8081", true), ("10.1.2.3", true), ("[::1]:8081", true), ("[fe80::1]", true), ("", true),
+            (nil, true), ("evil.example:8081", false), ("gateway.test.evil.example", false), ("agateway.test", false),
+            ("127.0.0.1.evil.example", false), ("[evil]:80", false), ("localhost.evil.example", false),
+        ] as [(String?, Bool)]
+    )
+    func hosts(host: String?, isKnown: Bool) async throws {
+        try await TestGateway.run { gateway, _ in
+            for path in ["/livez", "/metrics", "/openapi.yaml", "/admin/v1/tenants", "/nowhere"] {
+                let answer = await gateway.admin(.get, path, host: host)
+                guard !isKnown else {
+                    #expect(answer.status == (path == "/nowhere" ? 404 : 200), "\(path)")
+                    continue
+                }
+                try answer.expectProblem(421, "bad_request", "\(path)")
+                #expect(answer.header("X-Request-ID")?.isUUIDv7 == true)
+            }
+        }
+    }
+
     @Test("The metrics are shown as rendered, without a token, under their own media type")
     func metrics() async throws {
         try await TestGateway.run { gateway, _ in

@@ -16,6 +16,7 @@ import Testing
 /// Two tenants are there: `demo`, whose key may do everything, and `other`.
 struct TestGateway: Sendable {
     static let adminToken = "admin-token-of-the-test"
+    static let host = "gateway.test"
     static let origin = RequestOrigin(method: "PUT", requestID: "set-up")
 
     let clock = ManualClock()
@@ -181,6 +182,7 @@ struct TestGateway: Sendable {
         )
         let pauses = self.pauses
         self.adminListener = Listener.admin(
+            hosts: AllowedHosts([Self.host]),
             token: AdminToken(Secret(Self.adminToken)),
             administration: self.administration,
             prover: ScriptedProver { kind, profile in
@@ -238,9 +240,10 @@ struct TestGateway: Sendable {
         _ path: String,
         token: String? = TestGateway.adminToken,
         body: String = "",
-        headers: [String: String] = [:]
+        headers: [String: String] = [:],
+        host: String? = TestGateway.host
     ) async -> Answer {
-        await Self.ask(self.adminListener, method, path, bearer: token, body: body, headers: headers)
+        await Self.ask(self.adminListener, method, path, bearer: token, body: body, headers: headers, host: host)
     }
 
     /// Asks the listener that serves an address: the admin one as an operator, else the other one by a tenant's key.
@@ -286,7 +289,8 @@ struct TestGateway: Sendable {
         body: String,
         headers: [String: String],
         clientNames: [String] = [],
-        lag: Duration = .zero
+        lag: Duration = .zero,
+        host: String? = TestGateway.host
     ) async -> Answer {
         var all = headers
         if !body.isEmpty, all["Content-Type"] == nil { all["Content-Type"] = "application/json" }
@@ -297,7 +301,7 @@ struct TestGateway: Sendable {
         }
         let request = HTTPServerRequest(
             head: HTTPRequestHead(
-                HTTPRequest(method: method, scheme: "http", authority: "gateway.test", path: path, headerFields: fields)
+                HTTPRequest(method: method, scheme: "http", authority: host, path: path, headerFields: fields)
             ),
             body: ByteBuffer(string: body),
             connection: HTTPConnectionInfo(
