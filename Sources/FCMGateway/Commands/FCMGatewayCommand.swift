@@ -82,18 +82,31 @@ struct ServeCommand: AsyncParsableCommand {
 
 /// `dev`, which is a verb of `fcm-gateway-dev`.
 struct MovedDevCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "dev", shouldDisplay: false)
+    static let configuration = CommandConfiguration(movedVerb: "dev")
 
-    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: .hidden) var arguments: [String] = []
 
-    func validate() throws { throw ValidationError("dev is a verb of fcm-gateway-dev: fcm-gateway-dev dev") }
+    func validate() throws { throw ValidationError(Self.configuration.abstract) }
 }
 
 /// `emulator`, which is a verb of `fcm-gateway-dev`.
 struct MovedEmulatorCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "emulator", shouldDisplay: false)
+    static let configuration = CommandConfiguration(movedVerb: "emulator")
 
-    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+    @Argument(parsing: .captureForPassthrough, help: .hidden) var arguments: [String] = []
 
-    func validate() throws { throw ValidationError("emulator is a verb of fcm-gateway-dev: fcm-gateway-dev emulator") }
+    func validate() throws { throw ValidationError(Self.configuration.abstract) }
+}
+
+extension CommandConfiguration {
+    /// A verb that has no help but where it went, which the error and `help` both say.
+    fileprivate init(movedVerb verb: String) {
+        self.init(
+            commandName: verb,
+            abstract: "\(verb) is a verb of fcm-gateway-dev, which make build-dev builds.",
+            usage: "fcm-gateway-dev \(verb) --help",
+            shouldDisplay: false,
+            helpNames: []
+        )
+    }
 }

@@ -98,8 +98,19 @@ struct FCMGatewayCommandTests {
 
     @Test("The verbs that moved name their program", arguments: ["dev", "emulator"])
     func moved(verb: String) throws {
-        let error = #expect(throws: (any Error).self) { try FCMGatewayCommand.parseAsRoot([verb, "--port", "1"]) }
-        #expect(FCMGatewayCommand.message(for: try #require(error)).contains("fcm-gateway-dev \(verb)"))
+        let words = "\(verb) is a verb of fcm-gateway-dev, which make build-dev builds."
+        for arguments in [[verb], [verb, "--port", "1"], [verb, "--help"]] {
+            let error = #expect(throws: (any Error).self) { try FCMGatewayCommand.parseAsRoot(arguments) }
+            let text = FCMGatewayCommand.fullMessage(for: try #require(error))
+            #expect(text == "Error: \(words)\nUsage: fcm-gateway-dev \(verb) --help")
+        }
+        let error = #expect(throws: (any Error).self) {
+            var command = try FCMGatewayCommand.parseAsRoot(["help", verb])
+            try command.run()
+        }
+        let help = FCMGatewayCommand.fullMessage(for: try #require(error))
+        #expect(help.contains("OVERVIEW: \(words)"))
+        #expect(help.contains("USAGE: fcm-gateway-dev \(verb) --help"))
     }
 
     @Test("Help and version exit with 0", arguments: [["--version"], ["--help"], ["key", "create", "--help"]])
