@@ -27,7 +27,7 @@ final class RedisConnection: ChannelInboundHandler {
     private let introductionTimeout: TimeAmount
     private var state: State
     private var parser: RESPParser
-    private var received = ByteBuffer()
+    private(set) var received = ByteBuffer()
     private var context: ChannelHandlerContext?
     private var isOpened = false
     private var isEnded = false
@@ -106,6 +106,8 @@ final class RedisConnection: ChannelInboundHandler {
         if self.received.readableBytes == 0 {
             self.received = bytes
         } else {
+            // What was read is let go, or a server whose every piece ends amid a reply would have all of it kept.
+            self.received.discardReadBytes()
             self.received.writeBuffer(&bytes)
         }
         do throws(RESPError) {

@@ -2,6 +2,7 @@ import Foundation
 import GatewayTestKit
 import Logging
 import NIOCore
+import NIOEmbedded
 import NIOPosix
 import NIOSSL
 import ProcessTestKit
@@ -222,6 +223,31 @@ struct RedisClientTests {
                 #expect(try await code(Self.url(replica)) == .unusableServer)
             }
         }
+    }
+
+    @Test("A server whose every piece ends amid a reply has nothing kept that was read")
+    func endlessPieces() throws {
+        let channel = EmbeddedChannel()
+        let configuration = RedisClientConfiguration(location: try RedisLocation("redis://localhost"))
+        let connection = RedisConnection(
+            loop: RedisClientLoop(
+                eventLoop: channel.eventLoop,
+                configuration: configuration,
+                encryption: nil,
+                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            ),
+            introduction: RedisConnection.State.Introduction(name: "test"),
+            configuration: configuration
+        )
+        try channel.pipeline.syncOperations.addHandler(connection)
+        let push = ">2\r\n$10\r\ninvalidate\r\n$500\r\n\(String(repeating: "x", count: 500))\r\n"
+        let cut = push.index(push.startIndex, offsetBy: 20)
+        let piece = ByteBuffer(string: "\(push[cut...])\(push[..<cut])")
+        try channel.writeInbound(ByteBuffer(string: String(push[..<cut])))
+        for _ in 0..<2_000 { try channel.writeInbound(piece) }
+        #expect(connection.received.readableBytes < push.utf8.count)
+        #expect(connection.received.storageCapacity <= 16 * 1_024)
+        _ = try channel.finish()
     }
 
     @Test("After shutdown commands are refused")
