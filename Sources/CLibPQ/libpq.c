@@ -39,6 +39,7 @@
     FUNCTION(int, PQgetlength, (const PGresult *result, int row, int column), (result, row, column))                \
     FUNCTION(char *, PQgetvalue, (const PGresult *result, int row, int column), (result, row, column))              \
     FUNCTION(int, PQisBusy, (PGconn * connection), (connection))                                                    \
+    FUNCTION(int, PQlibVersion, (void), ())                                                                         \
     FUNCTION(int, PQnfields, (const PGresult *result), (result))                                                    \
     FUNCTION(PGnotify *, PQnotifies, (PGconn * connection), (connection))                                           \
     FUNCTION(int, PQntuples, (const PGresult *result), (result))                                                    \

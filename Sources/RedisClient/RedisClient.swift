@@ -10,7 +10,11 @@ package struct RedisClientConfiguration: Sendable {
     /// What the server's list of clients shows; without spaces.
     package var clientName: String
     /// How a server with TLS is verified.
-    package var tls = TLSConfiguration.makeClientConfiguration()
+    package var tls: TLSConfiguration = {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        return tls
+    }()
     /// From handing in a command to its reply.
     package var callTimeout = Duration.milliseconds(25)
     /// For a connection, and then for the server to accept who connects.

@@ -132,6 +132,12 @@ struct RedisClientTests {
         }
     }
 
+    @Test("TLS before 1.2 is not spoken")
+    func oldestTLS() throws {
+        let configuration = RedisClientConfiguration(location: try RedisLocation("rediss://localhost"))
+        #expect(configuration.tls.minimumTLSVersion == .tlsv12)
+    }
+
     @Test("TLS is spoken to a server that its authority certifies for its name, and to no other")
     func encrypted() async throws {
         let authority = try TestAuthority()

@@ -32,16 +32,21 @@ static inline void fcmgw_pq_ignore(void *context, const PGresult *notice) {
 /// blocks but this one. Here because arrays of texts are no fun in Swift.
 ///
 /// \param attributes which servers are good, unless the URL says.
-static inline PGconn *fcmgw_pq_connect(const char *url, const char *password, const char *attributes) {
+/// \param authentication how a server may ask for the password, unless the URL says.
+static inline PGconn *fcmgw_pq_connect(const char *url, const char *password, const char *attributes,
+                                       const char *authentication) {
     const char *const keywords[] = {
-        "connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count",
-        "gssencmode", "fallback_application_name", "target_session_attrs", "dbname", "client_encoding", "password",
-        NULL,
+        "require_auth", "connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval",
+        "keepalives_count", "gssencmode", "fallback_application_name", "target_session_attrs", "dbname",
+        "client_encoding", "password", NULL,
     };
     const char *const values[] = {
-        "5", "10000", "30", "10", "3", "disable", "fcm-gateway", attributes, url, "UTF8", password, NULL,
+        authentication, "5", "10000", "30", "10", "3", "disable", "fcm-gateway", attributes, url, "UTF8", password,
+        NULL,
     };
-    PGconn *connection = PQconnectdbParams(keywords, values, 1);
+    // Earlier releases don't know the first, and refuse what they don't know.
+    const int first = PQlibVersion() >= 160000 ? 0 : 1;
+    PGconn *connection = PQconnectdbParams(keywords + first, values + first, 1);
     if (connection == NULL) return NULL;
     PQsetNoticeReceiver(connection, fcmgw_pq_ignore, NULL);
     PQsetnonblocking(connection, 1);
@@ -89,6 +94,23 @@ static inline int fcmgw_pq_has_several_hosts(const char *url) {
     PQconninfoFree(options);
     PQfinish(connection);
     return isSeveral && isAny;
+}
+
+/// Copies what an option is once service files and variables are read; the empty text where it is not set.
+static inline void fcmgw_pq_effective(const char *url, const char *keyword, char *text, size_t size) {
+    // There are no such attributes, by which libpq stops before it looks for the first host, as above.
+    const char *const keywords[] = {"dbname", "password", "target_session_attrs", NULL};
+    const char *const values[] = {url, "none", "none", NULL};
+    PGconn *connection = PQconnectdbParams(keywords, values, 1);
+    PQconninfoOption *options = PQconninfo(connection);
+    text[0] = '\0';
+    for (PQconninfoOption *option = options; option != NULL && option->keyword != NULL; option++) {
+        if (strcmp(option->keyword, keyword) != 0 || option->val == NULL) continue;
+        strncpy(text, option->val, size - 1);
+        text[size - 1] = '\0';
+    }
+    PQconninfoFree(options);
+    PQfinish(connection);
 }
 
 /// Sends a prepared statement; its parameters lie one behind the other in `bytes`.

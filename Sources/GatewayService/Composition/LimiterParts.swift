@@ -1,6 +1,7 @@
 import GatewayCore
 import Logging
 package import NIOCore
+import NIOSSL
 import RedisClient
 import RedisLimits
 import ServiceLifecycle
@@ -45,6 +46,19 @@ struct LimiterParts: Sendable {
     }
 }
 
+extension GatewayConfiguration.Limits {
+    /// The authorities that Redis' certificate is verified by; the system's without a file.
+    func redisTrustRoots() throws(ConfigurationProblems) -> NIOSSLTrustRoots {
+        guard let file = self.redisCAFile else { return .default }
+        do {
+            return .certificates(try NIOSSLCertificate.fromPEMFile(file))
+        } catch {
+            let message = "\(file) holds no certificate in PEM, or can't be read"
+            throw ConfigurationProblems([ConfigurationProblem(key: "limits.redisCaFile", message: message)])
+        }
+    }
+}
+
 extension GatewayConfiguration {
     fileprivate func redisClient(eventLoops: any EventLoopGroup, logger: Logger) throws -> RedisClient {
         var client = RedisClientConfiguration(
@@ -52,6 +66,7 @@ extension GatewayConfiguration {
             password: self.limits.redisPassword?.revealed
         )
         client.callTimeout = self.limits.redisTimeout
+        client.tls.trustRoots = try self.limits.redisTrustRoots()
         return try RedisClient(client, eventLoopGroup: eventLoops, logger: logger)
     }
 

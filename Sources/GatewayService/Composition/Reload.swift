@@ -61,13 +61,18 @@ extension ConfigurationInput {
         guard problems.isEmpty else { throw ConfigurationProblems(problems) }
     }
 
-    /// Checks that the file of upstream servers' authorities, if there is one, can be used.
+    /// Checks that the files of authorities of upstream servers and of Redis, as far as there are any, can be used.
     package func checkAuthorities(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         do throws(GatewayError) {
             _ = try configuration.upstream.tls()
         } catch {
             let problem = ConfigurationProblem(key: "upstream.caFile", message: error.message)
             throw ConfigurationProblems([self.sources.locate(problem)])
+        }
+        do throws(ConfigurationProblems) {
+            _ = try configuration.limits.redisTrustRoots()
+        } catch {
+            throw ConfigurationProblems(error.problems.map(self.sources.locate))
         }
     }
 }

@@ -75,6 +75,8 @@ package enum ConfigurationTable {
             "the Redis or Valkey server by which replicas of one PostgreSQL share what is used up; none for each one's "
             + "memory"),
         Key("limits.redisPassword", \.limits.redisPassword, Self.redisPassword, "the password of that server"),
+        Key("limits.redisCaFile", \.limits.redisCAFile, .file,
+            "PEM authorities of that server's certificate, in place of the system's"),
         Key("limits.redisTimeoutMs", \.limits.redisTimeout, .milliseconds(1...1_000),
             "how long it may take for a decision before it counts as failing"),
         Key("limits.whenRedisFails", \.limits.whenRedisFails, .choice,

@@ -1,7 +1,9 @@
 package import EventLoopHTTP
 package import GatewayCore
+import GatewayStorage
 package import GatewayUpstream
 import NIOCore
+import RedisClient
 package import RedisLimits
 
 /// Everything an operator can set, in sections; a section that one part reads is that part's own struct.
@@ -67,6 +69,8 @@ package struct GatewayConfiguration: Sendable {
         /// Empty for limits in memory.
         package var redisURL = ""
         package var redisPassword: Redacted<String>?
+        /// The authorities of Redis' certificate, in place of the system's.
+        package var redisCAFile: String?
         package var redisTimeout = Duration.milliseconds(25)
         package var whenRedisFails = RedisRateLimiter.Fallback.local
         /// Whether each replica is meant to allow the limits by itself.
@@ -215,14 +219,53 @@ package struct GatewayConfiguration: Sendable {
     ///
     /// Limits stand in Redis under names that the store's secrets make: gateways of different stores share none.
     var servingWarnings: [ConfigurationProblem] {
-        guard self.postgreSQL == nil, !self.limits.redisURL.isEmpty else { return [] }
-        return [
-            ConfigurationProblem(
-                key: "limits.redisUrl",
-                message: "no other gateway shares these limits, since the store is SQLite; "
-                    + "replicas of one PostgreSQL do"
+        var warnings = self.transportWarnings
+        if self.postgreSQL == nil, !self.limits.redisURL.isEmpty {
+            warnings.append(
+                ConfigurationProblem(
+                    key: "limits.redisUrl",
+                    message: "no other gateway shares these limits, since the store is SQLite; "
+                        + "replicas of one PostgreSQL do"
+                )
             )
-        ]
+        }
+        return warnings
+    }
+
+    /// Servers beyond this machine whose certificates are not verified.
+    private var transportWarnings: [ConfigurationProblem] {
+        var warnings: [ConfigurationProblem] = []
+        if let settings = self.postgreSQL, let (hosts, sslMode) = PostgreSQLSettings.transport(of: settings.url),
+            !["verify-full", "verify-ca"].contains(sslMode), !hosts.allSatisfy(Self.isThisMachine)
+        {
+            warnings.append(
+                ConfigurationProblem(
+                    key: "store.url",
+                    message:
+                        "sslmode=\(sslMode) verifies no server, so that an impostor may get the password and every "
+                        + "row; say sslmode=verify-full"
+                )
+            )
+        }
+        if let location = try? RedisLocation(self.limits.redisURL), !location.usesTLS,
+            !location.endpoints.allSatisfy({ Self.isThisMachine($0.host) })
+        {
+            warnings.append(
+                ConfigurationProblem(
+                    key: "limits.redisUrl",
+                    message: "Redis is spoken to in clear, so that others may read its password and change limits; "
+                        + "say rediss:// or rediss+sentinel://"
+                )
+            )
+        }
+        return warnings
+    }
+
+    /// True for loopback, and for a socket, whose name is a path or empty.
+    private static func isThisMachine(_ host: String) -> Bool {
+        if host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" { return true }
+        guard let address = try? SocketAddress(ipAddress: host, port: 0) else { return false }
+        return host.hasPrefix("127.") || address.ipAddress == "::1"
     }
 
     // MARK: Secrets

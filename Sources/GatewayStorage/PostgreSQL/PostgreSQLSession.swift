@@ -30,7 +30,14 @@ final class PostgreSQLSession {
         if let problem = PostgreSQLSettings.libraryProblem { throw PostgreSQLError(.unsupported, problem) }
         let password = settings.password?.revealText() ?? ""
         // libpq copies the texts.
-        guard let connection = unsafe fcmgw_pq_connect(settings.url, password, settings.sessionAttributes) else {
+        guard
+            let connection = unsafe fcmgw_pq_connect(
+                settings.url,
+                password,
+                settings.sessionAttributes,
+                settings.authentication
+            )
+        else {
             throw PostgreSQLError(.disconnected, "libpq has no memory for a connection")
         }
         unsafe self.connection = connection

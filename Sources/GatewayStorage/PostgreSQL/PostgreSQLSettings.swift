@@ -52,6 +52,32 @@ package struct PostgreSQLSettings: Sendable {
         return unsafe fcmgw_pq_has_several_hosts(self.url) == 1 ? "read-write" : ""
     }
 
+    /// How a server may ask for a password that is configured, so that an impostor does not get it in clear; libpq knows
+    /// of this from release 16 on.
+    var authentication: String { self.password == nil ? "" : "scram-sha-256" }
+
+    /// The hosts that an address leads to, empty ones and paths for sockets of this machine, and the `sslmode` for them;
+    /// nil without libpq.
+    package static func transport(of url: String) -> (hosts: [String], sslMode: String)? {
+        guard self.libraryProblem == nil else { return nil }
+        let addresses = self.effective("hostaddr", of: url)
+        let hosts = addresses.isEmpty ? self.effective("host", of: url) : addresses
+        return (
+            hosts.split(separator: ",", omittingEmptySubsequences: false).map(String.init),
+            self.effective("sslmode", of: url)
+        )
+    }
+
+    private static func effective(_ keyword: String, of url: String) -> String {
+        let size = 4_096
+        // libpq reads the texts during the call, and the buffer is filled up to its end at most.
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { buffer in
+            guard let start = buffer.baseAddress else { return "" }
+            unsafe fcmgw_pq_effective(url, keyword, start, size)
+            return unsafe String(cString: start)
+        }
+    }
+
     /// Whether an address sets an option; nil for one that libpq does not understand.
     private static func option(_ keyword: String, of url: String) -> Bool? {
         // libpq reads the texts during the call, and keeps none of them.

@@ -380,9 +380,9 @@ struct ConfigurationInputTests {
     @Test(
         "Limits in Redis beside SQLite, which nobody shares, are warned of where they are set, and don't stop serve",
         arguments: [
-            ("limits:\n  redisUrl: redis://h", ["g.yaml:2: limits.redisUrl"]),
-            ("store: {url: 'postgres://u@h/d'}\nlimits: {redisUrl: 'redis://h'}", []),
-            ("store: {url: 'postgres://u@h/d'}\nlimits: {perReplica: true}", []),
+            ("limits:\n  redisUrl: redis://localhost", ["g.yaml:2: limits.redisUrl"]),
+            ("store: {url: 'postgres://u@localhost/d'}\nlimits: {redisUrl: 'redis://localhost'}", []),
+            ("store: {url: 'postgres://u@localhost/d'}\nlimits: {perReplica: true}", []),
             ("", []),
         ] as [(String, [String])]
     )
@@ -398,6 +398,38 @@ struct ConfigurationInputTests {
         #expect(warnings == places.map { $0 + problem })
         try input.checkServing(configuration)
         #expect(try configuration.servingSecrets().masterKey.revealed.count == 32)
+    }
+
+    @Test(
+        "Servers beyond this machine that nobody verifies are warned of",
+        arguments: [
+            ("postgres://u@h/d", "rediss://h", ["store.url: sslmode=prefer"]),
+            ("postgres://u@h/d?sslmode=require", "rediss://h", ["store.url: sslmode=require"]),
+            ("postgres://u@h/d?sslmode=verify-full", "rediss://h", []),
+            ("postgres://u@h/d?sslmode=verify-ca", "redis://127.0.0.2", []),
+            ("postgres://u@localhost,127.0.0.1,[::1]/d", "redis://[::1]", []),
+            ("postgres://u@localhost,db2/d", "redis://localhost", ["store.url: sslmode=prefer"]),
+            ("postgres://u@db/d?hostaddr=127.0.0.1", "redis://localhost", []),
+            ("postgres://u@localhost/d?hostaddr=10.0.0.1", "redis://localhost", ["store.url: sslmode=prefer"]),
+            ("postgres:///d?host=/run/postgresql&user=u", "redis://localhost", []),
+            (
+                "postgres:///d?sslmode=disable", "redis://127.evil.example",
+                ["limits.redisUrl: Redis is spoken to in clear"]
+            ),
+            ("postgres:///d", "redis+sentinel://localhost,h/m", ["limits.redisUrl: Redis is spoken to in clear"]),
+            ("postgres:///d", "rediss+sentinel://h/m", []),
+        ]
+    )
+    func unverified(store: String, redis: String, warnings: [String]) throws {
+        let input = ConfigurationInput(
+            file: nil as String?,
+            environment: ["GATEWAY_STORE_URL": store, "GATEWAY_LIMITS_REDIS_URL": redis]
+        )
+        let configuration = try input.configuration()
+        let told = configuration.servingWarnings.map(\.description)
+        #expect(told.count == warnings.count)
+        for (told, warning) in zip(told, warnings) { #expect(told.hasPrefix(warning)) }
+        try input.checkServing(configuration)
     }
 
     @Test(

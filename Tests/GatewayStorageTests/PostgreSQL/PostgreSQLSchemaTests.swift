@@ -206,6 +206,15 @@ struct PostgreSQLSettingsTests {
 
 struct PostgreSQLErrorTests {
     @Test(
+        "A configured password goes to servers that ask for it by SCRAM alone",
+        arguments: [nil, "word"] as [String?]
+    )
+    func authentication(password: String?) {
+        let settings = PostgreSQLSettings(url: "postgres:///d", password: password.map { Secret($0) })
+        #expect(settings.authentication == (password == nil ? "" : "scram-sha-256"))
+    }
+
+    @Test(
         "An SQLSTATE is told in words, and ends the connection where another server may do better",
         arguments: [
             ("25006", "its server only reads", true), ("0A000", "is a standby", true), ("55000", "is a standby", true),
