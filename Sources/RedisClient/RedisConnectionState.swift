@@ -94,7 +94,7 @@ struct RedisConnectionState<Call> {
             guard let call = self.removeOldestCall() else {
                 return .close(RedisClientError(.invalidReply, "The server sent a reply that nobody waits for"))
             }
-            guard let error = Self.end(after: value) else { return .deliver(call, value) }
+            guard let error = self.end(after: value) else { return .deliver(call, value) }
             return .deliverAndClose(call, value, error)
         }
     }
@@ -114,7 +114,7 @@ struct RedisConnectionState<Call> {
     }
 
     /// Errors after which another server is to be looked for.
-    private static func end(after value: RESPValue) -> RedisClientError? {
+    private func end(after value: RESPValue) -> RedisClientError? {
         switch value.errorCode {
         case "READONLY":
             RedisClientError(.unusableServer, "The server has become a replica")
@@ -123,10 +123,19 @@ struct RedisConnectionState<Call> {
         case "LOADING", "MASTERDOWN":
             RedisClientError(.unusableServer, "The server is not ready: \(value.errorCode)")
         case "NOAUTH", "WRONGPASS":
-            RedisClientError(.authenticationFailed, "The server asks for a password that it was not given")
+            self.authenticationFailure
         default:
             nil
         }
+    }
+
+    private var authenticationFailure: RedisClientError {
+        RedisClientError(
+            .authenticationFailed,
+            self.introduction.password == nil
+                ? "The server asks for a password, and none is configured"
+                : "The server refuses the user or the password"
+        )
     }
 
     private static var isCluster: RedisClientError {
@@ -167,7 +176,7 @@ struct RedisConnectionState<Call> {
             case (.setName, _):
                 return self.named()
             case (_, "NOAUTH"), (_, "WRONGPASS"), (.authenticate, _):
-                return .close(RedisClientError(.authenticationFailed, "The server refuses the user or the password"))
+                return .close(self.authenticationFailure)
             case (_, "MOVED"), (_, "CLUSTERDOWN"):
                 return .close(Self.isCluster)
             default:

@@ -49,15 +49,21 @@ extension EndToEnd {
 
         @Test("A node of a cluster and a wrong password end the start with a line that says so")
         func refused() async throws {
-            for (settings, message) in [
-                (["--cluster-enabled", "yes"], "limits.redisUrl: The server is a node of a Redis Cluster"),
-                (["--requirepass", "secret"], "limits.redisUrl: The server refuses the user or the password"),
-            ] {
+            let variable = "GATEWAY_LIMITS_REDIS_PASSWORD"
+            for (settings, password, message) in [
+                (["--cluster-enabled", "yes"], "wrong", "limits.redisUrl: The server is a node of a Redis Cluster"),
+                (["--requirepass", "secret"], "wrong", "limits.redisUrl: The server refuses the user or the password"),
+                (
+                    ["--requirepass", "secret"], nil,
+                    "limits.redisUrl: The server asks for a password, and none is configured; set \(variable) or "
+                        + "\(variable)_FILE"
+                ),
+            ] as [([String], String?, String)] {
                 try await RedisServer.with(.server, settings) { server in
                     try await PrivateDirectory.with { directory in
                         var environment = directory.environment()
                         environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
-                        environment["GATEWAY_LIMITS_REDIS_PASSWORD"] = "wrong"
+                        environment[variable] = password
                         let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
                         #expect(outcome.errors.contains(message))
                         #expect(!outcome.errors.contains("wrong"))

@@ -92,6 +92,25 @@ struct RedisConnectionStateTests {
         #expect(Self.text(state.received(reply)) == action)
     }
 
+    @Test(
+        "A password that is missing and one that is wrong are told apart",
+        arguments: [
+            (nil, "The server asks for a password, and none is configured"),
+            ("wrong", "The server refuses the user or the password"),
+        ] as [(String?, String)]
+    )
+    func password(_ password: String?, message: String) {
+        for reply in ["NOAUTH Authentication required.", "WRONGPASS invalid username-password pair"] {
+            var state = Self.state(password: password)
+            _ = state.opened()
+            guard case .close(let error) = state.received(.error(reply)) else {
+                Issue.record("not refused: \(reply)")
+                continue
+            }
+            #expect(error.message == message)
+        }
+    }
+
     @Test("A Sentinel is asked for the server, and nothing else")
     func sentinel() {
         func answer(_ value: RESPValue) -> String {

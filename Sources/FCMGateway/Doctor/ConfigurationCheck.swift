@@ -84,9 +84,8 @@ struct ConfigurationCheck {
             try await configuration.askRedis(eventLoop: MultiThreadedEventLoopGroup.singleton.next())
             return [.ok(.limits, "Redis", "answers")]
         } catch {
-            return [
-                .problem(.limits, "Redis", "\(error)", "See that limits.redisUrl and its password are the server's")
-            ]
+            let seen = (error as? ConfigurationProblems)?.problems.map(\.message).joined(separator: "; ") ?? "\(error)"
+            return [.problem(.limits, "Redis", seen, "See that limits.redisUrl and its password are the server's")]
         }
     }
 

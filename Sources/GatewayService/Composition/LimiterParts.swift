@@ -40,7 +40,7 @@ struct LimiterParts: Sendable {
         } catch {
             await connections.shutdown()
             await probes.shutdown()
-            throw ConfigurationProblems([ConfigurationProblem(key: "limits.redisUrl", message: error.message)])
+            throw ConfigurationProblems([limits.problem(error)])
         }
         (self.limiter, self.services) = (redis, [redis])
     }
@@ -57,6 +57,18 @@ extension GatewayConfiguration.Limits {
             throw ConfigurationProblems([ConfigurationProblem(key: "limits.redisCaFile", message: message)])
         }
     }
+
+    /// What an operator is to do about a Redis that refuses.
+    fileprivate func problem(_ error: RedisClientError) -> ConfigurationProblem {
+        guard error.code == .authenticationFailed, self.redisPassword == nil else {
+            return ConfigurationProblem(key: "limits.redisUrl", message: error.message)
+        }
+        let variable = ConfigurationKey.variable("limits.redisPassword")
+        return ConfigurationProblem(
+            key: "limits.redisUrl",
+            message: "\(error.message); set \(variable) or \(variable)_FILE"
+        )
+    }
 }
 
 extension GatewayConfiguration {
@@ -72,7 +84,7 @@ extension GatewayConfiguration {
 
     /// Asks the Redis that limits are kept in, if they are, as a start does.
     ///
-    /// - Throws: a `RedisClientError` that says why it has no answer.
+    /// - Throws: a `ConfigurationProblems` that says why it has no answer.
     package func askRedis(eventLoop: any EventLoop) async throws {
         let logger = Logger(label: "redis") { _ in SwiftLogNoOpLogHandler() }
         let client = try self.redisClient(eventLoops: eventLoop, logger: logger)
@@ -84,6 +96,6 @@ extension GatewayConfiguration {
             answer = .failure(error)
         }
         await client.shutdown()
-        try answer.get()
+        if case .failure(let error) = answer { throw ConfigurationProblems([self.limits.problem(error)]) }
     }
 }

@@ -92,8 +92,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
             // It may have come up between the attempt and the question.
             refusals = isAnswering ? refusals + 1 : 0
             guard refusals < Self.maxRefusals, ContinuousClock.now < end else {
-                let reason = failure.message.split(separator: "\n").joined(separator: "; ")
-                throw GatewayError(.storeUnavailable, "The store can't be reached: \(reason)")
+                throw GatewayError(.storeUnavailable, "The store can't be reached: \(failure.message)")
             }
             do {
                 try await Task.sleep(for: .milliseconds(500))

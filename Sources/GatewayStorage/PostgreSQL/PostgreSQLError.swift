@@ -25,6 +25,13 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
         self.init(.server(state: state), state.hasPrefix("22") ? "" : message)
     }
 
+    /// libpq's words on a connection that did not come to be, on one line: it has a line for each host, and goes on behind
+    /// a tab.
+    init(libraryMessage text: String) {
+        let lines = text.replacing("\n\t", with: " ").split(separator: "\n")
+        self.init(.disconnected, lines.joined(separator: "; ").replacing("\t", with: " "))
+    }
+
     var description: String {
         switch self.kind {
         case .server(let state): self.message.isEmpty ? "SQLSTATE \(state)" : "SQLSTATE \(state): \(self.message)"

@@ -56,7 +56,7 @@ final class PostgreSQLSession {
     private var refusal: PostgreSQLError {
         // The text is libpq's until the next call; it is copied at once.
         let text = unsafe PQerrorMessage(self.connection).map { unsafe String(cString: $0) } ?? ""
-        return PostgreSQLError(.disconnected, text.trimmingCharacters(in: .whitespacesAndNewlines))
+        return PostgreSQLError(libraryMessage: text)
     }
 
     /// A path without `$user`, which would stand for a role's name during a transaction, and bounds on what a gateway

@@ -206,6 +206,21 @@ struct PostgreSQLSettingsTests {
 
 struct PostgreSQLErrorTests {
     @Test(
+        "What libpq says of a server that can't be reached is told on one line",
+        arguments: [
+            (
+                "connection to server at \"h\" (::1), port 5432 failed: refused\n\tIs the server running?\n",
+                "connection to server at \"h\" (::1), port 5432 failed: refused Is the server running?"
+            ),
+            ("first: refused\nsecond: timeout\n\tIs it there?\n", "first: refused; second: timeout Is it there?"),
+            ("a\tb", "a b"), ("", ""),
+        ]
+    )
+    func oneLine(text: String, line: String) {
+        #expect(PostgreSQLError(libraryMessage: text).message == line)
+    }
+
+    @Test(
         "A configured password goes to servers that ask for it by SCRAM alone",
         arguments: [nil, "word"] as [String?]
     )
