@@ -223,7 +223,10 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .auditRecordsRemoved:
             .counter([], "Audit records that were removed because they were older than they are to be kept.")
         case .auditSinkDelivered:
-            .gauge([], "Unix time up to which all checkpoints of the audit are in its second sink, with the records before them.")
+            .gauge(
+                [],
+                "Unix time up to which all checkpoints of the audit are in its second sink, with the records before them."
+            )
         case .auditSinkFailures:
             .counter([], "Attempts to write to the audit's second sink that failed.")
         case .configLastReloadSuccessful:
