@@ -148,6 +148,26 @@ struct RedisRateLimiterTests {
         }
     }
 
+    @Test("An error of one request's program is that request's failure, and limits stay shared")
+    func oneRequestsError() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client async throws in
+                let factory = TestMetrics()
+                let program = "if #KEYS > 3 then return redis.error_reply('ERR too many') end\n" + LimiterScript.limits
+                let limiter = Self.limiter(
+                    client,
+                    .closed,
+                    metrics: GatewayMetrics(factory: factory),
+                    script: LimiterScript(program)
+                )
+                let large = Self.request(.devices((0..<9).map { .sample("device \($0)") }))
+                for _ in 0..<9 { #expect(await limiter.admit(large, now: .sample).admitted(of: 9) == 0) }
+                #expect(try factory.expectMeter("fcmgw_limiter_fallback_active").lastValue == 0)
+                #expect(await limiter.admit(Self.request(), now: .sample).tenantQuotas.map(\.remaining) == [3])
+            }
+        }
+    }
+
     @Test("Two replicas share what is used up, by the server's time whatever their own is")
     func shared() async throws {
         try await RedisServer.with { server in
