@@ -151,7 +151,6 @@ struct BodyListeners: Sendable {
             masterKey: masterKey,
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(tenant: [ample]),
-            clock: clock
         )
         let cursors = AuditCursorSealer(auditKey: .sample("audit"))
         let audit = AuditLog.sample(store: auditStore, clock: clock)

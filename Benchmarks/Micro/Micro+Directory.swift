@@ -33,7 +33,6 @@ extension Micro {
                 masterKey: masterKey,
                 auditKey: Secret(randomBytes: 32),
                 defaultLimits: LimitPolicies(),
-                clock: SystemWallClock()
             )
             try await directory.reload()
             let change = DirectoryChange.addKey(one.keys[0])

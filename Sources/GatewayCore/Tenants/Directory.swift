@@ -33,7 +33,6 @@ package final class Directory: Service {
     private static let pollInterval = Duration.seconds(1)
 
     private let store: any DirectoryStore
-    private let clock: any WallClock
     private let state: Mutex<State>
     private let current = Mutex(DirectorySnapshot())
     private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
@@ -56,7 +55,6 @@ package final class Directory: Service {
         auditKey: Secret,
         defaultLimits: LimitPolicies,
         maxStale: Duration? = nil,
-        clock: any WallClock,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
@@ -69,7 +67,7 @@ package final class Directory: Service {
         )
         let freshness = maxStale.map { SnapshotFreshness(limit: $0, confirmedAt: uptime()) }
         self.state = Mutex(State(opener: opener, freshness: freshness))
-        (self.clock, self.uptime) = (clock, uptime)
+        self.uptime = uptime
         self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
         self.age = maxStale.map { _ in metrics.gauge(.cacheAge, "directory") }
         self.logger = logger

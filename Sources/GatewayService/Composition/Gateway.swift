@@ -133,7 +133,6 @@ package struct Gateway: Sendable {
             auditKey: ownSecrets.auditKey,
             defaultLimits: configuration.limits.defaults,
             maxStale: database.isShared ? configuration.store.maxStale : nil,
-            clock: clock,
             metrics: metrics,
             logger: logger.part(.state)
         )

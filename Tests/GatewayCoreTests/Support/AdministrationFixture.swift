@@ -21,7 +21,7 @@ struct AdministrationFixture {
             witnessed.change { $0.append(records) }
             if losesAudit.current { auditStore.refuse() }
         }
-        self.directory = try .sample(store: self.store, clock: self.clock)
+        self.directory = try .sample(store: self.store)
         self.audit = .sample(store: auditStore, clock: self.clock)
         self.administration = Administration(
             directory: self.directory,
@@ -39,8 +39,7 @@ struct AdministrationFixture {
         Administration(
             directory: try .sample(
                 store: store ?? self.store,
-                maxStale: isShared ? .seconds(900) : nil,
-                clock: self.clock
+                maxStale: isShared ? .seconds(900) : nil
             ),
             audit: self.audit,
             masterKey: try .sample(),

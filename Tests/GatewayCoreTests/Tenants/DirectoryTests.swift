@@ -11,7 +11,7 @@ struct DirectoryTests {
     private let store = InMemoryDirectoryStore()
     private let clock = ManualClock()
 
-    private func directory() throws -> Directory { try .sample(store: self.store, clock: self.clock) }
+    private func directory() throws -> Directory { try .sample(store: self.store) }
 
     @Test("A directory starts empty and shows what the store held at the last reload; a snapshot stays as it was")
     func reload() async throws {
@@ -101,7 +101,7 @@ struct DirectoryTests {
     @Test("A change that was shown while the whole store was read is not undone by what the reading saw")
     func overtakenByChange() async throws {
         let store = OvertakenStore()
-        let directory = try Directory.sample(store: store, clock: self.clock)
+        let directory = try Directory.sample(store: store)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await directory.reload() }
             await store.firstHasBegun()
@@ -194,7 +194,7 @@ struct DirectoryTests {
     @Test("What a read brings that was overtaken by a later one is not shown")
     func overtaken() async throws {
         let store = OvertakenStore()
-        let directory = try Directory.sample(store: store, clock: self.clock)
+        let directory = try Directory.sample(store: store)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await directory.reload() }
             await store.firstHasBegun()
@@ -241,7 +241,7 @@ extension DirectoryTests {
     @Test("Of two readings at once the one that saw less undoes nothing, though it began later")
     func readingsOutOfOrder() async throws {
         let store = OutOfOrderStore()
-        let directory = try Directory.sample(store: store, clock: self.clock)
+        let directory = try Directory.sample(store: store)
         async let first: Void = directory.catchUp()
         await store.hasBegun(0)
         async let second: Void = directory.catchUp()
@@ -277,7 +277,6 @@ extension DirectoryTests {
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(),
             maxStale: .seconds(900),
-            clock: self.clock,
             uptime: { time.current },
             metrics: GatewayMetrics(factory: factory)
         )
@@ -308,7 +307,6 @@ extension DirectoryTests {
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(),
             maxStale: .seconds(4),
-            clock: self.clock,
             uptime: { time.current },
             logger: Logger(label: "test") { _ in logs }
         )
@@ -365,7 +363,6 @@ extension DirectoryTests {
             masterKey: try .sample(),
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(),
-            clock: self.clock,
             metrics: GatewayMetrics(factory: factory)
         )
         #expect(directory.snapshot.tenants.isEmpty)

@@ -108,7 +108,6 @@ struct TestGateway: Sendable {
             masterKey: masterKey,
             auditKey: .sample("audit"),
             defaultLimits: limits,
-            clock: self.clock
         )
         self.audit = AuditLog.sample(
             store: self.auditStore,

@@ -51,7 +51,6 @@ struct ReloadFixture {
             masterKey: try .sample(),
             auditKey: .sample("audit"),
             defaultLimits: started.configuration.limits.defaults,
-            clock: ManualClock()
         )
         self.upstream = UpstreamSettings(started.configuration.upstream)
         self.logLevel = LogLevelSetting(started.configuration.log)

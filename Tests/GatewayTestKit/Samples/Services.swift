@@ -24,7 +24,6 @@ extension Directory {
     package static func sample(
         store: any DirectoryStore,
         maxStale: Duration? = nil,
-        clock: any WallClock = ManualClock(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) throws -> Directory {
@@ -34,7 +33,6 @@ extension Directory {
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(),
             maxStale: maxStale,
-            clock: clock,
             metrics: metrics,
             logger: logger
         )
