@@ -65,15 +65,18 @@ package final class AuditLog: Service {
             if self.waitingSince == nil { self.waitingSince = .now }
         }
 
-        /// Takes a record, until the chain has ended; one with a place has it in the share of that tenant.
-        mutating func add(_ entry: AuditEntry, inPlaceOf tenant: UInt64? = nil) {
+        /// Takes a record, until the chain has ended, in a tenant's place.
+        mutating func add(_ entry: AuditEntry, inPlaceOf tenant: UInt64 = AuditLog.noTenant) {
             guard self.phase != .closed else { return }
             self.records.append(entry)
             self.heldBytes += entry.byteCount
             self.beginWaiting()
-            let owner = entry.tenantUID
-            if let tenant, tenant != owner { self.shares[tenant]?.records -= 1 }
-            self.shares[owner, default: AuditShare()].enter(entry, hasPlace: tenant == owner)
+            // A tenant's place takes that tenant's records; one of the gateway or an operator takes any.
+            if tenant != AuditLog.noTenant {
+                self.shares[tenant, default: AuditShare()].bytes += entry.byteCount
+            } else {
+                self.shares[entry.tenantUID, default: AuditShare()].enter(entry)
+            }
         }
 
         /// Records have left the queue: their tenants' shares have room again.
@@ -260,9 +263,8 @@ package final class AuditLog: Service {
             let isPressed = waiting >= capacity / 2 || state.heldBytes >= bytes / 2
             guard state.phase == .open, !state.isFailing, waiting < capacity, state.heldBytes < bytes
             else { return (false, isPressed) }
-            guard state.shares[tenant, default: AuditShare()].hasRoom(self.configuration) || tenant == Self.noTenant
+            guard tenant == Self.noTenant || state.shares[tenant, default: AuditShare()].reserve(self.configuration)
             else { return (false, true) }
-            state.shares[tenant, default: AuditShare()].records += 1
             state.reserved += 1
             return (true, isPressed)
         }
@@ -279,7 +281,6 @@ package final class AuditLog: Service {
         let isTaken = self.state.withLock { state in
             guard state.phase == .open else { return false }
             state.reserved += 1
-            state.shares[Self.noTenant, default: AuditShare()].records += 1
             return true
         }
         return isTaken ? AuditReservation(log: self, tenant: Self.noTenant) : nil
@@ -289,7 +290,7 @@ package final class AuditLog: Service {
     func release(of tenant: UInt64) {
         let isAwaited = self.state.withLock { state in
             state.reserved -= 1
-            state.shares[tenant]?.records -= 1
+            if tenant != Self.noTenant { state.shares[tenant]?.records -= 1 }
             return state.phase == .closing
         }
         if isAwaited { self.wake.continuation.yield() }
@@ -323,9 +324,9 @@ package final class AuditLog: Service {
         let now = record.time.microseconds * 1_000
         let (id, isFirst) = self.state.withLock { state -> (String?, Bool) in
             // A summary that began now would not be written any more.
-            guard state.phase == .open, state.shares[tenant]?.mayWriteRefusals(at: now) == false else {
-                return (nil, false)
-            }
+            guard state.phase == .open, tenant != Self.noTenant,
+                state.shares[tenant]?.mayWriteRefusals(at: now) == false
+            else { return (nil, false) }
             let key = AuditSummary.Key(record)
             guard state.summaries[key]?.add(record) == nil else {
                 state.reserved -= 1

@@ -17,13 +17,18 @@ struct AuditShare: Sendable {
     private static let rowBytes = 128
     private static let refusalBytes = RatePolicy(rate: 256 << 10, periodSeconds: 1, burst: 2 << 20).map(GCRA.init)
 
-    func hasRoom(_ configuration: AuditConfiguration) -> Bool {
-        self.records < max(1, configuration.queueRecords / 2) && self.bytes < max(1, configuration.queueBytes / 2)
-            && self.spooledBytes < max(1, configuration.spoolBytes / 2)
+    /// Takes a place in the queue; false if the tenant has its share already.
+    mutating func reserve(_ configuration: AuditConfiguration) -> Bool {
+        guard self.records < max(1, configuration.queueRecords / 2), self.bytes < max(1, configuration.queueBytes / 2),
+            self.spooledBytes < max(1, configuration.spoolBytes / 2)
+        else { return false }
+        self.records += 1
+        return true
     }
 
-    mutating func enter(_ entry: AuditEntry, hasPlace: Bool) {
-        if !hasPlace { self.records += 1 }
+    /// A record without a place in the share enters the queue.
+    mutating func enter(_ entry: AuditEntry) {
+        self.records += 1
         self.bytes += entry.byteCount
     }
 

@@ -39,16 +39,23 @@ package final class MemoryRateLimiter: RateLimiter {
     @inline(never)  // What it works with stays out of the frames of its async callers.
     private func decide(_ request: LimitRequest, _ now: Int64) -> LimitDecision {
         let start = self.metrics?.began()
-        let admission =
+        var tenant = self.tenants.charge(request.tenant, request.count, under: request.policies, now: now)
+        let granted = tenant.granted
+        let admission: LimitDecision.Admission
+        if granted == 0, request.count > 0 {
+            admission = .none(self.tenantDenial(tenant.bucket, for: request.count, now))
+        } else {
             switch request.recipients {
-            case .devices(let keys): self.admitDevices(keys, request, now)
-            case .topics(let keys): self.admitTopics(keys, request, now)
-            case .tenantOnly(let count): self.admitTenantOnly(count, request, now)
+            case .devices(let keys): admission = self.admitDevices(keys, request, &tenant, now)
+            case .topics(let keys): admission = self.admitTopics(keys, request, &tenant, now)
+            case .tenantOnly(let count): admission = self.admitTenantOnly(count, tenant, now)
             }
-        let quotas = self.tenants.bucket(request.tenant, under: request.policies).quotas(at: now)
+        }
+        // What was not used goes back, to the bucket and to what is told of it.
+        self.tenants.refund(request.tenant, granted - tenant.granted, under: request.policies, now: now)
         self.metrics?.count(admission)
         if let start { self.metrics?.ended(since: start) }
-        return LimitDecision(admission: admission, tenantQuotas: quotas)
+        return LimitDecision(admission: admission, tenantQuotas: tenant.bucket.quotas(at: now))
     }
 
     package func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision? {
@@ -84,10 +91,15 @@ package final class MemoryRateLimiter: RateLimiter {
         )
     }
 
-    private func admitDevices(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
-        let tenant = self.tenants.charge(request.tenant, keys.count, under: request.policies, now: now)
-        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant.bucket, for: keys.count, now)) }
+    /// What the tenant's bucket has granted to a request, and what is left in it.
+    private typealias Grant = (granted: Int, bucket: LimitBucket)
 
+    private func admitDevices(
+        _ keys: [LimitKey],
+        _ request: LimitRequest,
+        _ tenant: inout Grant,
+        _ now: Int64
+    ) -> LimitDecision.Admission {
         // Nothing is allocated until the first refusal.
         var denials: [LimitDenial?] = []
         var used = 0
@@ -101,11 +113,11 @@ package final class MemoryRateLimiter: RateLimiter {
             }
             index += 1
         }
-        self.tenants.refund(request.tenant, tenant.granted - used, under: request.policies, now: now)
+        tenant.bucket.refund(tenant.granted - used)
+        tenant.granted = used
         if index < keys.count {
             if denials.isEmpty { denials = Array(repeating: nil, count: keys.count) }
-            let bucket = self.tenants.bucket(request.tenant, under: request.policies)
-            let denial = self.tenantDenial(bucket, for: keys.count - index, now)
+            let denial = self.tenantDenial(tenant.bucket, for: keys.count - index, now)
             for late in index..<keys.count { denials[late] = denial }
         }
         return LimitDecision.Admission(denials)
@@ -138,27 +150,29 @@ package final class MemoryRateLimiter: RateLimiter {
         return self.denial(.deviceCollapsible, collapsible.bucket, now)
     }
 
-    private func admitTopics(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
-        let tenant = self.tenants.charge(request.tenant, 1, under: request.policies, now: now)
-        guard tenant.granted == 1 else { return .none(self.tenantDenial(tenant.bucket, for: 1, now)) }
+    private func admitTopics(
+        _ keys: [LimitKey],
+        _ request: LimitRequest,
+        _ tenant: inout Grant,
+        _ now: Int64
+    ) -> LimitDecision.Admission {
         for (index, key) in keys.enumerated() {
             let topic = self.topics.charge(key, 1, under: request.policies, now: now)
             guard topic.granted == 1 else {
                 for charged in keys[..<index] {
                     self.topics.refund(charged, 1, under: request.policies, now: now)
                 }
-                self.tenants.refund(request.tenant, 1, under: request.policies, now: now)
+                tenant.bucket.refund(1)
+                tenant.granted = 0
                 return .none(self.denial(.topic, topic.bucket, now))
             }
         }
         return .all
     }
 
-    private func admitTenantOnly(_ count: Int, _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
-        let tenant = self.tenants.charge(request.tenant, count, under: request.policies, now: now)
+    private func admitTenantOnly(_ count: Int, _ tenant: Grant, _ now: Int64) -> LimitDecision.Admission {
         if tenant.granted == count { return .all }
         let denial = self.tenantDenial(tenant.bucket, for: count - tenant.granted, now)
-        guard tenant.granted > 0 else { return .none(denial) }
         return .some((0..<count).map { $0 < tenant.granted ? nil : denial })
     }
 

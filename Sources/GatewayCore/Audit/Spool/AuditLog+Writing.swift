@@ -335,7 +335,7 @@ extension AuditLog {
             state.beginWaiting()
             state.writing = 0
             state.heldBytes += bytes
-            for entry in late { state.shares[entry.tenantUID, default: AuditShare()].enter(entry, hasPlace: false) }
+            for entry in late { state.shares[entry.tenantUID, default: AuditShare()].enter(entry) }
             state.records = batch.records + late + state.records
             // A wait whose time is up meanwhile has no continuation any more.
             state.settling = batch.settling.filter { state.commits[$0] != nil } + state.settling
