@@ -320,9 +320,14 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if not is_sequence and case.path_parameters.get("tenant") == "demo":
         _prepare_path(case, operation, number)
     if operation == "lookUpNotificationKey":
-        name = f"{number}-{case.query['notification_key_name']}"
+        name = _group_name(number, case.query["notification_key_name"])
         _make_legacy_group(name, "first-device")
         case.query["notification_key_name"] = name
+
+
+def _group_name(number: int, name: str) -> str:
+    """A name that no other request has, in the bytes that a name may take; a schema counts characters."""
+    return f"{number}-{name}".encode()[:1024].decode(errors="ignore")
 
 
 def _prepare_body(case: Case, operation: str, number: int) -> None:
@@ -341,7 +346,7 @@ def _prepare_body(case: Case, operation: str, number: int) -> None:
         # A key pair, and a server that knows it, can't be made up.
         body["service_account"] = {**body["service_account"], **SERVICE_ACCOUNT}
     elif operation == "changeNotificationKey" and body["operation"] == "create":
-        body["notification_key_name"] = f"{number}-{body['notification_key_name']}"
+        body["notification_key_name"] = _group_name(number, body["notification_key_name"])
     elif operation == "changeNotificationKey":
         name = f"made-{number}"
         body["notification_key"] = _make_legacy_group(name, body["registration_ids"][0])

@@ -67,8 +67,8 @@ extension EndToEnd {
                 let files = try FileManager.default.contentsOfDirectory(atPath: data)
                 #expect(!files.contains { $0.hasSuffix(".limits") })
                 try await DevGateway.with(data) { dev in
-                    #expect(try await send(dev) == 200)
-                    #expect(try await send(dev) == 429)
+                    let again = [try await send(dev), try await send(dev)]
+                    #expect(again == [200, 429])
                 }
             }
         }

@@ -264,7 +264,7 @@ package final class AuditLog: Service {
             guard state.phase == .open, !state.isFailing, waiting < capacity, state.heldBytes < bytes
             else { return (false, isPressed) }
             guard tenant == Self.noTenant || state.shares[tenant, default: AuditShare()].reserve(self.configuration)
-            else { return (false, true) }
+            else { return (false, isPressed) }
             state.reserved += 1
             return (true, isPressed)
         }
@@ -319,7 +319,7 @@ package final class AuditLog: Service {
     // MARK: Refused requests
 
     /// Uses a reservation for a request of which nothing left, or releases it: beyond what the tenant's refused requests may
-    /// write, the request is counted in a summary. Returns the message id of that summary's record.
+    /// write, the request is counted in a summary. Returns the message id of that summary's record, empty where it has none.
     func fillReserved(refusal record: AuditRecord, of tenant: UInt64) -> String? {
         let now = record.time.microseconds * 1_000
         let (id, isFirst) = self.state.withLock { state -> (String?, Bool) in
@@ -331,10 +331,10 @@ package final class AuditLog: Service {
             guard state.summaries[key]?.add(record) == nil else {
                 state.reserved -= 1
                 state.shares[tenant]?.records -= 1
-                return (state.summaries[key]?.record.messageID, false)
+                return (state.summaries[key]?.record.messageID ?? "", false)
             }
             state.summaries[key] = AuditSummary(record)
-            return (record.messageID, state.summaries.count == 1)
+            return (record.messageID ?? "", state.summaries.count == 1)
         }
         if isFirst { self.summarised.continuation.yield() }
         guard id == nil else { return id }

@@ -20,7 +20,7 @@ struct AuditShare: Sendable {
     /// Takes a place in the queue; false if the tenant has its share already.
     mutating func reserve(_ configuration: AuditConfiguration) -> Bool {
         guard self.records < max(1, configuration.queueRecords / 2), self.bytes < max(1, configuration.queueBytes / 2),
-            self.spooledBytes < max(1, configuration.spoolBytes / 2)
+            self.spooledBytes + self.bytes < max(1, configuration.spoolBytes / 2)
         else { return false }
         self.records += 1
         return true
@@ -43,8 +43,11 @@ struct AuditShare: Sendable {
         self.records <= 0 && self.spooledBytes == 0 && self.refusals <= now
     }
 
-    func mayWriteRefusals(at now: Int64) -> Bool {
-        Self.refusalBytes.map { $0.available(self.refusals, at: now) > 0 } ?? true
+    mutating func mayWriteRefusals(at now: Int64) -> Bool {
+        guard let gcra = Self.refusalBytes else { return true }
+        // Stored, so that a time from before the clock was set back does not stand until then.
+        self.refusals = gcra.effective(self.refusals, at: now)
+        return gcra.available(self.refusals, at: now) > 0
     }
 
     /// Charges a refused request's record, the last one possibly beyond what is left.

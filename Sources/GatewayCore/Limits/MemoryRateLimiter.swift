@@ -60,8 +60,9 @@ package final class MemoryRateLimiter: RateLimiter {
 
     package func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision? {
         let now = now.microseconds * 1_000
-        let bucket = self.tenants.bucket(tenant, under: policies)
-        guard bucket.available(upTo: 1, at: now) == 0 else { return nil }
+        guard self.tenants.bucket(tenant, under: policies).available(upTo: 1, at: now) == 0 else { return nil }
+        // A charge of nothing: it writes down a time from before the clock was set back, which must not stand until then.
+        let bucket = self.tenants.charge(tenant, 0, under: policies, now: now).bucket
         let admission = LimitDecision.Admission.none(self.tenantDenial(bucket, for: count, now))
         self.metrics?.count(admission)
         return LimitDecision(admission: admission, tenantQuotas: bucket.quotas(at: now))

@@ -44,6 +44,20 @@ struct RefusedRequestTests {
         #expect(records[4].object == "1 refused until \(Timestamp.sample)")
     }
 
+    @Test("Refusals without a message's id are counted too, and leave no place taken")
+    func withoutID() async throws {
+        let store = InMemoryAuditStore()
+        let log = AuditLog.sample(store: store, configuration: .sample(queueCapacity: 8))
+        try await log.whileRunning {
+            _ = try Self.fill(Self.refused(bytes: 2 << 20), in: log)
+            var record = Self.refused()
+            (record.action, record.messageID) = ("topic.subscribe", nil)
+            for _ in 1...9 { #expect(try Self.fill(record, in: log) == "") }
+        }
+        let records = store.current.records(of: "topic.subscribe")
+        #expect(records.map(\.object) == ["9 refused until \(Timestamp.sample)"])
+    }
+
     @Test("A summary is written while the log runs, and the next one begins anew")
     func summaryInterval() async throws {
         let store = InMemoryAuditStore()
@@ -64,14 +78,17 @@ struct RefusedRequestTests {
     @Test("The budget comes back with time")
     func budget() throws {
         var share = AuditShare()
-        #expect(share.mayWriteRefusals(at: 0))
+        var answers = [share.mayWriteRefusals(at: 0)]
         share.chargeRefusal(2 << 20, at: 0)
-        #expect(!share.mayWriteRefusals(at: 0))
-        #expect(share.mayWriteRefusals(at: 1_000_000))
-        share.chargeRefusal(1 << 20, at: 1_000_000)
+        answers += [share.mayWriteRefusals(at: 0), share.mayWriteRefusals(at: 2_000_000)]
+        share.chargeRefusal(1 << 20, at: 2_000_000)
         // A megabyte beyond what was left takes four seconds.
-        #expect(!share.mayWriteRefusals(at: 3_900_000_000))
-        #expect(share.mayWriteRefusals(at: 4_100_000_000))
+        answers += [share.mayWriteRefusals(at: 3_900_000_000), share.mayWriteRefusals(at: 4_100_000_000)]
+        #expect(answers == [true, false, true, false, true])
+        // A clock that is set back costs one burst at most.
+        share.chargeRefusal(2 << 20, at: 4_100_000_000)
+        let back = [share.mayWriteRefusals(at: -3_600_000_000_000), share.mayWriteRefusals(at: -3_590_000_000_000)]
+        #expect(back == [false, true])
     }
 
     @Test("One tenant's records take half of the queue, whatever they are, and leave the rest to others")

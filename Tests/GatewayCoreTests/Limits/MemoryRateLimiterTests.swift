@@ -184,6 +184,12 @@ struct MemoryRateLimiterTests {
         }
         self.clock.advance(by: .seconds(30))
         #expect(refusal(1) == nil)
+        // A clock that is set back costs at most one burst, whoever asks.
+        _ = await self.admit(self.devices("c", "d"), policies: policies)
+        self.clock.advance(by: .seconds(-3_600))
+        #expect(refusal(1)?.admission == .none(LimitDenial(scope: .tenant, retryAfter: 30)))
+        self.clock.advance(by: .seconds(60))
+        #expect(refusal(1) == nil)
     }
 
     @Test("Memory stays bounded under ever new devices, and idle ones make room")

@@ -277,7 +277,6 @@ extension AuditLog {
         do throws(GatewayError) {
             try await self.spool?.file.cut(to: 0)
             writer.spoolEmptied()
-            self.state.withLock { $0.forgetSpooled() }
         } catch {
             writer.isSpoolStuck = true
             self.logger.error(
@@ -285,6 +284,8 @@ extension AuditLog {
                 metadata: ["cause": "\(error.message)"]
             )
         }
+        // Nothing follows in a spool that can't be emptied, so that no share of it is needed either.
+        self.state.withLock { $0.forgetSpooled() }
         self.spoolBytes.set(0)
     }
 
