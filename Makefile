@@ -105,7 +105,7 @@ lint: ## Run the checks that need no build
 	.ci/checks/names.py --self-test; \
 	failed=(); \
 	for check in format imports.py doc_comments.py file_length.py size.py names.py bounded_waits.py vectors tracked_files \
-		openapi; do \
+		openapi readme; do \
 		echo "check $$check"; \
 		".ci/checks/$$check" || failed+=("$$check"); \
 	done; \
