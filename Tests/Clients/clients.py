@@ -1,18 +1,25 @@
-"""How the clients are pointed at a gateway: the constants that hold Google's URLs, and the key; nothing else."""
+"""How the clients are pointed at a gateway: the constants that hold Google's URLs, and the key; nothing else.
+
+For firebase-admin that is the code of docs/admin-sdks.md.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Iterator
 
 import firebase_admin
-import google.auth.credentials
 import pyfcm
-from firebase_admin import credentials, messaging
-from gateway import Gateway
+from gateway import ROOT, Gateway
 
 _app_numbers = itertools.count()
+# The code of the page, and how it is used there.
+PAGE = (ROOT / "docs/admin-sdks.md").read_text()
+CODE, USE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+page: dict = {}
+exec(CODE, page)
 
 
 def legacy_client(gateway: Gateway, key: str | None = None) -> pyfcm.FCMNotification:
@@ -25,33 +32,8 @@ def legacy_client(gateway: Gateway, key: str | None = None) -> pyfcm.FCMNotifica
 @contextlib.contextmanager
 def firebase_app(gateway: Gateway, key: str | None = None, project: str = "demo") -> Iterator[firebase_admin.App]:
     """An app of firebase-admin with the tenant's key, or another one."""
-    messaging._MessagingService.FCM_URL = gateway.url + "/v1/projects/{0}/messages:send"
-    messaging._MessagingService.IID_URL = gateway.url
-    app = firebase_admin.initialize_app(
-        KeyCredential(key or gateway.key), {"projectId": project}, name=f"app-{next(_app_numbers)}"
-    )
-    # This one is written out where the others are constants.
-    messaging._get_messaging_service(app)._fcm_topic_url = f"{gateway.url}/v1/projects/{project}/registrations"
+    app = page["gateway_app"](gateway.url, key or gateway.key, project, name=f"app-{next(_app_numbers)}")
     try:
         yield app
     finally:
         firebase_admin.delete_app(app)
-
-
-class KeyCredential(credentials.Base):
-    """A gateway's API key where firebase-admin expects an account that gets access tokens."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def get_credential(self) -> google.auth.credentials.Credentials:
-        return _UnchangingToken(self._key)
-
-
-class _UnchangingToken(google.auth.credentials.Credentials):
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self.token = token
-
-    def refresh(self, request: object) -> None:
-        """There is nothing newer; the client asks when it is told that the token is not good."""

@@ -110,9 +110,9 @@ class Gateway:
 
     def switch(self, upstream: str) -> None:
         """Has the tenant's messages leave by a protocol, as an operator would."""
-        outcome = self.command("tenant", "put", "demo", "--upstream", upstream, "--project-id", "demo")
+        outcome = self.command("tenant", "set", "demo", "--upstream", upstream, "--project-id", "demo")
         if outcome.returncode != 0:
-            raise RuntimeError(f"tenant put: {outcome.stderr}")
+            raise RuntimeError(f"tenant set: {outcome.stderr}")
 
     def make_key(self, *scopes: str) -> str:
         """A further key of the tenant."""
