@@ -100,8 +100,7 @@ struct DemoSetup: Service {
 
         Send by HTTP v1 instead:
 
-          \(Self.gatewayProgram) tenant put demo --display-name Demo \\
-            --sender-id \(Self.senderID) --upstream v1 \\
+          \(Self.gatewayProgram) tenant set demo --upstream v1 \\
             --admin-url http://127.0.0.1:\(adminPort) --admin-token-file \(self.files.path)/admin.token
 
         Stop with Ctrl-C.

@@ -124,7 +124,7 @@ struct AttemptLog: Sendable {
         let origin = context.origin
         var metadata: Logger.Metadata = [
             "outcome": "\(outcome())", "server": "\(context.pool.origin.authority)",
-            "tenant": "\(context.profile.id.text)", "duration_us": "\(Int(duration / .microseconds(1)))",
+            "tenant": "\(context.profile.id.text)", "duration_us": .stringConvertible(Int(duration / .microseconds(1))),
             "request_id": "\(origin.requestID)",
         ]
         if let traceID = origin.traceID { metadata["trace_id"] = "\(traceID)" }

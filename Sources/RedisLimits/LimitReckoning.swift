@@ -28,7 +28,7 @@ struct LimitReckoning {
     /// The server's time at the last answer.
     private(set) var now = Timestamp(microseconds: 0)
     private(set) var tenant = LimitBucket(arrivals: [], policies: [])
-    /// Buckets that refused, for ``RefusalCache``.
+    /// Buckets without room for one message now, for ``RefusalCache``.
     private(set) var refusedBuckets: [RefusedBucket] = []
     /// Each recipient's refusal; empty before the first.
     private var denials: [LimitDenial?] = []
@@ -147,9 +147,9 @@ struct LimitReckoning {
                 self.next += 1
             }
         }
-        if self.charges, !self.refusedByTenant.isEmpty || granted < self.calls {
+        let wait = self.tenant.wait(at: self.now)
+        if wait > 0 {
             let name = BucketName(.tenant, self.request.tenant, policies)
-            let wait = self.tenant.wait(at: self.now)
             self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
         }
         return true

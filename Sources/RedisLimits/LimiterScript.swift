@@ -172,19 +172,18 @@ struct LimiterScript: Sendable {
           place = place + size
         end
 
-        if charges then
-          for key, known in pairs(buckets) do
-            if known.isDirty and #known > 0 then
-              local text, latest = '', 0
-              for index = 1, #known do
-                local backlog = known[index]
-                text = text .. struct.pack('>i8I2', now + math.floor(backlog / 1000), backlog % 1000)
-                latest = math.max(latest, backlog)
-              end
-              local life = math.ceil(latest / 1000000) + margin
-              -- Some servers write round numbers with an exponent, and refuse that.
-              if life > 0 then redis.call('SET', key, text, 'PX', string.format('%d', life)) end
+        -- A look writes as well what a clock that was set back had put too far ahead.
+        for key, known in pairs(buckets) do
+          if known.isDirty and #known > 0 then
+            local text, latest = '', 0
+            for index = 1, #known do
+              local backlog = known[index]
+              text = text .. struct.pack('>i8I2', now + math.floor(backlog / 1000), backlog % 1000)
+              latest = math.max(latest, backlog)
             end
+            local life = math.ceil(latest / 1000000) + margin
+            -- Some servers write round numbers with an exponent, and refuse that.
+            if life > 0 then redis.call('SET', key, text, 'PX', string.format('%d', life)) end
           end
         end
 

@@ -121,7 +121,10 @@ package final class RedisRateLimiter: RateLimiter, Service {
                 () async throws(RedisClientError) in
                 try await self.reckon(LimitReckoning(request, jitter: self.jitter), charges: false)
             }
-            if let reckoning { return reckoning.status }
+            if let reckoning {
+                self.refusals.note(reckoning, at: self.uptime())
+                return reckoning.status
+            }
         }
         let share = self.whenRedisFails == .local ? request.share(of: self.replicas()) : request
         return await self.local.status(of: share, now: now)
@@ -140,32 +143,28 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     // MARK: Asking Redis
 
-    /// Returns the decision by what Redis answers, or by what it answered within the last second; `nil` where it fails or
-    /// has failed.
-    ///
-    /// Where it fails amid a list, what earlier chunks charged stays so, though it is decided anew.
+    /// Returns the decision by what Redis answers, or answered within the last second; `nil` where it fails or has failed.
     private func ask(_ request: LimitRequest) async -> LimitDecision? {
-        guard self.health.withLock({ $0.isShared }) else { return nil }
-        let known = self.refusals.isEmpty ? Known() : self.known(of: request)
-        if let decision = known.decision { return decision }
-        let reckoning = LimitReckoning(request, known: known.denials, jitter: self.jitter)
-        guard request.isList else { return await self.decide(reckoning) }
+        guard request.isList else { return await self.askNow(request) }
         guard await self.lists.acquire(request.tenant, until: .now + Self.queueTimeout) else {
             let denial = LimitDenial(.tenant, wait: 0, self.jitter)
             return LimitDecision(admission: .none(denial), tenantQuotas: [])
         }
         defer { self.lists.release(request.tenant) }
-        // Redis may have failed while this list waited.
-        guard self.health.withLock({ $0.isShared }) else { return nil }
-        return await self.decide(reckoning)
+        return await self.askNow(request)
     }
 
-    private func decide(_ reckoning: LimitReckoning) async -> LimitDecision? {
+    /// Where Redis fails amid a list, what earlier chunks charged stays so, though it is decided anew.
+    private func askNow(_ request: LimitRequest) async -> LimitDecision? {
+        guard self.health.withLock({ $0.isShared }) else { return nil }
+        let known = self.refusals.isEmpty ? Known() : self.known(of: request)
+        if let decision = known.decision { return decision }
+        let reckoning = LimitReckoning(request, known: known.denials, jitter: self.jitter)
         let answered = await self.noting { () async throws(RedisClientError) in
             try await self.reckon(reckoning, charges: true)
         }
         guard let answered else { return nil }
-        self.refusals.note(answered.refusedBuckets, answered, at: self.uptime())
+        self.refusals.note(answered, at: self.uptime())
         return answered.decision
     }
 

@@ -36,7 +36,7 @@ final class RefusalCache: Sendable {
     }
 
     static let longest = Duration.seconds(1)
-    /// About 2 MB; beyond it new refusals are not remembered.
+    /// About 2 MB; beyond it new refusals are not remembered, but for those of tenants' own buckets.
     static let maxEntries = 10_000
 
     private let entries = Mutex<[BucketName: Entry]>([:])
@@ -53,10 +53,12 @@ final class RefusalCache: Sendable {
         }
     }
 
-    func note(_ refused: [LimitReckoning.RefusedBucket], _ reckoning: LimitReckoning, at now: ContinuousClock.Instant) {
-        guard !refused.isEmpty else { return }
+    func note(_ reckoning: LimitReckoning, at now: ContinuousClock.Instant) {
+        guard !reckoning.refusedBuckets.isEmpty else { return }
         self.update { entries in
-            for bucket in refused where entries.count < Self.maxEntries || entries[bucket.name] != nil {
+            for bucket in reckoning.refusedBuckets {
+                guard entries.count < Self.maxEntries || bucket.name.scope == .tenant || entries[bucket.name] != nil
+                else { continue }
                 entries[bucket.name] = Entry(
                     tenant: reckoning.tenant,
                     serverTime: reckoning.now,

@@ -242,6 +242,8 @@ struct JSONTapeBuilder: ~Copyable {
         case UInt8(ascii: "n"):
             kind = .null
             end = try Self.skip("null", bytes, at: position)
+        case UInt8(ascii: "'"):
+            throw .malformed(at: position, "a text must stand in double quotes")
         default:
             throw .malformed(at: position, "a value must stand here")
         }
@@ -293,7 +295,7 @@ struct JSONTapeBuilder: ~Copyable {
     private mutating func readKey(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
         guard position < bytes.count else { throw Self.endsEarly(bytes) }
         guard bytes[position] == UInt8(ascii: "\"") else {
-            throw .malformed(at: position, "a member's name must stand here")
+            throw .malformed(at: position, "a member's name in double quotes must stand here")
         }
         let end = try self.readString(bytes, at: position)
         self.count &+= 1

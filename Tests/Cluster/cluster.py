@@ -314,9 +314,20 @@ class Cluster:
         return int(count), int(distinct)
 
     def wait_recorded(self, tenant: str, count: int) -> None:
-        """Waits until a tenant has so many records of sends; then each is there once."""
-        self.lab.wait_until(f"{count} records of {tenant}", lambda: self.records(tenant)[0] >= count, pause=0.2)
-        assert self.records(tenant) == (count, count), f"{self.records(tenant)} records of {count} messages"
+        """Waits until so many sends of a tenant are recorded: each once, by itself or in a summary of refused ones."""
+        self.lab.wait_until(f"{count} records of {tenant}", lambda: self.recorded_sends(tenant)[0] >= count, pause=0.2)
+        sends, records = self.recorded_sends(tenant)
+        assert sends == count, f"records of {sends} sends, of {count} messages"
+        assert self.records(tenant) == (records, records), f"{self.records(tenant)} records"
+
+    def recorded_sends(self, tenant: str) -> tuple[int, int]:
+        """How many sends a tenant's records tell of, and how many records those are."""
+        summarised = "substring(encode(body, 'escape') FROM '([0-9]+) refused until')::bigint"
+        ((sends, records),) = self.postgresql.query(
+            f"SELECT coalesce(sum(coalesce({summarised}, 1)), 0), count(*) FROM audit_records "
+            f"WHERE tenant = '{tenant}' AND position('message.send'::bytea IN body) > 0"
+        )
+        return int(sends), int(records)
 
     def arrivals(self, tokens: list[str]) -> dict[str, int]:
         """How often each token came to FCM, whatever became of it there."""

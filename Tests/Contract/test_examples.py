@@ -16,7 +16,7 @@ import yaml
 from contract import DOCUMENTS, ReadyGateway
 from gateway import LIMIT_S
 
-METHODS = ("get", "head", "put", "post", "delete")
+METHODS = ("get", "head", "put", "post", "patch", "delete")
 
 
 @dataclass(frozen=True)

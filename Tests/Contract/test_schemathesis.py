@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 MIN_EXAMPLES = 200
 # Whoever may read these may do so without a credential.
-OPEN = re.compile("GET /metrics|GET /livez|GET /readyz|(GET|HEAD) /openapi.yaml")
+OPEN = re.compile("GET /(metrics|livez|readyz|problems/{code})?|(GET|HEAD) /openapi.yaml")
 BY = "examples by "
 # Only a run that hangs comes near it.
 LIMIT_S = 1_200
@@ -27,7 +27,7 @@ SCOPES = ["messages:send", "device-groups:manage", "topics:manage", "audit:read"
 # What runs at once: a listener, and which of its paths. Together they have all of them; the longest alone takes as long as
 # the whole does.
 RUNS = {
-    "messages": ("data", "^/(v1/tenants/[^/]*/messages|openapi)"),
+    "messages": ("data", "^/(v1/tenants/[^/]*/messages|openapi|problems|$)"),
     "rest": ("data", "^/v1/tenants/[^/]*/(?!messages)"),
     "facades": ("data", "^/(fcm|iid|v1/projects)/"),
     "tenants": ("admin", "^/admin/v1/tenants"),
@@ -136,7 +136,7 @@ def operations(name: str) -> list[str]:
     for line in DOCUMENTS[listener].read_text().splitlines():
         if match := re.fullmatch(r"  (/\S*):", line):
             path = match[1]
-        elif (match := re.fullmatch(r"    (get|head|put|post|delete):", line)) and re.search(paths, path):
+        elif (match := re.fullmatch(r"    (get|head|put|post|patch|delete):", line)) and re.search(paths, path):
             labels.append(f"{match[1].upper()} {path}")
     return sorted(labels)
 

@@ -25,7 +25,8 @@ extension EndToEnd {
 
         @Test("Every request has exactly one line, whichever listener it came to and however far it got")
         func once() async throws {
-            try await Site.with { site in
+            // Probes are requests, too.
+            try await Site.with(["GATEWAY_LOG_LEVELS_ACCESS": "debug"]) { site in
                 let (gateway, key) = (site.gateway, site.key)
                 let admin = gateway.adminAddress
                 let wrong = ["Authorization": "Bearer wrong"]

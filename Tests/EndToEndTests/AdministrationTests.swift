@@ -20,7 +20,7 @@ extension EndToEnd {
             let admin = ["GATEWAY_ADMIN_URL": gateway.adminAddress, "GATEWAY_ADMIN_TOKEN_FILE": tokenFile]
 
             try await Program.gateway(["tenant", "put", "plain"], environment: admin).expect(0)
-            let put = ["tenant", "put", "shop", "--display-name", "The shop", "--sender-id", "123"]
+            let put = ["tenant", "put", "shop", "--sender-id", "123", "--upstream", "legacy"]
             try await Program.gateway(put, environment: admin).expect(0)
             let endpoint = ["--server-key-file", "-", "--endpoint", emulator.address]
             let store = ["credential", "put", "shop", "legacy"] + endpoint
@@ -93,7 +93,8 @@ extension EndToEnd {
             wrong["GATEWAY_ADMIN_TOKEN"] = "not-the-admin-token"
             let refused = try await Program.gateway(["tenant", "list"], environment: wrong).expect(1)
             #expect(refused.errors.contains("unauthenticated"))
-            try await Program.gateway(["tenant", "delete", "shop"], environment: admin).expect(0)
+            try await Program.gateway(["tenant", "delete", "shop"], environment: admin).expect(64)
+            try await Program.gateway(["tenant", "delete", "shop", "--yes"], environment: admin).expect(0)
             #expect(try await Program.gateway(["tenant", "get", "shop"], environment: admin).end == .code(1))
         }
     }

@@ -23,9 +23,12 @@ extension EndToEnd {
                     for (line, member) in [
                         ("tenant put late --display-name Late", "tenant"), ("tenant list", "tenants"),
                         ("tenant get late", "tenant"), ("tenant apply -f \(file)", "changes"),
-                        ("tenant apply -f \(file) --dry-run", "changes"), ("tenant delete late", "deleted"),
+                        ("tenant apply -f \(file) --dry-run", "changes"), ("tenant set late --upstream v1", "upstream"),
+                        ("tenant disable late", "disabled"), ("tenant enable late", "disabled"),
+                        ("tenant delete late --yes", "deleted"),
                         ("credential get demo", "fingerprint"), ("key create demo --scope messages:send", "key"),
                         ("key list demo", "keys"), ("key generate", "key"), ("limit put demo --defaults", "device"),
+                        ("limit set demo --topic 9/1s:9", "topic"), ("limit reset demo topic", "topic"),
                         ("limit get demo", "own"), ("explain demo \(body)", "requests"),
                         ("send demo --token t", "status"), ("audit query --limit 1", "records"),
                         ("audit tail -n 1", "action"), ("audit verify --data-dir \(data)", "verdict"),
@@ -40,6 +43,7 @@ extension EndToEnd {
                     // Last, as nothing can be sent with it.
                     let put = try await run("credential put demo legacy --server-key-file -", input: "the-server-key")
                     #expect(put.json["fingerprint"] != nil)
+                    #expect(try await run("credential delete demo legacy --yes").json["deleted"] == .bool(true))
 
                     let made = try await run("key create demo --scope audit:read").json["id"]?.text ?? "none"
                     #expect(try await run("key rotate demo \(made)").json["key"] != nil)

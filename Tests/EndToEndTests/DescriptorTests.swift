@@ -75,7 +75,7 @@ extension EndToEnd {
                 let environment = directory.environment(few)
                 try await RunningGateway.serving(environment) { gateway in
                     try await KeptConnection.with(port: gateway.port) { holder in
-                        #expect(try await holder.answer(to: "GET", "/").status == 404)
+                        #expect(try await holder.answer(to: "GET", "/").status == 200)
                         try await Self.waitUntilServed(gateway)
                         await #expect(throws: (any Error).self) {
                             _ = try await holder.answer(to: "GET", "/")

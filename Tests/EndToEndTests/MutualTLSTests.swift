@@ -56,8 +56,8 @@ extension EndToEnd {
                     let environment = directory.environment(try directory.tls("HTTP", server, clients: authority))
                     try await RunningGateway.serving(environment, scheme: "https") { gateway in
                         let key = try await gateway.makeTenant("shop", serverKey: "k", endpoint: emulator.address)
-                        let names = #"{"client_names": ["orders.internal"], "sender_id": "123456789012"}"#
-                        #expect(try await gateway.admin("PUT", "tenants/shop", names).status == 200)
+                        let names = #"{"client_names": ["orders.internal"]}"#
+                        #expect(try await gateway.admin("PATCH", "tenants/shop", names).status == 200)
                         try await body(gateway, key, authority, directory)
                         try await gateway.stopInOrder()
                     }
@@ -103,8 +103,8 @@ extension EndToEnd {
                     let status = try await send(by: new)
                     #expect(status == 200)
                     // Taking the name away works at once, on open connections too.
-                    let other = #"{"client_names": ["billing.internal"], "sender_id": "123456789012"}"#
-                    #expect(try await gateway.admin("PUT", "tenants/shop", other).status == 200)
+                    let other = #"{"client_names": ["billing.internal"]}"#
+                    #expect(try await gateway.admin("PATCH", "tenants/shop", other).status == 200)
                     #expect(try await send(by: new) == 401)
                 }
             }

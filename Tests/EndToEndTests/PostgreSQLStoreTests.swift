@@ -241,9 +241,36 @@ extension EndToEnd {
                         while try await self.replicas(psql, url) == "0" {}
                         process.signal(SIGTERM)
                         #expect(try await process.end() == .code(0))
-                        #expect(!process.errors.text.contains("Listening."))
+                        #expect(!process.errors.text.contains("Serving."))
                     }
                     #expect(try await self.replicas(psql, url) == "0")
+                }
+            }
+        }
+
+        @Test("A start that waits for its server says why, answers probes, and ends when it is told to")
+        func awaitedServer() async throws {
+            try await PrivateDirectory.with { directory in
+                let environment = self.environment(
+                    directory,
+                    "postgres://u@127.0.0.1:1/d",
+                    ["GATEWAY_STORE_PASSWORD": "canary-password", "GATEWAY_LOG_LEVEL": "debug"]
+                )
+                try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
+                    let port = try await process.errors.first { text in
+                        text.firstMatch(of: #/"message":"Listening\.".*"listener":"admin","port":(\d+)/#)
+                            .map { String($0.1) }
+                    }
+                    let line = try await process.errors.first { text in
+                        text.split(separator: "\n").first { $0.contains("The store can't be reached yet") }
+                    }
+                    #expect(line.contains(#""level":"warning""#) && line.contains("Connection refused"), "\(line)")
+                    #expect(try await Reply.to("GET", "http://127.0.0.1:\(port)/livez").status == 200)
+                    let readiness = try await Reply.to("GET", "http://127.0.0.1:\(port)/readyz")
+                    #expect(readiness.status == 503 && readiness.text.contains("waits for its store"))
+                    process.signal(SIGTERM)
+                    #expect(try await process.end() == .code(0))
+                    #expect(!process.errors.text.contains("canary") && !process.errors.text.contains("Serving."))
                 }
             }
         }
@@ -271,7 +298,9 @@ extension EndToEnd {
                         ]
                     )
                     let refused = try await Program.gateway(["serve"], environment: wrong).expect(1)
-                    #expect(refused.errors.contains("limits.redisUrl: The server refuses the user or the password"))
+                    #expect(
+                        refused.errors.contains("GATEWAY_LIMITS_REDIS_URL: The server refuses the user or the password")
+                    )
                     #expect(try await replicas() == "0")
                 }
             }

@@ -75,13 +75,49 @@ extension EndToEnd {
             }
         }
 
+        @Test("The log says what starts, what is served and what a stop leaves, with numbers as numbers")
+        func startAndStop() async throws {
+            try await PrivateDirectory.with { directory in
+                let file = try directory.write("audit:\n  mode: strict\n", to: "gateway.yaml")
+                let environment = directory.environment()
+                try await RunningGateway.serving(environment, configuration: file) { gateway in
+                    try await gateway.stopInOrder()
+                    func line(_ message: String) throws -> JSONValue {
+                        let lines = gateway.process.errors.text.split(separator: "\n")
+                            .compactMap { try? JSONValue(parsing: Data($0.utf8)) }
+                            .filter { $0["message"]?.text == message }
+                        #expect(lines.count == 1, "\(message)")
+                        return try #require(lines.first)
+                    }
+                    let starting = try line("Starting.")
+                    #expect(starting["version"]?.text == GatewayVersion.current)
+                    #expect(starting["configuration"]?.text == file)
+                    #expect(starting["store"]?.text == "sqlite:\(directory.path("data"))/gateway.sqlite")
+                    #expect(starting["data_dir"]?.text == directory.path("data"))
+                    #expect(starting["audit_mode"]?.text == "strict")
+                    let serving = try line("Serving.")
+                    #expect(serving["data_listener"]?.text == gateway.address)
+                    #expect(serving["admin_listener"]?.text == gateway.adminAddress)
+                    #expect(serving["tenants"]?.wholeNumber == 0 && serving["keys"]?.wholeNumber == 0)
+                    #expect(serving["replica"] == nil)
+                    #expect(try line("Stopping.")["signal"]?.text == "SIGTERM")
+                    let stopped = try line("Stopped.")
+                    #expect(stopped["signal"]?.text == "SIGTERM" && stopped["duration_ms"]?.wholeNumber != nil)
+                    for name in ["requests_cut_off", "audit_records_in_spool", "audit_records_lost"] {
+                        #expect(stopped[name]?.wholeNumber == 0, "\(name)")
+                    }
+                    #expect(gateway.process.errors.text.split(separator: "\n").count == 4)
+                }
+            }
+        }
+
         /// How a gateway ends that is told to while it starts.
         private static func end(of environment: [String: String], by signal: Int32) async throws -> ChildProcess.End {
             try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
                 _ = try await process.errors.first { $0.contains(#""message":"Starting.""#) ? true : nil }
                 process.signal(signal)
                 let end = try await process.end()
-                #expect(!process.errors.text.contains("Listening."))
+                #expect(!process.errors.text.contains("Serving."))
                 return end
             }
         }
@@ -116,11 +152,28 @@ extension EndToEnd {
                     let port = "\(variable == "GATEWAY_HTTP_PORT" ? gateway.port : gateway.adminPort)"
                     second[variable] = port
                     let outcome = try await Program.gateway(["serve"], environment: second).expect(1)
-                    let lastLine = outcome.errors.split(separator: "\n").last ?? ""
-                    #expect(lastLine.hasPrefix("fcm-gateway: "), "\(outcome.errors)")
-                    #expect(lastLine.contains("127.0.0.1:\(port)"), "\(lastLine)")
-                    #expect(lastLine.contains("Address already in use"), "\(lastLine)")
+                    let said = "\(variable): another program listens on 127.0.0.1:\(port) already\n"
+                    #expect(outcome.errors.hasSuffix(said), "\(outcome.errors)")
                     try await Program.auditVerify(second).expect(0)
+                }
+            }
+        }
+
+        @Test("An address or a directory that can't be had is named with the reason, in plain words")
+        func impossiblePlaces() async throws {
+            try await PrivateDirectory.with { directory in
+                let file = try directory.write("", to: "file")
+                for (variable, value, said) in [
+                    ("GATEWAY_HTTP_HOST", "192.0.2.1", "GATEWAY_HTTP_HOST: 192.0.2.1 is no address of this machine"),
+                    ("GATEWAY_ADMIN_HOST", "a..b", "GATEWAY_ADMIN_HOST: a..b can't be looked up"),
+                    (
+                        "GATEWAY_DATA_DIR", "\(file)/data",
+                        "fcm-gateway: The directory \(file)/data can't be made: Not a directory"
+                    ),
+                ] {
+                    let environment = directory.environment([variable: value])
+                    let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
+                    #expect(outcome.errors.hasSuffix("\(said)\n"), "\(outcome.errors)")
                 }
             }
         }

@@ -172,7 +172,7 @@ extension EndToEnd {
                 let environment = directory.environment([
                     "GATEWAY_MASTER_KEY_FILE": "\(data)/master.key", "GATEWAY_MASTER_KEY": nil,
                 ])
-                for line in ["", "\"message\":\"An earlier process ended uncleanly", "Listening"] {
+                for line in ["", "\"message\":\"An earlier process ended uncleanly", "Serving."] {
                     try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
                         if !line.isEmpty {
                             _ = try await process.errors.first { $0.contains(line) ? true : nil }

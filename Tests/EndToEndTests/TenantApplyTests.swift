@@ -34,6 +34,7 @@ extension EndToEnd {
             tenants:
               - tenant: shop
                 display_name: \(display)
+                upstream: legacy
                 sender_id: "123"
                 limits: {device: [{rate: 30, per_s: 60, burst: 10}]}
                 credentials:
@@ -129,6 +130,7 @@ extension EndToEnd {
                         tenants:
                           - tenant: shop
                             display_name: Renamed
+                            upstream: legacy
                             limits: {}
                             credentials: {legacy: {server_key_file: secrets/shop.key}}
                         """,

@@ -42,6 +42,18 @@ struct V1CallsTests {
         #expect(String(buffer: body) == expected)
     }
 
+    @Test("A notification of arguments without their key is none, and has no priority of APNs", arguments: [["a"], []])
+    func argumentsAlone(arguments: [String]) throws {
+        var message = Message()
+        message.priority = .high
+        message.notification = Notification()
+        message.notification?.titleLocArgs = arguments
+        let body = V1Calls(message, to: .token("t"), now: Self.now).body(at: 0)
+        let expected =
+            #"{"message":{"token":"t","android":{"priority":"HIGH"},"webpush":{"headers":{"Urgency":"high"}}}}"#
+        #expect(String(buffer: body) == expected)
+    }
+
     @Test("Every target of REST has its member")
     func targets() throws {
         let condition = try TopicCondition(parsing: "!(\"a\" IN topics)&&('b' in topics)")

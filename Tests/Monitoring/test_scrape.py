@@ -293,7 +293,7 @@ class Scraped(unittest.TestCase):
             self.value(f'sum(fcmgw_subscription_changes_total{{instance="{self.well}",outcome="accepted"}})'), 2
         )
         self.assertEqual(
-            self.value(f'fcmgw_device_group_requests_total{{instance="{self.well}",action="device_group.put"}}'), 1
+            self.value(f'sum(fcmgw_device_group_requests_total{{instance="{self.well}",action="device_group.put"}})'), 1
         )
 
     def test_histograms(self) -> None:

@@ -80,10 +80,11 @@ struct RedisRateLimiterTests {
                 func refusal() -> LimitDecision? {
                     limiter.refusal(of: request.tenant, request.policies, count: 1, now: .sample)
                 }
-                for _ in 0..<4 { #expect(await limiter.admit(request, now: .sample).admission == .all) }
-                #expect(refusal() == nil)
-                let refused = await limiter.admit(request, now: .sample)
-                #expect(refused.admitted(of: 1) == 0)
+                for _ in 0..<4 {
+                    #expect(refusal() == nil)
+                    #expect(await limiter.admit(request, now: .sample).admission == .all)
+                }
+                #expect(refusal() != nil)
                 _ = try await client.call(RedisCommand(["CONFIG", "RESETSTAT"]))
                 let list = Self.request(.devices((0..<1_000).map { .sample("device \($0)") }))
                 for _ in 0..<3 {
@@ -95,6 +96,25 @@ struct RedisRateLimiterTests {
                 #expect(refusal() == nil)
                 #expect(await limiter.admit(request, now: .sample).admitted(of: 1) == 0)
                 #expect(try await Self.calls("evalsha", client) == 1)
+            }
+        }
+    }
+
+    @Test("A look remembers a tenant without room, and writes what a clock that was set back has left too far ahead")
+    func look() async throws {
+        try await RedisServer.with { server in
+            try await RedisClient.with(port: server.port) { client in
+                let limiter = Self.limiter(client, uptime: Uptime())
+                let request = Self.request()
+                let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
+                let own = String(decoding: request.policies.bucketKey(request.tenant, .tenant).digits, as: UTF8.self)
+                let key = "rl:{\(tenant)}:t:\(own)"
+                // In the year 2255, as microseconds and nanoseconds.
+                let late = [UInt8]([0x00, 0x20, 0, 0, 0, 0, 0, 0, 0, 0])
+                _ = try await client.call(RedisCommand([Array("SET".utf8), Array(key.utf8), late]))
+                #expect(await limiter.status(of: request, now: .sample).tenant.map(\.remaining) == [0])
+                #expect(try await client.call(RedisCommand(["GET", key])) != .bytes(late))
+                #expect(limiter.refusal(of: request.tenant, request.policies, count: 1, now: .sample) != nil)
             }
         }
     }

@@ -34,12 +34,13 @@ package final class HTTPServer: Sendable {
     let bodies: HTTPBodyBudget
     private let connections: HTTPConnectionBudget
     private let draining = Atomic<Bool>(false)
+    private let cutOff = Atomic<Int>(0)
     private let eventLoopGroup: any EventLoopGroup
     let loops: [ObjectIdentifier: HTTPServerLoop]
     private let state = Mutex(State())
 
-    /// Connections are spread over the loops of the group; the logger is told of connections that fail, at debug level,
-    /// and of starting and stopping.
+    /// Connections are spread over the loops of the group; the logger is told of connections that fail and of starting
+    /// and stopping, at debug level.
     package init(
         configuration: HTTPServerConfiguration,
         responder: any HTTPServerResponder,
@@ -80,6 +81,9 @@ package final class HTTPServer: Sendable {
 
     package var openConnections: Int { self.connections.open }
 
+    /// Requests that a shutdown did not wait for any longer.
+    package var requestsCutOff: Int { self.cutOff.load(ordering: .relaxed) }
+
     /// Whether every answer ends its connection.
     var isDraining: Bool { self.draining.load(ordering: .relaxed) }
 
@@ -118,10 +122,11 @@ package final class HTTPServer: Sendable {
             logger: self.logger
         )
         self.state.withLock { $0.listener = listener }
-        self.logger.info(
+        self.logger.debug(
             "Listening.",
             metadata: [
-                "listener": "\(configuration.name)", "address": "\(configuration.host)", "port": "\(self.port ?? 0)",
+                "listener": "\(configuration.name)", "address": "\(configuration.host)",
+                "port": .stringConvertible(self.port ?? 0),
             ]
         )
     }
@@ -147,10 +152,9 @@ package final class HTTPServer: Sendable {
         self.connections.shut()
         let loops = self.loops.values
         for loop in loops { loop.closeIdle() }
-        let logger = self.logger
         let expiry = self.eventLoopGroup.next()
             .scheduleTask(in: TimeAmount(grace)) {
-                for loop in loops { loop.closeAll(logger: logger) }
+                for loop in loops { loop.closeAll { self.cutOff.add($0, ordering: .relaxed) } }
             }
         await self.connections.waitUntilEmpty()
         expiry.cancel()
@@ -160,7 +164,12 @@ package final class HTTPServer: Sendable {
             return !state.isStopped
         }
         guard isFirst else { return }
-        self.logger.info("Stopped.", metadata: ["listener": "\(self.configuration.name)"])
+        self.logger.debug("Listener closed.", metadata: ["listener": "\(self.configuration.name)"])
+        guard self.requestsCutOff > 0 else { return }
+        self.logger.warning(
+            "Requests were cut off, because the time to finish them was over.",
+            metadata: ["requests": .stringConvertible(self.requestsCutOff)]
+        )
     }
 
     // MARK: Connections

@@ -1,4 +1,3 @@
-import Logging
 package import NIOCore
 
 /// The state of a server on one event loop: its connections, the line `Date`, lag and pacing.
@@ -117,19 +116,13 @@ final class HTTPServerLoop: Sendable {
         }
     }
 
-    /// Closes every connection, from any thread, and logs how many requests were cut off by that.
-    func closeAll(logger: Logger) {
+    /// Closes every connection, from any thread, and tells how many requests were cut off by that.
+    func closeAll(_ cutOff: @escaping @Sendable (Int) -> Void) {
         self.eventLoop.execute {
-            var cut = 0
-            for connection in self.connections.value.connections {
-                if connection.isAnswering { cut += 1 }
-                connection.abort()
-            }
-            guard cut > 0 else { return }
-            logger.warning(
-                "Requests were cut off, because the time to finish them was over.",
-                metadata: ["requests": "\(cut)"]
-            )
+            let connections = self.connections.value.connections
+            // Told before a connection is gone, and a shutdown ends with the last one.
+            cutOff(connections.count { $0.isAnswering })
+            for connection in connections { connection.abort() }
         }
     }
 }

@@ -61,6 +61,7 @@ struct APIClient: Sendable {
         case get = "GET"
         case put = "PUT"
         case post = "POST"
+        case patch = "PATCH"
         case delete = "DELETE"
 
         fileprivate var http: HTTPRequest.Method {
@@ -68,6 +69,7 @@ struct APIClient: Sendable {
             case .get: .get
             case .put: .put
             case .post: .post
+            case .patch: .patch
             case .delete: .delete
             }
         }
@@ -110,11 +112,9 @@ struct APIClient: Sendable {
         _ url: BaseURL,
         token: Redacted<String>? = nil,
         directions: Directions? = nil,
-        verifiesCertificate: Bool = true,
+        tls: TLSConfiguration = .makeClientConfiguration(),
         _ body: (APIClient) async throws -> Result
     ) async throws -> Result {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        if !verifiesCertificate { tls.certificateVerification = .none }
         var configuration = HTTPClientConfiguration(tls: tls)
         configuration.protocols = [.http1]
         configuration.connectTimeout = .seconds(5)
@@ -146,13 +146,22 @@ struct APIClient: Sendable {
         _ method: Method,
         _ path: [String],
         query: [(name: String, value: String)] = [],
-        idempotencyKey: String? = nil,
+        headers further: HTTPHeaderLines = [:],
         body: ByteBuffer? = nil
     ) async throws -> JSONValue? {
-        var headers: HTTPHeaderLines = [.accept: "application/json, application/problem+json"]
-        if let idempotencyKey {
-            headers.append(HTTPFieldKey(HTTPField.Name(constant: "Idempotency-Key")), idempotencyKey)
-        }
+        try await self.taggedCall(method, path, query: query, headers: further, body: body).json
+    }
+
+    /// Makes one call as ``call(_:_:query:headers:body:)`` does; returns the answer's `ETag` as well.
+    func taggedCall(
+        _ method: Method,
+        _ path: [String],
+        query: [(name: String, value: String)] = [],
+        headers further: HTTPHeaderLines = [:],
+        body: ByteBuffer? = nil
+    ) async throws -> (json: JSONValue?, tag: String?) {
+        var headers = further
+        headers.append(HTTPFieldKey(.accept), "application/json, application/problem+json")
         let response = try await self.send(method, path, query: query, headers: headers, body: body)
         let answer = try? JSONDocument(parsing: response.body, limits: .trusted).root
         guard (200...299).contains(response.status.code) else {
@@ -166,7 +175,7 @@ struct APIClient: Sendable {
         guard answer != nil || response.body.readableBytes == 0 else {
             throw CommandFailure("\(self.url) answered HTTP \(response.status.code) with something other than JSON")
         }
-        return answer
+        return (answer, response.fields[HTTPFieldKey(.eTag)])
     }
 
     func send(
@@ -191,24 +200,67 @@ struct APIClient: Sendable {
         do {
             return try await self.pool.execute(request, deadline: .now() + timeout)
         } catch {
-            let hint = self.directions.map { "\n\($0.address)" } ?? ""
-            throw CommandFailure("no answer from \(self.url): \(Self.reason(error))\(hint)")
+            let reason = TransportFault(error)
+            let hint = reason.isOfTLS ? nil : self.directions.map { "\n\($0.address)" }
+            throw CommandFailure("no answer from \(self.url): \(reason)\(hint ?? "")")
         }
     }
+}
 
-    private static func reason(_ error: HTTPClientError) -> String {
+/// Why no answer came, in words for people.
+struct TransportFault: CustomStringConvertible {
+    let description: String
+    /// True if the two sides could not agree on TLS: the listener runs.
+    let isOfTLS: Bool
+
+    /// Parts of the library's texts of TLS errors, with their meanings.
+    private static let meanings = [
+        (
+            "CERTIFICATE_VERIFY_FAILED",
+            """
+            its certificate is expired, or not signed by an authority that is trusted here: name the authority with \
+            --ca-file or GATEWAY_CA_FILE
+            """
+        ),
+        ("failedToValidateHostname", "its certificate is for another name than the one in the address"),
+        ("CERTIFICATE_REQUIRED", Self.needsCertificate),
+        ("HANDSHAKE_FAILURE", Self.needsCertificate),
+        ("UNKNOWN_CA", "it does not accept the client certificate: it trusts other authorities"),
+        ("CERTIFICATE_EXPIRED", "it does not accept the client certificate, which is expired"),
+        ("BAD_CERTIFICATE", "it does not accept the client certificate"),
+        ("WRONG_VERSION_NUMBER", "it speaks HTTP without TLS there: try http://"),
+    ]
+    private static let needsCertificate = """
+        it asks for a client certificate: give --client-certificate and --client-key, or set \
+        GATEWAY_CLIENT_CERTIFICATE_FILE and GATEWAY_CLIENT_KEY_FILE
+        """
+
+    init(_ error: HTTPClientError) {
         let connecting = error.cause as? NIOConnectionError
         let cause = connecting?.connectionErrors.first?.error ?? error.cause
-        if let system = cause as? IOError, system.errnoCode == ECONNREFUSED { return "the connection was refused" }
-        let detail = cause.map { ": \($0)" } ?? ""
-        return switch error.code {
-        case .connectFailed: "no connection could be made\(detail)"
+        let text = cause.map { "\($0)" } ?? ""
+        let meaning = Self.meanings.first { text.contains($0.0) }?.1
+        self.isOfTLS = meaning != nil || error.code == .tlsFailed
+        self.description = meaning ?? Self.reason(error.code, cause)
+    }
+
+    private static func reason(_ code: HTTPClientError.Code, _ cause: (any Error)?) -> String {
+        if let system = cause as? IOError {
+            switch system.errnoCode {
+            case ECONNREFUSED: return "the connection was refused"
+            case ECONNRESET, EPIPE: return "the connection was closed"
+            case ENETUNREACH, EHOSTUNREACH: return "the host can't be reached"
+            default: break
+            }
+        }
+        return switch code {
+        case .connectFailed: "no connection could be made; is the host's name right?"
         case .connectTimeout: "no connection could be made in time"
-        case .tlsFailed: "TLS could not be set up\(detail)"
+        case .tlsFailed: "no TLS connection could be made: does the listener speak TLS?"
         case .deadlineExceeded: "it took too long"
-        case .connectionClosed: "the connection was closed"
-        case .responseTooLarge: "the answer is larger than \(Self.maxAnswerBytes) bytes"
-        case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown: error.code.rawValue
+        case .connectionClosed: "the connection was closed: does the listener want https://?"
+        case .responseTooLarge: "the answer is larger than \(APIClient.maxAnswerBytes) bytes"
+        case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown: code.rawValue
         }
     }
 }
@@ -250,8 +302,18 @@ extension APIError: LocalizedError, CustomStringConvertible {
         if let problem = self.problem, let code = problem.text("code") {
             let detail = problem.text("detail") ?? problem.text("title") ?? "no detail"
             lines.append("\(code.printable): \(detail.printable) (HTTP \(self.status))")
+            if let offset = problem.integer("offset") {
+                let place = problem.text("pointer").map { ", in \($0.printable)" } ?? ""
+                lines.append("  at byte \(offset) of the body\(place)")
+            }
             for error in problem.list("errors") {
-                lines.append("  \(error["pointer"]?.cell ?? ""): \(error["detail"]?.cell ?? error.cell)")
+                let text = error.text("detail")?.printable ?? error.cell
+                // Without a pointer it is about the whole body.
+                if let pointer = error.text("pointer"), !pointer.isEmpty {
+                    lines.append("  \(pointer.printable): \(text)")
+                } else if text != detail.printable {
+                    lines.append("  \(text)")
+                }
             }
             if let seconds = problem.integer("retry_after") { lines.append("retry after: \(seconds) s") }
         } else {
@@ -280,9 +342,21 @@ struct AdminClient: Sendable {
         _ method: APIClient.Method,
         _ path: [String],
         query: [(name: String, value: String)] = [],
+        ifMatch tag: String? = nil,
         body: ByteBuffer? = nil
     ) async throws -> JSONValue? {
-        try await self.api.call(method, ["admin", "v1"] + path, query: query, body: body)
+        let headers: HTTPHeaderLines = tag.map { [.ifMatch: $0] } ?? [:]
+        return try await self.api.call(method, ["admin", "v1"] + path, query: query, headers: headers, body: body)
+    }
+
+    /// Reads what may not exist, with its `ETag`.
+    func find(_ path: [String]) async throws -> (json: JSONValue, tag: String?)? {
+        do {
+            let (json, tag) = try await self.api.taggedCall(.get, ["admin", "v1"] + path)
+            return json.map { ($0, tag) }
+        } catch let refusal as APIError where refusal.status == 404 {
+            return nil
+        }
     }
 
     func get(_ path: [String]) async throws -> JSONValue {

@@ -16,6 +16,8 @@ extension UpstreamKind: ExpressibleByArgument {}
 
 extension Scope: ExpressibleByArgument {}
 
+extension LimitScope: ExpressibleByArgument {}
+
 extension ClientName: ExpressibleByArgument {
     package init?(argument: String) { self.init(argument) }
 }
@@ -124,6 +126,7 @@ struct AdminOptions: ParsableArguments {
     )
     var tokenFile: String?
 
+    @OptionGroup var tls: TLSOptions
     @OptionGroup var output: OutputOptions
 
     func baseURL(environment: [String: String]) throws -> BaseURL {
@@ -141,6 +144,7 @@ struct ServiceOptions: ParsableArguments {
     @Option(name: .long, help: "The data listener's address.") var url: BaseURL?
     @Option(name: .long, help: "The file that holds the API key, or - for standard input.", completion: .file())
     var keyFile: String?
+    @OptionGroup var tls: TLSOptions
 
     func key(environment: [String: String]) throws -> Redacted<String> {
         try BearerToken.find(file: self.keyFile, option: "--key-file", variable: "GATEWAY_KEY", environment)
@@ -151,9 +155,32 @@ struct ServiceOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         let url = try self.url ?? BaseURL.inVariable("GATEWAY_URL", default: "http://127.0.0.1:8080", environment)
         let key = try self.key(environment: environment)
-        let output = try await APIClient.with(url, token: key, directions: .data(keyFile: self.keyFile), body)
+        let tls = try self.tls.configuration(environment: environment)
+        let directions = APIClient.Directions.data(keyFile: self.keyFile)
+        let output = try await APIClient.with(url, token: key, directions: directions, tls: tls, body)
         try output.write()
         if output.isRefusal { throw ExitCode.failure }
+    }
+}
+
+/// The option of verbs that ask before they remove something.
+struct ConfirmationOptions: ParsableArguments {
+    @Flag(name: .long, help: "Do it without asking.") var yes = false
+
+    func confirm(_ question: String) throws {
+        if !self.yes {
+            try Self.ask(question, orTell: "\(question)\nGive --yes, since there is no terminal to ask on.")
+        }
+    }
+
+    /// Asks on the terminal; throws where the answer is not yes, and with the other text where there is no terminal.
+    static func ask(_ question: String, orTell text: String) throws {
+        let environment = ProcessInfo.processInfo.environment
+        guard Terminal(.standardInput, environment: environment).isTerminal,
+            Terminal(.standardError, environment: environment).isTerminal
+        else { throw ValidationError(text) }
+        try FileHandle.standardError.write(contentsOf: Data("\(question) Type yes: ".utf8))
+        guard readLine() == "yes" else { throw CommandFailure("nothing was changed") }
     }
 }
 
@@ -173,7 +200,9 @@ extension AdminVerb {
         let verb = self
         let url = try verb.admin.baseURL(environment: environment)
         let token = try verb.admin.token(environment: environment)
-        try await APIClient.with(url, token: token, directions: .admin(tokenFile: verb.admin.tokenFile)) { api in
+        let tls = try verb.admin.tls.configuration(environment: environment)
+        let directions = APIClient.Directions.admin(tokenFile: verb.admin.tokenFile)
+        try await APIClient.with(url, token: token, directions: directions, tls: tls) { api in
             try await verb.perform(AdminClient(api)) { try $0.write() }
         }
     }

@@ -9,7 +9,7 @@ struct CredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credential",
         abstract: "Manage a tenant's FCM credentials.",
-        subcommands: [Put.self, Get.self, Check.self, CredentialRewrapCommand.self]
+        subcommands: [Put.self, Get.self, Check.self, Delete.self, CredentialRewrapCommand.self]
     )
 
     static let columns = ["kind", "fingerprint", "endpoint", "version", "created_at"]
@@ -47,9 +47,10 @@ struct CredentialCommand: ParsableCommand {
         }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            let account = try self.serviceAccountFile.map { try Self.serviceAccount(in: $0) }
             let body = try CredentialCommand.body(
                 serverKey: self.serverKeyFile.map { try InputFile.readSecret($0).revealed },
-                serviceAccount: self.serviceAccountFile.map { try Self.serviceAccount(in: $0) },
+                serviceAccount: account,
                 endpoint: self.endpoint?.text
             )
             let path = ["tenants", self.tenant.text, "credentials", self.kind.rawValue]
@@ -58,8 +59,34 @@ struct CredentialCommand: ParsableCommand {
                 columns: CredentialCommand.columns,
                 json: self.wantsJSON
             )
-            output.remark = "credential stored"
+            let remarks = try await self.remarks(of: account, client)
+            output.remark = (["credential stored"] + remarks).joined(separator: "\n")
             try print(output)
+        }
+
+        /// Gives a tenant without a project the account's, and tells what keeps its messages from going by the credential.
+        private func remarks(of account: JSONValue?, _ client: AdminClient) async throws -> [String] {
+            let path = ["tenants", self.tenant.text]
+            let tenant = try await client.get(path)
+            var remarks: [String] = []
+            if let project = account?.text("project_id") {
+                if let own = tenant.text("project_id") {
+                    if own != project {
+                        remarks.append("warning: the account is of project \(project), the tenant's project is \(own)")
+                    }
+                } else {
+                    let body = JSONWriter.object { $0.member("project_id", project) }
+                    _ = try await client.call(.patch, path, body: body)
+                    remarks.append("the tenant's project is \(project) now, as the account says")
+                }
+            }
+            if let upstream = tenant.text("upstream"), upstream != self.kind.rawValue {
+                remarks.append(
+                    "warning: the tenant's messages leave by \(upstream); to use the credential: "
+                        + "fcm-gateway tenant set \(self.tenant) --upstream \(self.kind.rawValue)"
+                )
+            }
+            return remarks
         }
 
         private static func serviceAccount(in file: String) throws(CommandFailure) -> JSONValue {
@@ -105,6 +132,34 @@ struct CredentialCommand: ParsableCommand {
             guard checks.contains(where: { $0["in_use"]?.bool == true && $0.text("finding") == "valid" }) else {
                 throw ExitCode.failure
             }
+        }
+    }
+
+    struct Delete: AdminVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete a tenant's credential for good.",
+            discussion: "fcm-gateway credential delete shop legacy"
+        )
+
+        @Argument(help: "The tenant.") var tenant: TenantID
+        @Argument(help: "The credential's kind.") var kind: UpstreamKind
+        @OptionGroup var confirmation: ConfirmationOptions
+        @OptionGroup var admin: AdminOptions
+
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            if !self.confirmation.yes {
+                let tenant = try await client.get(["tenants", self.tenant.text])
+                let use = tenant.text("upstream") == self.kind.rawValue ? ", by which its messages are sent" : ""
+                try self.confirmation.confirm("Delete the \(self.kind.rawValue) credential of \(self.tenant)\(use)?")
+            }
+            _ = try await client.call(.delete, ["tenants", self.tenant.text, "credentials", self.kind.rawValue])
+            let output = CommandOutput.done("\(self.kind.rawValue) credential deleted", json: self.wantsJSON) {
+                writer in
+                writer.member("tenant", self.tenant.text)
+                writer.member("kind", self.kind.rawValue)
+                writer.member("deleted", true)
+            }
+            try print(output)
         }
     }
 

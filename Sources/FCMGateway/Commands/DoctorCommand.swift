@@ -4,6 +4,7 @@ import GatewayCore
 import GatewayService
 import GatewayStorage
 import GatewayUpstream
+import NIOSSL
 
 /// `doctor`: does the checks of `config check`, `health` and `credential check`, one after the other, looks at files, store
 /// and the ends of the audit's chains, and says what to do about what is not well.
@@ -29,15 +30,18 @@ struct DoctorCommand: AsyncParsableCommand {
     )
     var offline = false
     @Flag(name: .long, help: "Check the store's structure even if it has more than a gibibyte.") var thorough = false
+    @OptionGroup var tls: TLSOptions
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let diagnosis = await self.diagnosis(environment: ProcessInfo.processInfo.environment)
+        let environment = ProcessInfo.processInfo.environment
+        let tls = try self.tls.configuration(environment: environment)
+        let diagnosis = await self.diagnosis(environment: environment, tls: tls)
         try diagnosis.output(json: self.output.isJSON).write()
         if diagnosis.status == .problem { throw ExitCode.failure }
     }
 
-    private func diagnosis(environment: [String: String]) async -> Diagnosis {
+    private func diagnosis(environment: [String: String], tls: TLSConfiguration) async -> Diagnosis {
         let now = SystemWallClock().now()
         let configured = ConfigurationCheck(self.options.input(environment: environment), now: now)
         var findings = configured.findings
@@ -50,6 +54,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let running = await RunningGatewayCheck(
             configuration: configuration,
             environment: environment,
+            tls: tls,
             isStoreServed: store.isServed
         )
         .examine()
@@ -59,6 +64,7 @@ struct DoctorCommand: AsyncParsableCommand {
             isMasterKeyTried: store.isMasterKeyTried,
             plainHTTP: configuration.upstream.tokenHosts.plainHTTP,
             gateway: self.offline ? nil : running.adminURL,
+            tls: tls,
             token: configuration.admin.token,
             now: now
         )

@@ -4,33 +4,35 @@ import Foundation
 import GatewayService
 import HTTPTypes
 import NIOCore
+import NIOSSL
 import StrictJSON
 
 /// Asks an admin listener how its gateway is; shows it no token.
-struct HealthProbe: Sendable, Equatable {
+struct HealthProbe: Sendable {
     /// How long one question may take; shorter than the intervals at which service managers ask.
     var timeout = TimeAmount.seconds(4)
     let url: BaseURL
-    /// Whether the listener has to prove that it owns the name in the address.
-    let verifiesCertificate: Bool
+    let tls: TLSConfiguration
 
     /// Asks at an address that the operator named.
-    init(url: BaseURL) {
-        self.url = url
-        self.verifiesCertificate = true
+    init(url: BaseURL, tls: TLSConfiguration) {
+        (self.url, self.tls) = (url, tls)
     }
 
     /// Asks the gateway of this machine that a configuration describes.
     ///
-    /// Its certificate is not verified: it names the host as others see it, and nothing secret is sent or learnt.
-    /// Throws when the listener's port can't be known, or when it wants a client's certificate.
-    init(_ listener: GatewayConfiguration.AdminListener) throws(CommandFailure) {
+    /// Its certificate names the host as others see it, so the name is not verified, and nothing is where no authority is
+    /// named: nothing secret is sent or learnt. Throws when the listener's port can't be known, or when it asks for a
+    /// client's certificate and there is none.
+    init(_ listener: GatewayConfiguration.AdminListener, tls: TLSConfiguration) throws(CommandFailure) {
         let server = listener.server
         guard server.port != 0 else {
             throw CommandFailure("admin.port is 0, so only the gateway itself knows its port; give --admin-url")
         }
-        guard listener.tls.clientCAFile == nil else {
-            throw CommandFailure("admin.tls.clientCaFile asks for client certificates, and this verb has none")
+        guard listener.tls.clientCAFile == nil || tls.privateKey != nil else {
+            throw CommandFailure(
+                "admin.tls.clientCaFile asks for client certificates; give --client-certificate and --client-key"
+            )
         }
         let host =
             switch server.host {
@@ -41,26 +43,30 @@ struct HealthProbe: Sendable, Equatable {
         let address = "\(listener.tls.isPlain ? "http" : "https")://\(host):\(server.port)"
         guard let url = BaseURL(address) else { throw CommandFailure("admin.host makes no address: \(address)") }
         self.url = url
-        self.verifiesCertificate = false
+        var local = tls
+        local.certificateVerification = tls.namesAuthorities ? .noHostnameVerification : .none
+        self.tls = local
     }
 
-    /// Asks once for `readyz` or `livez`: the answer's status, and whether it is one that gateways give; throws
-    /// `CommandFailure` when none comes.
+    /// Asks once for `readyz` or `livez`: the answer's status, whether it is one that gateways give, and a problem's
+    /// detail; throws `CommandFailure` when none comes.
     ///
     /// Each question has a connection of its own: a kept one would hold up a listener that closes.
-    func answer(to path: String) async throws -> (status: Int, isGateways: Bool) {
-        try await APIClient.with(self.url, verifiesCertificate: self.verifiesCertificate) { api in
+    func answer(to path: String) async throws -> (status: Int, isGateways: Bool, detail: String?) {
+        try await APIClient.with(self.url, tls: self.tls) { api in
             let response = try await api.send(.get, [path], timeout: self.timeout)
-            let health = (try? JSONDocument(parsing: response.body))?.root["status"]?.string
-            return (response.status.code, health == "pass" || health == "fail")
+            let body = (try? JSONDocument(parsing: response.body))?.root
+            let health = body?["status"]?.string
+            return (response.status.code, health == "pass" || health == "fail", body?["detail"]?.string?.printable)
         }
     }
 
     /// Asks once; throws `CommandFailure` for every answer but 200, and when none comes.
     func ask(_ path: String) async throws {
-        let status = try await self.answer(to: path).status
+        let (status, _, detail) = try await self.answer(to: path)
         guard status != 200 else { return }
-        let meaning = status == 503 ? ", it starts, drains or can't record what it does" : ""
+        let meaning =
+            status == 503 ? ", it starts, drains or can't record what it does" : detail.map { ": \($0)" } ?? ""
         throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")
     }
 }
@@ -83,6 +89,7 @@ struct HealthCommand: AsyncParsableCommand {
     @Option(name: .customLong("admin-url"), help: "The admin listener's address.") var adminURL: BaseURL?
     @Flag(help: "Ask whether the process lives, not whether it takes requests.") var live = false
     @Option(help: "Ask again for this long until the answer is yes, such as 30s.") var wait: DurationArgument?
+    @OptionGroup var tls: TLSOptions
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -107,12 +114,13 @@ struct HealthCommand: AsyncParsableCommand {
 
     /// The gateway that was named, else the one that the configuration describes.
     func probe(environment: [String: String]) throws -> HealthProbe {
-        if let url = self.adminURL { return HealthProbe(url: url) }
+        let tls = try self.tls.configuration(environment: environment)
+        if let url = self.adminURL { return HealthProbe(url: url, tls: tls) }
         if environment["GATEWAY_ADMIN_URL"] != nil {
             let url = try BaseURL.inVariable("GATEWAY_ADMIN_URL", default: AdminOptions.defaultURL, environment)
-            return HealthProbe(url: url)
+            return HealthProbe(url: url, tls: tls)
         }
-        return try HealthProbe(self.options.load(environment: environment).admin)
+        return try HealthProbe(self.options.load(environment: environment).admin, tls: tls)
     }
 
     /// Does something until it succeeds or the time is up; without a limit, once. Throws what the body threw last.

@@ -37,6 +37,8 @@ struct KeyCommand: ParsableCommand {
         var topicPrefixes: [String] = []
         @Option(name: .long, help: "When the key ends, as in 2026-01-31T12:00:00Z (default: never).")
         var expiresAt: Timestamp?
+        @Option(name: .long, help: "How long the key lives, such as 90d, instead of --expires-at.")
+        var expiresIn: DurationArgument?
         @Option(
             name: .long,
             help: "The file that holds the key to import, or - for standard input (default: make a new key).",
@@ -47,14 +49,18 @@ struct KeyCommand: ParsableCommand {
 
         func validate() throws {
             if self.scopes.isEmpty { throw ValidationError("Give the key at least one --scope.") }
+            if self.expiresAt != nil, self.expiresIn != nil {
+                throw ValidationError("Give --expires-at or --expires-in, not both.")
+            }
         }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            let end = self.expiresIn.map { SystemWallClock().now().advanced(by: .seconds($0.seconds)) }
             let draft = APIKeyDraft(
                 name: self.name ?? "",
                 scopes: Set(self.scopes),
                 topicPrefixes: self.topicPrefixes,
-                expiresAt: self.expiresAt
+                expiresAt: self.expiresAt ?? end
             )
             let imported = try self.keyFile.map { try Self.key(in: $0) }
             let body = KeyCommand.body(draft, imported: imported)
@@ -102,18 +108,23 @@ struct KeyCommand: ParsableCommand {
     struct Rotate: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Replace a key and print the new one, this once.",
-            discussion: "The old key works for the overlap, so that services can be changed one after another."
+            discussion: """
+                The old key works for the overlap, so that services can be changed one after another. A key is named by its \
+                id, or by its name where no other key of the tenant that is in use has the same.
+
+                fcm-gateway key rotate shop orders --overlap 7d
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
-        @Argument(help: "The key's id.") var id: String
+        @Argument(help: "The key's id or name.") var key: String
         @Option(name: .long, help: "How long the old key still works, such as 0s, 15m, 24h or 7d.")
         var overlap = DurationArgument(seconds: 86_400)
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let body = JSONWriter.object { $0.member("overlap_s", self.overlap.seconds) }
-            let path = ["tenants", self.tenant.text, "keys", self.id, "rotate"]
+            let path = ["tenants", self.tenant.text, "keys", try await self.id(client), "rotate"]
             let answer: JSONValue?
             do {
                 answer = try await client.call(.post, path, body: body)
@@ -121,6 +132,24 @@ struct KeyCommand: ParsableCommand {
                 throw KeyCommand.doubting(error, tenant: self.tenant)
             }
             try print(KeyCommand.once(answer, tenant: self.tenant, json: self.wantsJSON))
+        }
+
+        /// The id of the key that the argument names; the argument itself where no key has that name.
+        private func id(_ client: AdminClient) async throws -> String {
+            let keys = try await client.list(["tenants", self.tenant.text, "keys"], member: "keys")
+            if keys.contains(where: { $0.text("id") == self.key }) { return self.key }
+            let now = SystemWallClock().now()
+            let named = keys.filter { key in
+                let end = key.text("expires_at").flatMap { Timestamp(rfc3339: $0) }
+                return key.text("name") == self.key && key.text("revoked_at") == nil && end.map { $0 > now } != false
+            }
+            let ids = named.compactMap { $0.text("id") }
+            guard ids.count < 2 else {
+                throw CommandFailure(
+                    "several keys are named \(self.key): give an id, one of \(ids.joined(separator: ", "))"
+                )
+            }
+            return ids.first ?? self.key
         }
     }
 

@@ -3,12 +3,33 @@ import GatewayCore
 import NIOCore
 import StrictJSON
 
+/// The policies of a tenant's scopes, as options.
+struct PolicyOptions: ParsableArguments {
+    static let explanation = """
+        A policy is RATE/PERIOD:BURST, such as 180/60s:60, and admits at most BURST + RATE·t/PERIOD in any span t. Repeat \
+        an option for several policies of one scope.
+        """
+
+    @Option(name: .long, help: "Messages to one device.") var device: [RatePolicy] = []
+    @Option(name: .long, help: "Messages with a collapse_key to one device.") var deviceCollapsible: [RatePolicy] = []
+    @Option(name: .long, help: "Messages to one topic.") var topic: [RatePolicy] = []
+    @Option(name: .customLong("tenant"), help: "All messages of the tenant.") var wholeTenant: [RatePolicy] = []
+
+    var limits: [LimitScope: [RatePolicy]] {
+        let limits: [LimitScope: [RatePolicy]] = [
+            .device: self.device, .deviceCollapsible: self.deviceCollapsible, .topic: self.topic,
+            .tenant: self.wholeTenant,
+        ]
+        return limits.filter { !$0.value.isEmpty }
+    }
+}
+
 /// `limit`: manages a tenant's rate limits.
 struct LimitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limit",
         abstract: "Manage a tenant's rate limits.",
-        subcommands: [Get.self, Put.self]
+        subcommands: [Get.self, Put.self, Set.self, Reset.self]
     )
 
     struct Get: AdminVerb {
@@ -27,38 +48,91 @@ struct LimitCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Replace a tenant's limits.",
             discussion: """
-                A policy is RATE/PERIOD:BURST, such as 180/60s:60, and admits at most BURST + RATE·t/PERIOD in any span \
-                t. Repeat an option for several policies of one scope. Scopes that are not named have the default.
+                Scopes that are not named get the default. Where that resets limits of the tenant's own, they are shown and \
+                asked for first; limit set changes only what is named. \(PolicyOptions.explanation)
+
+                fcm-gateway limit put shop --device 240/60s:60 --tenant 1000/1s:2000
                 """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
-        @Option(name: .long, help: "Messages to one device.") var device: [RatePolicy] = []
-        @Option(name: .long, help: "Messages with a collapse_key to one device.")
-        var deviceCollapsible: [RatePolicy] = []
-        @Option(name: .long, help: "Messages to one topic.") var topic: [RatePolicy] = []
-        @Option(name: .customLong("tenant"), help: "All messages of the tenant.") var wholeTenant: [RatePolicy] = []
+        @OptionGroup var policies: PolicyOptions
         @Option(name: .long, help: "A file with the JSON body instead, or - for standard input.", completion: .file())
         var file: String?
         @Flag(name: .long, help: "Return every scope to its default.") var defaults = false
+        @OptionGroup var confirmation: ConfirmationOptions
         @OptionGroup var admin: AdminOptions
 
-        private var limits: [LimitScope: [RatePolicy]] {
-            let limits: [LimitScope: [RatePolicy]] = [
-                .device: self.device, .deviceCollapsible: self.deviceCollapsible, .topic: self.topic,
-                .tenant: self.wholeTenant,
-            ]
-            return limits.filter { !$0.value.isEmpty }
-        }
-
         func validate() throws {
-            let ways = [!self.limits.isEmpty, self.file != nil, self.defaults]
+            let ways = [!self.policies.limits.isEmpty, self.file != nil, self.defaults]
             if ways.count(where: \.self) != 1 { throw ValidationError("Give policies, or --file, or --defaults.") }
         }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let body = try self.file.map { try InputFile.read($0) } ?? LimitCommand.body(self.limits)
-            let answer = try await client.call(.put, ["tenants", self.tenant.text, "limits"], body: body)
+            let path = ["tenants", self.tenant.text, "limits"]
+            let body = try self.file.map { try InputFile.read($0) } ?? LimitCommand.body(self.policies.limits)
+            var tag: String?
+            if !self.defaults {
+                let named = try? JSONDocument(parsing: body, limits: .trusted).root
+                let present = try await client.find(path)
+                tag = present?.tag
+                let own = present?.json.list("own").compactMap(\.string) ?? []
+                let lost = own.filter { named?[$0] == nil }
+                if !lost.isEmpty {
+                    let list = lost.joined(separator: ", ")
+                    try self.confirmation.confirm(
+                        "This returns to the default what tenant \(self.tenant) has for \(list). Go on?"
+                    )
+                }
+            }
+            let answer = try await client.call(.put, path, ifMatch: tag, body: body)
+            try print(LimitCommand.output(answer, json: self.wantsJSON))
+        }
+    }
+
+    struct Set: AdminVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Change the limits of some scopes.",
+            discussion: """
+                Scopes that are not named stay as they are. \(PolicyOptions.explanation)
+
+                fcm-gateway limit set shop --device 240/60s:60
+                """
+        )
+
+        @Argument(help: "The tenant.") var tenant: TenantID
+        @OptionGroup var policies: PolicyOptions
+        @OptionGroup var admin: AdminOptions
+
+        func validate() throws {
+            if self.policies.limits.isEmpty { throw ValidationError("Give at least one policy.") }
+        }
+
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            let body = LimitCommand.body(self.policies.limits)
+            let answer = try await client.call(.patch, ["tenants", self.tenant.text, "limits"], body: body)
+            try print(LimitCommand.output(answer, json: self.wantsJSON))
+        }
+    }
+
+    struct Reset: AdminVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Return the limits of some scopes to their defaults.",
+            discussion: "fcm-gateway limit reset shop device topic"
+        )
+
+        @Argument(help: "The tenant.") var tenant: TenantID
+        @Argument(help: "The scopes.") var scopes: [LimitScope]
+        @OptionGroup var admin: AdminOptions
+
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            let body = JSONWriter.object { writer in
+                for scope in self.scopes {
+                    writer.key(scope.rawValue)
+                    writer.null()
+                }
+            }
+            let answer = try await client.call(.patch, ["tenants", self.tenant.text, "limits"], body: body)
             try print(LimitCommand.output(answer, json: self.wantsJSON))
         }
     }

@@ -1,7 +1,9 @@
 import ArgumentParser
+import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import GatewayService
+import HTTPTypes
 import NIOCore
 import StrictJSON
 
@@ -11,8 +13,10 @@ struct SendCommand: AsyncParsableCommand {
         commandName: "send",
         abstract: "Send a message with a tenant's key.",
         discussion: """
-            The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file or \
-            GATEWAY_KEY. The exit code is 1 when any recipient was refused.
+            The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file, \
+            GATEWAY_KEY or GATEWAY_KEY_FILE. The exit code is 1 when any recipient was refused.
+
+            fcm-gateway send shop --topic news --title Hello --body World
             """
     )
 
@@ -30,8 +34,9 @@ struct SendCommand: AsyncParsableCommand {
 
     func perform(_ client: APIClient, body: ByteBuffer) async throws -> CommandOutput {
         let path = ["v1", "tenants", self.tenant.text, "messages"]
-        let key = self.idempotencyKey
-        guard let answer = try await client.call(.post, path, idempotencyKey: key, body: body) else {
+        let name = HTTPField.Name(constant: "Idempotency-Key")
+        let headers: HTTPHeaderLines = self.idempotencyKey.map { [name: $0] } ?? [:]
+        guard let answer = try await client.call(.post, path, headers: headers, body: body) else {
             throw CommandFailure("the gateway's answer is empty")
         }
         let rejected = answer.integer("rejected") ?? 0
@@ -77,14 +82,23 @@ struct MessageOptions: ParsableArguments {
     var tokens: [String] = []
     @Option(name: .long, help: "A file with one token a line, or - for standard input.", completion: .file())
     var tokensFile: String?
+    @Option(name: .customLong("fid"), help: "A Firebase installation's id; repeat it for several.")
+    var installations: [String] = []
+    @Option(name: .long, help: "A device group's name.") var deviceGroup: String?
     @Option(name: .long, help: "A topic's name, without /topics/.") var topic: String?
     @Option(name: .long, help: "A topic expression, such as \"'a' in topics && 'b' in topics\".")
     var condition: String?
     @Option(name: .long, help: "The notification's title.") var title: String?
     @Option(name: .long, help: "The notification's text.") var body: String?
+    @Option(name: .long, help: "The address of the notification's image.") var image: String?
     @Option(name: .customLong("data"), help: "A member of the data, name=value; may be repeated.")
     var data: [DataMember] = []
     @Option(name: .long, help: "How soon to deliver.") var priority: Priority?
+    @Option(name: .long, help: "Messages with the same key replace each other while a device is off.")
+    var collapseKey: String?
+    @Option(name: .long, help: "The one Android package that may receive it.") var restrictedPackageName: String?
+    @Flag(name: .long, help: "Wake the app on iOS.") var contentAvailable = false
+    @Flag(name: .long, help: "Let the app change it on iOS before it is shown.") var mutableContent = false
     @Option(name: .long, help: "How long FCM keeps it for a device that is off, such as 0s, 15m or 28d.")
     var ttl: DurationArgument?
     @Flag(name: .long, help: "Check everything and deliver nothing.") var dryRun = false
@@ -92,9 +106,16 @@ struct MessageOptions: ParsableArguments {
     var file: String?
 
     func validate() throws {
-        let targets = [!self.tokens.isEmpty, self.tokensFile != nil, self.topic != nil, self.condition != nil]
+        let targets = [
+            !self.tokens.isEmpty, self.tokensFile != nil, !self.installations.isEmpty, self.deviceGroup != nil,
+            self.topic != nil, self.condition != nil,
+        ]
+        let texts = [
+            self.title, self.body, self.image, self.priority?.rawValue, self.collapseKey, self.restrictedPackageName,
+        ]
         let hasContent =
-            self.title != nil || self.body != nil || !self.data.isEmpty || self.priority != nil || self.ttl != nil
+            texts.contains { $0 != nil } || !self.data.isEmpty || self.ttl != nil || self.contentAvailable
+            || self.mutableContent
         if self.file != nil {
             if targets.contains(true) || hasContent || self.dryRun {
                 throw ValidationError("--file holds the whole message; give no other part of it.")
@@ -102,7 +123,9 @@ struct MessageOptions: ParsableArguments {
             return
         }
         if targets.count(where: \.self) != 1 {
-            throw ValidationError("Give exactly one of --token, --tokens-file, --topic, --condition and --file.")
+            throw ValidationError(
+                "Give exactly one of --token, --tokens-file, --fid, --device-group, --topic, --condition and --file."
+            )
         }
         if Set(self.data.map(\.name)).count != self.data.count {
             throw ValidationError("--data names a member twice.")
@@ -118,7 +141,9 @@ struct MessageOptions: ParsableArguments {
         let tokens = if let file = self.tokensFile { try InputFile.readTokens(file) } else { self.tokens }
         let isList = self.tokensFile != nil || tokens.count > 1
         return JSONWriter.object { writer in
+            writer.member("collapse_key", ifPresent: self.collapseKey)
             writer.member("condition", ifPresent: self.condition)
+            if self.contentAvailable { writer.member("content_available", true) }
             if !self.data.isEmpty {
                 writer.object("data") { writer in
                     for member in self.data {
@@ -127,14 +152,23 @@ struct MessageOptions: ParsableArguments {
                     }
                 }
             }
+            writer.member("device_group", ifPresent: self.deviceGroup)
             if self.dryRun { writer.member("dry_run", true) }
-            if self.title != nil || self.body != nil {
+            if self.installations.count > 1 {
+                writer.member("fids", self.installations)
+            } else {
+                writer.member("fid", ifPresent: self.installations.first)
+            }
+            if self.mutableContent { writer.member("mutable_content", true) }
+            if self.title != nil || self.body != nil || self.image != nil {
                 writer.object("notification") { writer in
                     writer.member("body", ifPresent: self.body)
+                    writer.member("image", ifPresent: self.image)
                     writer.member("title", ifPresent: self.title)
                 }
             }
             writer.member("priority", ifPresent: self.priority?.rawValue)
+            writer.member("restricted_package_name", ifPresent: self.restrictedPackageName)
             if isList { writer.member("tokens", tokens) } else { writer.member("token", ifPresent: tokens.first) }
             writer.member("topic", ifPresent: self.topic)
             if let ttl = self.ttl { writer.member("ttl", ttl.seconds) }

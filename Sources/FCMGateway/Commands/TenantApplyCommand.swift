@@ -1,5 +1,4 @@
 import ArgumentParser
-import Foundation
 import GatewayCore
 import GatewayService
 import StrictJSON
@@ -97,15 +96,10 @@ struct TenantApplyCommand: AdminVerb {
     private func confirm(_ tenants: [TenantID]) throws {
         guard !tenants.isEmpty, !self.yes else { return }
         let names = tenants.map(\.text).joined(separator: ", ")
-        let environment = ProcessInfo.processInfo.environment
-        guard Terminal(.standardInput, environment: environment).isTerminal,
-            Terminal(.standardError, environment: environment).isTerminal
-        else {
-            throw ValidationError("--prune would delete \(names). Give --yes, since there is no terminal to ask on.")
-        }
-        let question = "Delete \(names), with keys, credentials and limits, for good? Type yes: "
-        try FileHandle.standardError.write(contentsOf: Data(question.utf8))
-        guard readLine() == "yes" else { throw CommandFailure("nothing was changed") }
+        try ConfirmationOptions.ask(
+            "Delete \(names), with keys, credentials and limits, for good?",
+            orTell: "--prune would delete \(names). Give --yes, since there is no terminal to ask on."
+        )
     }
 
     private func apply(

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayService
 import GatewayStorage
+import NIOSSL
 import StrictJSON
 
 /// Looks at each tenant's credentials: by a running gateway against FCM, else whether they can be opened.
@@ -14,6 +15,7 @@ struct CredentialsCheck: Sendable {
     let plainHTTP: PlainHTTP
     /// A running gateway's admin listener; nil to call none.
     let gateway: BaseURL?
+    let tls: TLSConfiguration
     /// The admin token; without one, no gateway is asked.
     let token: Redacted<String>?
     let now: Timestamp
@@ -21,7 +23,9 @@ struct CredentialsCheck: Sendable {
     func examine() async -> [Finding] {
         let asked: [Finding]? =
             if let gateway = self.gateway, let token = self.token {
-                try? await APIClient.with(gateway, token: token) { await self.examine(by: AdminClient($0)) }
+                try? await APIClient.with(gateway, token: token, tls: self.tls) {
+                    await self.examine(by: AdminClient($0))
+                }
             } else {
                 nil
             }
@@ -84,7 +88,7 @@ struct CredentialsCheck: Sendable {
                     "has no \(upstream.rawValue) credential, by which its messages would go"
                         + (other.map { ", but one for \($0.rawValue)" } ?? ""),
                     (other.map {
-                        "fcm-gateway tenant put \(id) --upstream \($0.rawValue) with its other settings, or else "
+                        "fcm-gateway tenant set \(id) --upstream \($0.rawValue), or else "
                     } ?? "")
                         + "fcm-gateway credential put \(id) \(upstream.rawValue)"
                 )

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayService
+import NIOSSL
 
 /// Looks for a gateway that runs, and asks how it is as `health` does.
 struct RunningGatewayCheck: Sendable {
@@ -13,6 +14,7 @@ struct RunningGatewayCheck: Sendable {
 
     let configuration: GatewayConfiguration
     let environment: [String: String]
+    let tls: TLSConfiguration
     let isStoreServed: Bool
 
     func examine() async -> Result {
@@ -32,9 +34,9 @@ struct RunningGatewayCheck: Sendable {
         let probe: HealthProbe
         do throws(CommandFailure) {
             if let given {
-                probe = HealthProbe(url: given)
+                probe = HealthProbe(url: given, tls: self.tls)
             } else {
-                probe = try HealthProbe(self.configuration.admin)
+                probe = try HealthProbe(self.configuration.admin, tls: self.tls)
             }
         } catch {
             let isKnown = self.configuration.admin.tls.clientCAFile != nil || !self.isStoreServed
@@ -46,8 +48,8 @@ struct RunningGatewayCheck: Sendable {
         do {
             let answer = try await probe.answer(to: "readyz")
             result.findings.append(Self.finding(url, answer))
-            // Over TLS by a name that was not given, it is not known whose certificate it is.
-            let isKnown = given != nil || self.configuration.admin.tls.isPlain
+            // Over TLS by a name and an authority that were not given, it is not known whose certificate it is.
+            let isKnown = given != nil || self.configuration.admin.tls.isPlain || self.tls.namesAuthorities
             if isKnown, answer.isGateways { result.adminURL = url }
         } catch {
             let none = Finding.ok(.listeners, url.text, "no gateway answers")
@@ -56,7 +58,7 @@ struct RunningGatewayCheck: Sendable {
         return result
     }
 
-    private static func finding(_ url: BaseURL, _ answer: (status: Int, isGateways: Bool)) -> Finding {
+    private static func finding(_ url: BaseURL, _ answer: (status: Int, isGateways: Bool, detail: String?)) -> Finding {
         switch (answer.status, answer.isGateways) {
         case (200, true):
             .ok(.listeners, url.text, "the gateway is ready")
@@ -71,7 +73,7 @@ struct RunningGatewayCheck: Sendable {
             .problem(
                 .listeners,
                 url.text,
-                "answers HTTP \(answer.status) to /readyz, as no gateway does",
+                "answers HTTP \(answer.status) to /readyz\(answer.detail.map { ": \($0)" } ?? ", as no gateway does")",
                 "Find the program that uses the port (ss -ltnp), or correct the address"
             )
         }

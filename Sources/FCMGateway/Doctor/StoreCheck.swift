@@ -216,7 +216,8 @@ struct StoreCheck: Sendable {
         switch error.code {
         case .invalid: "See that store.url names the gateway's store, and that this version is not older than the store"
         case .storeUnavailable where error.message.contains("damaged"): Self.backup
-        case .storeUnavailable, .overloaded, .notFound, .conflict, .auditUnavailable, .cancelled, .outcomeUnknown:
+        case .storeUnavailable, .overloaded, .notFound, .conflict, .preconditionFailed, .auditUnavailable, .cancelled,
+            .outcomeUnknown:
             "See who owns the file and those beside it, and whether the disk is well"
         }
     }

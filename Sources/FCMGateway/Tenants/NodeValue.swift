@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayCore
 import GatewayService
 import Yams

@@ -87,7 +87,7 @@ struct TenantsFile {
     // MARK: Settings and limits
 
     private static func settings(_ members: [String: NodeValue], of id: TenantID) -> TenantDraft {
-        var settings = TenantDraft(displayName: id.text, upstream: .legacy)
+        var settings = TenantDraft(displayName: id.text)
         if let name = members["display_name"]?.text() { settings.displayName = name }
         settings.projectID = members["project_id"]?.text()
         if let upstream = members["upstream"]?.word(as: UpstreamKind.self) { settings.upstream = upstream }

@@ -27,6 +27,7 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     case forbidden
     case notFound = "not_found"
     case conflict
+    case preconditionFailed = "precondition_failed"
 
     // HTTP itself.
     case methodNotAllowed = "method_not_allowed"
@@ -247,6 +248,10 @@ extension OutcomeCode {
             Columns(409, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
                 .title("The present state does not allow this")
                 .advice("Look at the present state and decide anew")
+        case .preconditionFailed:
+            Columns(412, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The resource has changed since it was read")
+                .advice("Read the resource again, and repeat the change with its new ETag")
         // HTTP itself.
         case .methodNotAllowed:
             Columns(405, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)

@@ -15,7 +15,8 @@ struct V1MessageWriter {
 
     init(_ message: Message, now: Int) {
         self.message = message
-        self.notification = message.notification.flatMap { $0.isEmpty ? nil : $0 }
+        // Arguments are left out without their key (TR-LOC), so that arguments alone make no notification.
+        self.notification = message.notification.flatMap { $0.texts.isEmpty && $0.badge == nil ? nil : $0 }
         self.now = now
     }
 

@@ -79,7 +79,8 @@ extension AuditAction {
         case .retiredTokensList: .readTokens
         case .retiredTokensDelete: .manageTokens
         case .auditList: .readAudit
-        case .tenantPut, .tenantDelete, .credentialPut, .credentialRewrap, .keyCreate, .keyImport, .keyRotate,
+        case .tenantPut, .tenantDelete, .credentialPut, .credentialDelete, .credentialRewrap, .keyCreate, .keyImport,
+            .keyRotate,
             .keyRevoke, .limitsPut, .adminAuthenticate, .auditOpened, .auditClosed, .auditRecovered, .auditRemoved,
             .auditSpoolDamaged:
             nil

@@ -80,7 +80,10 @@ package final class AuditCheckpointer: Sendable {
             self.alarm.raise()
             self.logger.error(
                 "The latest checkpoint of the audit is not the one that was signed; audit verify tells more",
-                metadata: ["checkpoint": "\(signatures.checkpoints.last?.number ?? 0)", "next": "\(row.next)"]
+                metadata: [
+                    "checkpoint": .stringConvertible(signatures.checkpoints.last?.number ?? 0),
+                    "next": .stringConvertible(row.next),
+                ]
             )
         }
         if row.isWhole, let latest {
@@ -264,7 +267,7 @@ package final class AuditCheckpointer: Sendable {
                 self.alarm.raise()
                 self.logger.error(
                     "The seal on the end of an audit chain is not genuine; checkpoints leave the chain out",
-                    metadata: ["writer": "\(head.writer)"]
+                    metadata: ["writer": .stringConvertible(head.writer)]
                 )
             }
             return false

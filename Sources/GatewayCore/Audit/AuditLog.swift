@@ -58,6 +58,8 @@ package final class AuditLog: Service {
         /// Waits until what was recorded so far is durable, by number.
         var settling: [Int] = []
         var nextNumber = 0
+        /// Records that the end of the log left behind.
+        var left = (inSpool: 0, lost: 0)
 
         var isDrained: Bool { self.reserved == 0 && self.records.isEmpty && self.strict.isEmpty }
 
@@ -68,9 +70,10 @@ package final class AuditLog: Service {
         /// Takes a record, until the chain has ended, in a tenant's place.
         mutating func add(_ entry: AuditEntry, inPlaceOf tenant: UInt64 = AuditLog.noTenant) {
             guard self.phase != .closed else { return }
+            // While records wait, the time is noted already.
+            if self.records.isEmpty { self.beginWaiting() }
             self.records.append(entry)
             self.heldBytes += entry.byteCount
-            self.beginWaiting()
             // A tenant's place takes that tenant's records; one of the gateway or an operator takes any.
             if tenant != AuditLog.noTenant {
                 self.shares[tenant, default: AuditShare()].bytes += entry.byteCount
@@ -260,7 +263,8 @@ package final class AuditLog: Service {
         let (isTaken, isPressed) = self.state.withLock { state in
             let waiting = state.records.count + state.reserved + state.writing
             let (capacity, bytes) = (self.configuration.queueRecords, self.configuration.queueBytes)
-            let isPressed = waiting >= capacity / 2 || state.heldBytes >= bytes / 2
+            // Half of what one tenant may take.
+            let isPressed = waiting >= capacity / 4 || state.heldBytes >= bytes / 4
             guard state.phase == .open, !state.isFailing, waiting < capacity, state.heldBytes < bytes
             else { return (false, isPressed) }
             guard tenant == Self.noTenant || state.shares[tenant, default: AuditShare()].reserve(self.configuration)
@@ -285,6 +289,9 @@ package final class AuditLog: Service {
         }
         return isTaken ? AuditReservation(log: self, tenant: Self.noTenant) : nil
     }
+
+    /// Once the log has ended: records that the spool holds for the next start, and those that are lost.
+    package var left: (inSpool: Int, lost: Int) { self.state.withLock { $0.left } }
 
     /// Called by a reservation that was dropped.
     func release(of tenant: UInt64) {
@@ -393,7 +400,9 @@ package final class AuditLog: Service {
                 // Closing the chain would put a genuine seal on it and hide that somebody changed it.
                 self.logger.error(
                     "The seal of an earlier process's audit chain is not genuine; the chain is left as it is",
-                    metadata: ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+                    metadata: [
+                        "writer": .stringConvertible(head.writer), "last_sequence": .stringConvertible(head.sequence),
+                    ]
                 )
                 continue
             }
@@ -405,8 +414,8 @@ package final class AuditLog: Service {
             self.logger.warning(
                 "An earlier process ended uncleanly; its audit chain was closed",
                 metadata: [
-                    "writer": "\(head.writer)", "last_sequence": "\(chain.sequence - 1)",
-                    "from_spool": "\(chain.sequence - 1 - head.sequence)",
+                    "writer": .stringConvertible(head.writer), "last_sequence": .stringConvertible(chain.sequence - 1),
+                    "from_spool": .stringConvertible(chain.sequence - 1 - head.sequence),
                 ]
             )
         }
@@ -507,9 +516,10 @@ package final class AuditLog: Service {
         } catch {
             guard error.code != .conflict else { throw error }
             // Nothing is lost: a process that was killed leaves no more than this.
+            self.state.withLock { $0.left.inSpool = writer.lag }
             self.logger.warning(
                 "The store is away, so the audit's chain stays open; the next start writes what is spooled and closes it",
-                metadata: ["cause": "\(error.message)", "spooled_records": "\(writer.lag)"]
+                metadata: ["cause": "\(error.message)", "spooled_records": .stringConvertible(writer.lag)]
             )
         }
     }
@@ -544,12 +554,12 @@ package final class AuditLog: Service {
                 state.shares = [:]
                 state.settling = []
             }
-            state.heldBytes = 0
+            (state.heldBytes, state.left.lost) = (0, state.records.count)
             return (state.commits.values, state.records.count)
         }
         for continuation in commits { continuation.resume(returning: .refused) }
         guard lost > 0 else { return }
         self.refusedRecords.increment(by: lost)
-        self.logger.error("The audit log ended before all was written", metadata: ["records": "\(lost)"])
+        self.logger.error("The audit log ended before all was written", metadata: ["records": .stringConvertible(lost)])
     }
 }

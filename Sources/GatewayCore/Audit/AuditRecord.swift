@@ -102,6 +102,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case tenantPut = "tenant.put"
     case tenantDelete = "tenant.delete"
     case credentialPut = "credential.put"
+    case credentialDelete = "credential.delete"
     case credentialRewrap = "credential.rewrap"
     case keyCreate = "key.create"
     case keyImport = "key.import"

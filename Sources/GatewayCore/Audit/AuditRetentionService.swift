@@ -222,7 +222,7 @@ package final class AuditRetentionService: Service {
             record.object = "\(removed.records) records of writers \(removed.list)"
             self.logger.notice(
                 "Old audit records were removed",
-                metadata: ["records": "\(removed.records)", "writers": "\(removed.list)"]
+                metadata: ["records": .stringConvertible(removed.records), "writers": "\(removed.list)"]
             )
         }
         do {

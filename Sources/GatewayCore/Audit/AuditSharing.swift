@@ -77,7 +77,9 @@ package struct AuditChainCloser: Sendable {
     }
 
     private func close(_ head: AuditHead) async throws(GatewayError) {
-        let metadata: Logger.Metadata = ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+        let metadata: Logger.Metadata = [
+            "writer": .stringConvertible(head.writer), "last_sequence": .stringConvertible(head.sequence),
+        ]
         guard self.sealer.isGenuine(head) else {
             // Closing the chain would put a genuine seal on it and hide that somebody changed it.
             self.logger.error(

@@ -150,7 +150,7 @@ package final class AuditSinkFeeder: Sendable {
         guard held.number <= latest?.number ?? 0 else {
             self.logger.error(
                 "The audit's second sink is ahead of the store: an older copy of the store was put back",
-                metadata: ["sink": "\(held.number)", "store": "\(latest?.number ?? 0)"]
+                metadata: ["sink": .stringConvertible(held.number), "store": .stringConvertible(latest?.number ?? 0)]
             )
             return latest
         }
@@ -181,7 +181,10 @@ package final class AuditSinkFeeder: Sendable {
         until deadline: ContinuousClock.Instant?
     ) async throws(GatewayError) -> Bool {
         guard let content = signed.content else {
-            self.logger.error("A stored checkpoint can't be read", metadata: ["checkpoint": "\(signed.number)"])
+            self.logger.error(
+                "A stored checkpoint can't be read",
+                metadata: ["checkpoint": .stringConvertible(signed.number)]
+            )
             return true
         }
         let position = self.state.withLock { $0.position }
@@ -216,7 +219,7 @@ package final class AuditSinkFeeder: Sendable {
                 if snapshot.truncations[range.writer]?.sequence ?? 0 > after { continue }
                 self.logger.error(
                     "Audit records are missing in the store; audit verify tells more",
-                    metadata: ["writer": "\(range.writer)", "after": "\(after)"]
+                    metadata: ["writer": .stringConvertible(range.writer), "after": .stringConvertible(after)]
                 )
             }
             guard let last = records.last, last.sequence > after else { return true }

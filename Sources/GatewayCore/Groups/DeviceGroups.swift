@@ -13,6 +13,8 @@ package final class DeviceGroups: Service {
     /// The most tokens of a group that are written down with those that FCM is asked to remove on a caller's word alone:
     /// a removal that FCM does not answer stays open.
     private static let maxOpenTokens = 2 * GroupChange.maxTokens
+    /// The outcome, in metrics, of a request that was carried out.
+    private static let done = "done"
 
     private let store: any GroupStore
     private let upstream: any GroupUpstream
@@ -48,7 +50,13 @@ package final class DeviceGroups: Service {
         self.limiter = limiter
         self.audit = audit
         self.clock = clock
-        self.metrics = TenantCounters(.deviceGroupRequests, metrics, watching: [])
+        self.metrics = TenantCounters(
+            .deviceGroupRequests,
+            metrics,
+            watching: [],
+            startingWith: AuditAction.allCases.filter { $0.scope == .manageDeviceGroups }.map(\.rawValue),
+            Self.done
+        )
     }
 
     // MARK: Changing
@@ -302,18 +310,22 @@ package final class DeviceGroups: Service {
         _ body: (inout AuditRecord) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         let now = self.clock.now()
+        // A list of names asks nothing of FCM.
+        let isFree = action == .deviceGroupList
         var code: String?
         let result: Result<Answer, Refusal>
         do throws(Refusal) {
-            let answer = try await self.audit.recording(
-                .group(action, name, tokens: tokens, by: caller, at: now),
-                orThrow: Refusal(.auditUnavailable)
-            ) { record throws(Refusal) in
+            let draft = AuditRecord.group(action, name, tokens: tokens, by: caller, at: now)
+            if !isFree, let refused = self.limiter.refusal(of: caller.profile, now: now) {
+                var record = draft
+                record.reject(refused.refusal.code)
+                await self.audit.record(refused: record)
+                throw refused.refusal
+            }
+            let unrecordable = Refusal(.auditUnavailable)
+            let answer = try await self.audit.recording(draft, orThrow: unrecordable) { record throws(Refusal) in
                 do throws(Refusal) {
-                    // A list of names asks nothing of FCM and is free.
-                    if action != .deviceGroupList, let refusal = await self.limiter.charge(caller.profile, now: now) {
-                        throw refusal
-                    }
+                    if !isFree, let refusal = await self.limiter.charge(caller.profile, now: now) { throw refusal }
                     let answer = try await body(&record)
                     code = record.code
                     return answer
@@ -327,7 +339,7 @@ package final class DeviceGroups: Service {
             code = error.code.rawValue
             result = .failure(error)
         }
-        self.metrics.count(action, of: caller.profile.id, outcome: code ?? "done")
+        self.metrics.count(action, of: caller.profile.id, outcome: code ?? Self.done)
         return try result.get()
     }
 

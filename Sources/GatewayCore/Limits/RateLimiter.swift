@@ -22,6 +22,18 @@ extension RateLimiter {
         guard case .none(let denial) = decision.admission else { return nil }
         return Refusal(denial)
     }
+
+    /// The refusal of a tenant's request for so much if its bucket is known to have no room for one, and what is left of
+    /// its quotas.
+    func refusal(
+        of profile: TenantProfile,
+        count: Int = 1,
+        now: Timestamp
+    ) -> (refusal: Refusal, quotas: [QuotaStatus])? {
+        let decision = self.refusal(of: profile.limitKey, profile.limits, count: count, now: now)
+        guard let decision, case .none(let denial) = decision.admission else { return nil }
+        return (Refusal(denial), decision.tenantQuotas)
+    }
 }
 
 /// What a send would charge.

@@ -44,7 +44,8 @@ package final class TenantLabels: Sendable {
 /// Counts what became of tenants' requests, by tenant, by what was asked for, and by outcome.
 ///
 /// Where there is no more room for a tenant's series, it is counted with the other tenants'; outcomes that alerts watch
-/// stay under the tenant's own label, whatever was asked for.
+/// stay under the tenant's own label, whatever was asked for. The shared label's series for success are there from the
+/// start, so that a metric is never without any.
 package struct TenantCounters: Sendable {
     private let counters: MetricFamily<Counter>
     private let labels: TenantLabels
@@ -52,7 +53,9 @@ package struct TenantCounters: Sendable {
     init(
         _ metric: GatewayMetric,
         _ metrics: GatewayMetrics,
-        watching watched: Set<String> = TenantLabels.watchedOutcomes
+        watching watched: Set<String> = TenantLabels.watchedOutcomes,
+        startingWith asked: [String] = [],
+        _ success: String = TenantCounters.accepted
     ) {
         let labels = metrics.tenantLabels
         self.labels = labels
@@ -65,6 +68,7 @@ package struct TenantCounters: Sendable {
             }
             return own == shared || labels.takeRoom() ? own : shared
         }
+        for each in asked { _ = self.counters[TenantLabels.shared, each, success] }
     }
 
     private func add(_ amount: Int, label: String, _ asked: String, _ outcome: String) {
@@ -138,7 +142,7 @@ extension RecipientOutcome {
 }
 
 /// A gauge of every tenant's label, the last one, behind the value of another where there is one; tenants that share a
-/// label are shown together.
+/// label are shown together, from the start.
 package final class TenantGauges: Sendable {
     private let gauges: MetricFamily<Meter>
     private let labels: TenantLabels
@@ -157,11 +161,16 @@ package final class TenantGauges: Sendable {
         self.labels = metrics.tenantLabels
         self.first = first
         self.combine = combine
+        self.gauge(TenantLabels.shared).set(0)
+    }
+
+    private func gauge(_ label: String) -> Meter {
+        if let first = self.first { self.gauges[first, label] } else { self.gauges[label] }
     }
 
     package func set(_ value: Int, of tenant: TenantID) {
         let label = self.labels.label(of: tenant)
-        let gauge = if let first = self.first { self.gauges[first, label] } else { self.gauges[label] }
+        let gauge = self.gauge(label)
         self.values.withLock { values in
             values[label, default: [:]][tenant] = value == 0 ? nil : value
             // Under the lock, so that no older value is shown last.

@@ -326,7 +326,7 @@ package final class RetiredTokens: Service {
         if feed.unreadable > 0 {
             self.logger.error(
                 "Stored retired tokens do not open and are left out of the feed",
-                metadata: ["tenant": "\(profile.id.text)", "tokens": "\(feed.unreadable)"]
+                metadata: ["tenant": "\(profile.id.text)", "tokens": .stringConvertible(feed.unreadable)]
             )
         }
         return feed
@@ -358,7 +358,7 @@ package final class RetiredTokens: Service {
             group.cancelAll()
             guard lost > 0 else { return }
             self.droppedChanges.increment(by: lost)
-            let metadata: Logger.Metadata = ["changes": "\(lost)"]
+            let metadata: Logger.Metadata = ["changes": .stringConvertible(lost)]
             self.logger.error("The list of retired tokens ended before all was written", metadata: metadata)
         }
     }

@@ -58,22 +58,18 @@ package struct SendPipeline: Sendable {
         return outcome
     }
 
-    /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or the tenant's bucket
-    /// has no room for one message.
+    /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or it is a list and the
+    /// tenant's bucket has no room for one message.
     @inline(never)  // As for `record`.
     private func refusedAtOnce(_ command: SendCommand, _ now: Timestamp) -> Delivery? {
         if let refusal = self.refusal(of: command) {
             return Delivery(answer: .refused(refusal), isNothingSent: true)
         }
-        let profile = command.profile
         let count = command.recipientCount
-        let decision = self.limiter.refusal(of: profile.limitKey, profile.limits, count: count, now: now)
-        guard let decision, case .none(let denial) = decision.admission else { return nil }
-        return Delivery(
-            answer: .refused(Refusal(denial)),
-            quotas: decision.tenantQuotas,
-            isNothingSent: true
-        )
+        // For one recipient a look would cost as much as the charge.
+        guard count > 1, let refused = self.limiter.refusal(of: command.profile, count: count, now: now)
+        else { return nil }
+        return Delivery(answer: .refused(refused.refusal), quotas: refused.quotas, isNothingSent: true)
     }
 
     /// The pipeline of one send that carries an idempotency key.
@@ -213,6 +209,10 @@ package struct SendPipeline: Sendable {
         var quotas: [QuotaStatus] = []
         do throws(Refusal) {
             let keys = try await groups.limitKeys(of: command) { () async throws(Refusal) in
+                if let refused = self.limiter.refusal(of: command.profile, now: now) {
+                    quotas = refused.quotas
+                    throw refused.refusal
+                }
                 quotas = await self.limiter.status(of: .nothing(of: command), now: now).tenant
                 if let denial = LimitDenial(quotas) { throw Refusal(denial) }
             }

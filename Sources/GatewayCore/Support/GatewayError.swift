@@ -10,6 +10,8 @@ package struct GatewayError: Error, Sendable {
         case overloaded
         case notFound = "not_found"
         case conflict
+        /// The caller's `If-Match` names another state.
+        case preconditionFailed = "precondition_failed"
         /// Nothing can be recorded, so nothing is done.
         case auditUnavailable = "audit_unavailable"
         case invalid
@@ -49,6 +51,7 @@ extension Refusal {
             case .storeUnavailable, .overloaded, .cancelled: .overloaded
             case .notFound: .notFound
             case .conflict: .conflict
+            case .preconditionFailed: .preconditionFailed
             case .auditUnavailable: .auditUnavailable
             case .invalid: .invalidField
             case .outcomeUnknown: .outcomeUnknown

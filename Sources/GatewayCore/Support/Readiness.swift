@@ -7,6 +7,8 @@ package final class Readiness: Sendable {
     package enum Refusal: String, Sendable, CaseIterable {
         /// The listener is not there yet, or not for long.
         case notServing = "The gateway starts or drains"
+        /// The start waits for PostgreSQL.
+        case storeAwaited = "The gateway starts: it waits for its store"
         /// ``AuditLog/isStalled(at:)``.
         case auditStalled = "The audit log can't be written, so nothing is sent"
     }

@@ -42,15 +42,27 @@ package struct Administration: Sendable {
         return profile
     }
 
-    /// Makes a tenant or replaces what is known of it; says whether it is new.
+    /// Makes a tenant or replaces its settings; says whether it is new.
     package func put(
         _ draft: TenantDraft,
         id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
-        try await self.perform(.tenantPut, tenant: id, origin: origin) { snapshot in
+        try await self.put(id, origin: origin) { _ in draft }
+    }
+
+    /// Makes a tenant, or changes its settings to what the closure makes of the present ones; says whether it is new.
+    ///
+    /// The closure gets `nil` where there is no such tenant, and may throw, which changes nothing.
+    package func put(
+        _ id: TenantID,
+        origin: RequestOrigin,
+        _ draft: (Tenant?) throws(GatewayError) -> TenantDraft
+    ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
+        try await self.perform(.tenantPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             let now = self.clock.now()
             let existing = snapshot.tenants[id]
+            let draft = try draft(existing?.tenant)
             let tenant = Tenant(
                 id: id,
                 displayName: draft.displayName,
@@ -78,11 +90,15 @@ package struct Administration: Sendable {
     }
 
     /// Removes a tenant with its credentials, keys, limits and the salt of its pseudonyms.
-    package func deleteTenant(_ id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
+    package func deleteTenant(
+        _ id: TenantID,
+        origin: RequestOrigin,
+        if condition: (TenantProfile) throws(GatewayError) -> Void = { _ in }
+    ) async throws(GatewayError) {
         try await self.perform(.tenantDelete, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             // A tenant whose row is refused can be deleted: that is how its name becomes free again.
             if !snapshot.refused.contains(RefusedRow(.tenant, id.text, of: id)) {
-                _ = try Self.profile(of: id, in: snapshot)
+                try condition(try Self.profile(of: id, in: snapshot))
             }
             return PlannedChange(.deleteTenant(id), id.text, answer: ())
         }
@@ -112,6 +128,20 @@ package struct Administration: Sendable {
                 "\(stored.kind.rawValue) version \(stored.version) \(stored.fingerprint)",
                 answer: stored
             )
+        }
+    }
+
+    package func deleteCredential(
+        _ kind: UpstreamKind,
+        tenant id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) {
+        try await self.perform(.credentialDelete, tenant: id, origin: origin) { snapshot throws(GatewayError) in
+            let profile = try Self.profile(of: id, in: snapshot)
+            guard profile.storedCredentials.contains(where: { $0.kind == kind }) else {
+                throw GatewayError(.notFound, "The tenant has no \(kind.rawValue) credential")
+            }
+            return PlannedChange(.deleteCredential(kind, id), kind.rawValue, answer: ())
         }
     }
 
@@ -238,13 +268,14 @@ package struct Administration: Sendable {
 
     // MARK: Limits
 
+    /// Changes a tenant's own limits to what the closure makes of the present ones; it may throw, which changes nothing.
     package func putLimits(
-        _ limits: LimitOverrides,
-        tenant id: TenantID,
-        origin: RequestOrigin
+        of id: TenantID,
+        origin: RequestOrigin,
+        _ limits: (TenantProfile) throws(GatewayError) -> LimitOverrides
     ) async throws(GatewayError) {
         try await self.perform(.limitsPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            _ = try Self.profile(of: id, in: snapshot)
+            let limits = try limits(try Self.profile(of: id, in: snapshot))
             return PlannedChange(.putLimits(id, limits), id.text, answer: ())
         }
     }

@@ -348,7 +348,7 @@ package final class Directory: Service {
         guard let first = refused.first else { return }
         self.logger.error(
             "Rows in the store are foreign, a later release's, or sealed by another master key; they are not served.",
-            metadata: ["rows": "\(refused.count)", "first": "\(first)"]
+            metadata: ["rows": .stringConvertible(refused.count), "first": "\(first)"]
         )
     }
 }
@@ -452,6 +452,7 @@ package enum DirectoryChange: Sendable {
     case deleteTenant(TenantID)
     /// Adds a version of a credential and forgets the earlier ones.
     case putCredential(StoredCredential)
+    case deleteCredential(UpstreamKind, TenantID)
     case addKey(APIKeyRecord)
     case putKey(APIKeyRecord)
     /// Adds a key and shortens the life of another, in one step.
@@ -462,7 +463,7 @@ package enum DirectoryChange: Sendable {
     package var tenant: TenantID {
         switch self {
         case .putTenant(let tenant, salt: _): tenant.id
-        case .deleteTenant(let id), .removeKey(id: _, let id), .putLimits(let id, _): id
+        case .deleteTenant(let id), .deleteCredential(_, let id), .removeKey(id: _, let id), .putLimits(let id, _): id
         case .putCredential(let credential): credential.tenant
         case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _): key.tenant
         }

@@ -136,6 +136,8 @@ package final class DirectorySnapshot: Sendable {
             return self.tenants[id] == nil && !self.refused.contains(RefusedRow(.tenant, id.text, of: id))
         case .putCredential(let credential):
             return self.tenants[credential.tenant]?.storedCredentials.contains(credential) == true
+        case .deleteCredential(let kind, let tenant):
+            return self.tenants[tenant]?.storedCredentials.contains { $0.kind == kind } == false
         case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _):
             return self.principals[key.id]?.key == key
         case .removeKey(let id, let tenant):

@@ -71,6 +71,8 @@ package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible
 /// What an operator says of a tenant; the members mean what they mean in ``Tenant``.
 package struct TenantDraft: Sendable, Hashable {
     package static let maxClientNames = 16
+    /// A new tenant's, since Google's own servers take no other protocol any more.
+    package static let defaultUpstream = UpstreamKind.v1
 
     package var displayName: String
     package var upstream: UpstreamKind
@@ -81,7 +83,7 @@ package struct TenantDraft: Sendable, Hashable {
 
     package init(
         displayName: String,
-        upstream: UpstreamKind,
+        upstream: UpstreamKind = Self.defaultUpstream,
         projectID: String? = nil,
         senderID: String? = nil,
         isDisabled: Bool = false,
@@ -93,5 +95,16 @@ package struct TenantDraft: Sendable, Hashable {
         self.senderID = senderID
         self.isDisabled = isDisabled
         self.clientNames = clientNames
+    }
+
+    package init(_ tenant: Tenant) {
+        self.init(
+            displayName: tenant.displayName,
+            upstream: tenant.upstream,
+            projectID: tenant.projectID,
+            senderID: tenant.senderID,
+            isDisabled: tenant.isDisabled,
+            clientNames: tenant.clientNames
+        )
     }
 }

@@ -106,8 +106,8 @@ package final class TenantProfile: Sendable {
         if self.storedCredentials.contains(where: { $0.kind == other }) {
             return
                 "The tenant's upstream is \(kind.rawValue), and its only credential is for \(other.rawValue); an operator "
-                + "must change the upstream (fcm-gateway tenant put \(self.id.text) --upstream \(other.rawValue), with its "
-                + "other settings) or add a credential (\(store))"
+                + "must change the upstream (fcm-gateway tenant set \(self.id.text) --upstream \(other.rawValue)) or add a "
+                + "credential (\(store))"
         }
         return "The tenant has no \(kind.rawValue) credential for FCM; an operator must store one (\(store))"
     }
@@ -117,7 +117,7 @@ package final class TenantProfile: Sendable {
         guard self.tenant.senderID == nil else { return self.missingCredential }
         return
             "The tenant has no sender id, by which FCM finds its device groups; an operator must set the number of its "
-            + "Firebase project (fcm-gateway tenant put \(self.id.text) --sender-id NUMBER, with its other settings)"
+            + "Firebase project (fcm-gateway tenant set \(self.id.text) --sender-id NUMBER)"
     }
 
     /// The uid of a tenant that is about to be made.

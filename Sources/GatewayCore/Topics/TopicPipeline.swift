@@ -38,13 +38,19 @@ package struct TopicPipeline: Sendable {
         self.upstream = upstream
         self.audit = audit
         self.clock = clock
-        self.metrics = TenantCounters(.subscriptionChanges, metrics)
+        self.metrics = TenantCounters(
+            .subscriptionChanges,
+            metrics,
+            startingWith: SubscriptionChange.allCases.map(\.rawValue)
+        )
     }
 
     /// Changes subscriptions and records what became of them: one outcome for each entry of the call's list, or one
     /// cause for all.
     package func change(_ call: SubscriptionCall) async -> TopicAnswer<[SubscriptionOutcome]> {
         let answer: TopicAnswer<[SubscriptionOutcome]> = await self.recording(
+            call.caller.principal,
+            topic: call.topic,
             { .subscription(call, $0, upstreamCode: $1, at: $2) },
             { now, upstreamCode in await self.deliver(call, now: now, &upstreamCode) }
         )
@@ -54,17 +60,26 @@ package struct TopicPipeline: Sendable {
 
     package func look(up call: RegistrationCall) async -> TopicAnswer<RegistrationInfo> {
         await self.recording(
+            call.caller.principal,
+            topic: nil,
             { .registration(call, $0, upstreamCode: $1, at: $2) },
             { now, upstreamCode in await self.deliver(call, now: now, &upstreamCode) }
         )
     }
 
-    /// Does what a body does, which also tells what FCM said, and records it.
+    /// Does what a body does, which also tells what FCM said, and records it; first it refuses what the key may not do, and
+    /// what the tenant is known to have no room for.
     private func recording<Value: Sendable>(
+        _ principal: Principal,
+        topic: TopicName?,
         _ record: (TopicAnswer<Value>.Content, _ upstreamCode: String?, _ time: Timestamp) -> AuditRecord,
         _ body: (_ now: Timestamp, _ upstreamCode: inout String?) async -> TopicAnswer<Value>
     ) async -> TopicAnswer<Value> {
         let now = self.clock.now()
+        if let (refusal, quotas) = self.refusal(of: principal, topic: topic, now) {
+            await self.audit.record(refused: record(.refused(refusal), nil, now))
+            return TopicAnswer(.refused(refusal), quotas: quotas)
+        }
         let unrecordable = Refusal(.auditUnavailable)
         let draft = record(.refused(unrecordable), nil, now)
         do throws(Refusal) {
@@ -86,9 +101,6 @@ package struct TopicPipeline: Sendable {
         now: Timestamp,
         _ upstreamCode: inout String?
     ) async -> TopicAnswer<[SubscriptionOutcome]> {
-        if let refusal = Self.refusal(of: call.caller.principal, topic: call.topic) {
-            return TopicAnswer(.refused(refusal))
-        }
         let distinct = DistinctTokens(call.tokens)
         guard !distinct.tokens.isEmpty else { return TopicAnswer(.value(distinct.spread([]))) }
         let decision = await self.charge(call.profile, distinct.tokens.count, now: now)
@@ -139,7 +151,6 @@ package struct TopicPipeline: Sendable {
         now: Timestamp,
         _ upstreamCode: inout String?
     ) async -> TopicAnswer<RegistrationInfo> {
-        if let refusal = Self.refusal(of: call.caller.principal, topic: nil) { return TopicAnswer(.refused(refusal)) }
         guard RegistrationToken.isPlausible(call.token) else { return TopicAnswer(.refused(Refusal(.invalidToken))) }
         let decision = await self.charge(call.profile, 1, now: now)
         if case .none(let denial) = decision.admission {
@@ -157,12 +168,14 @@ package struct TopicPipeline: Sendable {
 
     // MARK: Both
 
-    private static func refusal(of principal: Principal, topic: TopicName?) -> Refusal? {
-        guard principal.has(.manageTopics) else { return Refusal(lacking: .manageTopics) }
+    private typealias Refused = (refusal: Refusal, quotas: [QuotaStatus])
+
+    private func refusal(of principal: Principal, topic: TopicName?, _ now: Timestamp) -> Refused? {
+        guard principal.has(.manageTopics) else { return (Refusal(lacking: .manageTopics), []) }
         if let topic, !principal.key.mayAddress(topic: topic.text) {
-            return Refusal(.forbidden, "The key may not address this topic")
+            return (Refusal(.forbidden, "The key may not address this topic"), [])
         }
-        return nil
+        return self.limiter.refusal(of: principal.profile, now: now)
     }
 
     /// Charges the tenant for each device; neither devices nor topics receive a message by it.

@@ -16,11 +16,18 @@ struct CredentialRoutes {
             Handler(.get, "/admin/v1/tenants/{tenant}/credentials/\(kind.rawValue)") { exchange in
                 Self.response(try self.stored(kind, exchange))
             }
-        } + [
-            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy", self.putLegacy),
-            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1", self.putServiceAccount),
-            Handler(.post, "/admin/v1/tenants/{tenant}/credentials/check", self.check),
-        ]
+        }
+            + UpstreamKind.allCases.map { kind in
+                Handler(.delete, "/admin/v1/tenants/{tenant}/credentials/\(kind.rawValue)") { exchange in
+                    let id = try exchange.tenantID
+                    try await self.administration.deleteCredential(kind, tenant: id, origin: exchange.origin)
+                    return HTTPServerResponse(status: .noContent)
+                }
+            } + [
+                Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy", self.putLegacy),
+                Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1", self.putServiceAccount),
+                Handler(.post, "/admin/v1/tenants/{tenant}/credentials/check", self.check),
+            ]
     }
 
     private func stored(_ kind: UpstreamKind, _ exchange: Exchange) throws -> StoredCredential {
@@ -120,7 +127,7 @@ extension LegacyCredential {
             case "endpoint":
                 endpoint = problems.endpoint(member.value, at: pointer, allowing: plainHTTP)
             default:
-                problems.unknown(pointer)
+                problems.unknown(key, among: ["server_key", "endpoint"])
             }
         }
         guard let serverKey, problems.list.isEmpty else {
@@ -148,7 +155,7 @@ extension ServiceAccountCredential {
             case "endpoint":
                 endpoint = problems.endpoint(member.value, at: pointer, allowing: hosts.plainHTTP)
             default:
-                problems.unknown(pointer)
+                problems.unknown(key, among: ["service_account", "endpoint"])
             }
         }
         guard let account, problems.list.isEmpty else {

@@ -37,6 +37,14 @@ struct KeyRoutes {
         let body = try KeyBody(exchange.members(limits: .small))
         let origin = exchange.origin
         guard let key = body.key else {
+            if let end = body.draft.expiresAt, end <= exchange.time {
+                let field = Refusal.Field(
+                    .invalidField,
+                    at: "/expires_at",
+                    "This is in the past, so that the key would be dead"
+                )
+                throw Refusal([field])
+            }
             let (key, record) = try await self.administration.createKey(body.draft, tenant: id, origin: origin)
             return Self.response(record, secret: key)
         }
@@ -52,7 +60,7 @@ struct KeyRoutes {
         var overlap: Int?
         for member in members where !problems.isFull {
             guard member.keyEquals("overlap_s") else {
-                problems.unknown(JSONPointer().appending(member.key))
+                problems.unknown(member.key, among: ["overlap_s"])
                 continue
             }
             let pointer = JSONPointer().appending("overlap_s")
@@ -93,6 +101,12 @@ struct KeyRoutes {
 
 /// The body that makes a key or imports one.
 private struct KeyBody {
+    private enum Member: String, CaseIterable {
+        case name, scopes, key
+        case topicPrefixes = "topic_prefixes"
+        case expiresAt = "expires_at"
+    }
+
     let draft: APIKeyDraft
     /// The key to import; `nil` to make a new one.
     let key: APIKey?
@@ -104,20 +118,20 @@ private struct KeyBody {
         for member in members where !problems.isFull {
             let key = member.key
             let pointer = JSONPointer().appending(key)
-            switch key.protocolWord {
-            case "name":
+            switch key.protocolWord.flatMap(Member.init) {
+            case .name:
                 draft.name = problems.label(member.value, at: pointer) ?? ""
-            case "scopes":
+            case .scopes:
                 draft.scopes = problems.scopes(member.value, at: pointer)
-            case "topic_prefixes":
+            case .topicPrefixes:
                 draft.topicPrefixes =
                     problems.strings(member.value, atMost: APIKeyDraft.maxTopicPrefixes, at: pointer) ?? []
                 for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
                     problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
                 }
-            case "expires_at":
+            case .expiresAt:
                 draft.expiresAt = problems.time(member.value, at: pointer)
-            case "key":
+            case .key:
                 imported = member.value.string.flatMap { APIKey($0) }
                 if imported == nil {
                     problems.report(
@@ -126,8 +140,8 @@ private struct KeyBody {
                         "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
                     )
                 }
-            default:
-                problems.unknown(pointer)
+            case nil:
+                problems.unknown(key, among: Member.allCases.map(\.rawValue))
             }
         }
         if draft.scopes.isEmpty, problems.list.isEmpty {

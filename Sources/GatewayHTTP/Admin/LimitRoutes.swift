@@ -13,6 +13,7 @@ struct LimitRoutes {
         [
             Handler(.get, "/admin/v1/tenants/{tenant}/limits", self.get),
             Handler(.put, "/admin/v1/tenants/{tenant}/limits", self.put),
+            Handler(.patch, "/admin/v1/tenants/{tenant}/limits", self.patch),
         ]
     }
 
@@ -24,12 +25,30 @@ struct LimitRoutes {
     @Sendable
     private func put(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let limits = try LimitOverrides(exchange.members(limits: .small))
-        try await self.administration.putLimits(limits, tenant: id, origin: exchange.origin)
+        let change = try LimitChange(exchange.members(limits: .small), isPatch: false)
+        try await self.administration.putLimits(of: id, origin: exchange.origin) { profile throws(GatewayError) in
+            try exchange.requireMatch(Self.body(profile))
+            return change.applied(to: LimitOverrides())
+        }
+        return Self.response(try self.administration.profile(of: id))
+    }
+
+    @Sendable
+    private func patch(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let id = try exchange.tenantID
+        let change = try LimitChange(exchange.patchMembers(), isPatch: true)
+        try await self.administration.putLimits(of: id, origin: exchange.origin) { profile throws(GatewayError) in
+            try exchange.requireMatch(Self.body(profile))
+            return change.applied(to: profile.limitOverrides)
+        }
         return Self.response(try self.administration.profile(of: id))
     }
 
     private static func response(_ profile: TenantProfile) -> HTTPServerResponse {
+        HTTPServerResponse(taggedJSON: Self.body(profile))
+    }
+
+    private static func body(_ profile: TenantProfile) -> ByteBuffer {
         var writer = JSONWriter()
         writer.beginObject()
         for scope in LimitScope.allCases {
@@ -49,28 +68,41 @@ struct LimitRoutes {
         for scope in LimitScope.allCases where own.contains(scope) { writer.string(scope.rawValue) }
         writer.endArray()
         writer.endObject()
-        return HTTPServerResponse(json: writer.finish())
+        return writer.finish()
     }
 }
 
-extension LimitOverrides {
-    fileprivate init(_ members: JSONMembers) throws(Refusal) {
+/// The scopes that a body names, each with its policies or, in a merge patch, `nil` for the default's.
+private struct LimitChange: Sendable {
+    private var policies: [LimitScope: [RatePolicy]?] = [:]
+
+    init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
         var problems = FieldProblems()
-        var overrides = LimitOverrides()
         for member in members where !problems.isFull {
             let key = member.key
             guard let scope = key.protocolWord.flatMap(LimitScope.init) else {
-                problems.unknown(JSONPointer().appending(key))
+                problems.unknown(key, among: LimitScope.allCases.map(\.rawValue))
                 continue
             }
-            overrides[scope] = problems.policies(member.value, at: JSONPointer().appending(key))
+            let isReset = isPatch && member.value.isNull
+            self.policies[scope] =
+                .some(isReset ? nil : problems.policies(member.value, at: JSONPointer().appending(key)))
         }
         guard problems.list.isEmpty else { throw Refusal(problems.list) }
-        self = overrides
+    }
+
+    func applied(to overrides: LimitOverrides) -> LimitOverrides {
+        self.policies.reduce(into: overrides) { $0[$1.key] = $1.value }
     }
 }
 
 extension FieldProblems {
+    private enum PolicyMember: String, CaseIterable {
+        case rate
+        case period = "per_s"
+        case burst
+    }
+
     fileprivate mutating func policies(_ value: JSONValue, at pointer: JSONPointer) -> [RatePolicy]? {
         let most = LimitPolicies.maxPoliciesPerScope
         guard let elements = value.elements, (1...most).contains(elements.count) else {
@@ -87,21 +119,18 @@ extension FieldProblems {
     private mutating func policy(_ value: JSONValue, at pointer: JSONPointer) -> RatePolicy? {
         guard let members = self.members(value, at: pointer) else { return nil }
         let earlierCount = self.list.count
-        var parts: [String: Int] = [:]
+        var parts: [PolicyMember: Int] = [:]
         for member in members where !self.isFull {
             let key = member.key
-            switch key.protocolWord {
-            case "rate", "burst":
-                parts[key] = self.integer(member.value, in: 1...RatePolicy.maxCount, at: pointer.appending(key))
-            case "per_s":
-                let range = 1...RatePolicy.maxPeriodSeconds
-                parts[key] = self.integer(member.value, in: range, at: pointer.appending(key))
-            default:
-                self.unknown(pointer.appending(key))
+            guard let part = key.protocolWord.flatMap(PolicyMember.init) else {
+                self.unknown(key, in: pointer, among: PolicyMember.allCases.map(\.rawValue))
+                continue
             }
+            let range = part == .period ? 1...RatePolicy.maxPeriodSeconds : 1...RatePolicy.maxCount
+            parts[part] = self.integer(member.value, in: range, at: pointer.appending(key))
         }
         guard self.list.count == earlierCount else { return nil }
-        guard let rate = parts["rate"], let period = parts["per_s"], let burst = parts["burst"] else {
+        guard let rate = parts[.rate], let period = parts[.period], let burst = parts[.burst] else {
             self.report(.invalidField, at: pointer, "A policy has rate, per_s and burst")
             return nil
         }

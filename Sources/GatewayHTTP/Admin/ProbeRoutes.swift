@@ -8,17 +8,18 @@ import StrictJSON
 ///
 /// They carry no token, and what they read names tenants at most.
 struct ProbeRoutes {
-    let readiness: Readiness
+    /// Why traffic is not welcome.
+    let refusal: @Sendable () -> Readiness.Refusal?
     let exposition: MetricsExposition
 
     var endpoints: [any Endpoint] {
-        [
-            Handler(open: Route(.get, "/livez")) { _ in Self.response(failure: nil) },
-            // A balancer asks each second: that a gateway takes no traffic is no warning to be repeated.
-            Handler(open: Route(.get, "/readyz").with(\.isProbe, true)) { _ in
-                Self.response(failure: self.readiness.refusal(at: .now)?.rawValue)
-            },
-            Handler(open: Route(.get, "/metrics")) { _ in
+        func probe(_ path: String, _ answer: @escaping @Sendable () -> HTTPServerResponse) -> any Endpoint {
+            Handler(open: Route(.get, path).with(\.isProbe, true)) { _ in answer() }
+        }
+        return [
+            probe("/livez") { Self.response(failure: nil) },
+            probe("/readyz") { Self.response(failure: self.refusal()?.rawValue) },
+            probe("/metrics") {
                 HTTPServerResponse(
                     status: .ok,
                     headers: [.contentType: self.exposition.contentType],

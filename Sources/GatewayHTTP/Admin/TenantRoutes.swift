@@ -14,6 +14,7 @@ struct TenantRoutes {
             Handler(.get, "/admin/v1/tenants", self.list),
             Handler(.get, "/admin/v1/tenants/{tenant}", self.get),
             Handler(.put, "/admin/v1/tenants/{tenant}", self.put),
+            Handler(.patch, "/admin/v1/tenants/{tenant}", self.patch),
             Handler(.delete, "/admin/v1/tenants/{tenant}", self.delete),
         ]
     }
@@ -33,54 +34,106 @@ struct TenantRoutes {
     @Sendable
     private func put(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let draft = try TenantDraft(exchange.members(limits: .small), id: id)
-        let (tenant, isNew) = try await self.administration.put(draft, id: id, origin: exchange.origin)
+        let change = try TenantChange(exchange.members(limits: .small), isPatch: false)
+        let (tenant, isNew) = try await self.administration.put(id, origin: exchange.origin) {
+            tenant throws(GatewayError) in
+            try exchange.requireMatch(tenant.map(Self.body))
+            return change.applied(to: TenantDraft(displayName: id.text), of: id)
+        }
         return Self.response(tenant, status: isNew ? .created : .ok)
     }
 
     @Sendable
+    private func patch(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let id = try exchange.tenantID
+        let change = try TenantChange(exchange.patchMembers(), isPatch: true)
+        let (tenant, _) = try await self.administration.put(id, origin: exchange.origin) {
+            tenant throws(GatewayError) in
+            guard let tenant else { throw GatewayError(.notFound, "There is no such tenant") }
+            try exchange.requireMatch(Self.body(tenant))
+            return change.applied(to: TenantDraft(tenant), of: id)
+        }
+        return Self.response(tenant)
+    }
+
+    @Sendable
     private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        try await self.administration.deleteTenant(exchange.tenantID, origin: exchange.origin)
+        try await self.administration.deleteTenant(exchange.tenantID, origin: exchange.origin) {
+            profile throws(GatewayError) in
+            try exchange.requireMatch(Self.body(profile.tenant))
+        }
         return HTTPServerResponse(status: .noContent)
     }
 
     private static func response(_ tenant: Tenant, status: HTTPResponse.Status = .ok) -> HTTPServerResponse {
+        HTTPServerResponse(status: status, taggedJSON: Self.body(tenant))
+    }
+
+    private static func body(_ tenant: Tenant) -> ByteBuffer {
         var writer = JSONWriter()
         writer.write(tenant)
-        return HTTPServerResponse(status: status, json: writer.finish())
+        return writer.finish()
     }
 }
 
-extension TenantDraft {
-    /// Reads a tenant's body; without a name for people, the tenant's id stands for it.
-    fileprivate init(_ members: JSONMembers, id: TenantID) throws(Refusal) {
+/// The settings that a body names, read and checked; those that it does not name stay as they are in the draft that it is
+/// applied to.
+private struct TenantChange: Sendable {
+    private enum Member: String, CaseIterable {
+        case displayName = "display_name"
+        case upstream
+        case projectID = "project_id"
+        case senderID = "sender_id"
+        case disabled
+        case clientNames = "client_names"
+    }
+
+    private var parts: [@Sendable (inout TenantDraft) -> Void] = []
+
+    /// Reads a tenant's body; in a merge patch (RFC 7396), `null` returns a setting to what a new tenant has.
+    init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
         var problems = FieldProblems()
-        var draft = TenantDraft(displayName: id.text, upstream: .legacy)
         for member in members where !problems.isFull {
             let key = member.key
             let pointer = JSONPointer().appending(key)
-            switch key.protocolWord {
-            case "display_name":
-                draft.displayName = problems.label(member.value, at: pointer) ?? ""
-            case "upstream":
-                draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer) ?? .legacy
-            case "project_id":
-                draft.projectID = problems.label(member.value, at: pointer)
-            case "sender_id":
-                draft.senderID = problems.label(member.value, at: pointer)
-                if let id = draft.senderID, !id.isDigits {
+            let value = isPatch && member.value.isNull ? nil : member.value
+            switch key.protocolWord.flatMap(Member.init) {
+            case .displayName:
+                // Without a name for people, the tenant's id stands for it.
+                let name = value.map { problems.label($0, at: pointer) ?? "" } ?? ""
+                self.parts.append { $0.displayName = name }
+            case .upstream:
+                let kind =
+                    value.flatMap { problems.word($0, as: UpstreamKind.self, at: pointer) }
+                    ?? TenantDraft.defaultUpstream
+                self.parts.append { $0.upstream = kind }
+            case .projectID:
+                let id = value.flatMap { problems.label($0, at: pointer) }
+                self.parts.append { $0.projectID = id }
+            case .senderID:
+                let id = value.flatMap { problems.label($0, at: pointer) }
+                if let id, !id.isDigits {
                     problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
                 }
-            case "disabled":
-                draft.isDisabled = problems.bool(member.value, at: pointer) ?? false
-            case "client_names":
-                draft.clientNames = problems.clientNames(member.value, at: pointer)
-            default:
-                problems.unknown(pointer)
+                self.parts.append { $0.senderID = id }
+            case .disabled:
+                let isDisabled = value.flatMap { problems.bool($0, at: pointer) } ?? false
+                self.parts.append { $0.isDisabled = isDisabled }
+            case .clientNames:
+                let names = value.map { problems.clientNames($0, at: pointer) } ?? []
+                self.parts.append { $0.clientNames = names }
+            case nil:
+                problems.unknown(key, among: Member.allCases.map(\.rawValue))
             }
         }
         guard problems.list.isEmpty else { throw Refusal(problems.list) }
-        self = draft
+    }
+
+    func applied(to draft: TenantDraft, of id: TenantID) -> TenantDraft {
+        var draft = draft
+        for part in self.parts { part(&draft) }
+        if draft.displayName.isEmpty { draft.displayName = id.text }
+        return draft
     }
 }
 

@@ -8,10 +8,11 @@ enum JSONBody {
     static func members(
         of body: ByteBuffer,
         contentType: String?,
-        limits: JSONLimits = JSONLimits()
+        limits: JSONLimits = JSONLimits(),
+        as mediaType: String = "application/json"
     ) throws(Refusal) -> JSONMembers {
-        guard Self.isJSON(contentType) else {
-            throw Refusal(.unsupportedMediaType, "Send the body as application/json")
+        guard Self.isJSON(contentType) || Self.mediaType(contentType) == mediaType else {
+            throw Refusal(.unsupportedMediaType, "Send the body as \(mediaType)")
         }
         let document: JSONDocument
         do {
@@ -29,8 +30,11 @@ enum JSONBody {
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
         if contentType == "application/json" { return true }
-        let type = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
-        return type.lowercased() == "application/json"
+        return Self.mediaType(contentType) == "application/json"
+    }
+
+    private static func mediaType(_ contentType: String?) -> String? {
+        contentType?.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
     }
 }
 
@@ -55,8 +59,15 @@ struct FieldProblems {
         self.list.append(Refusal.Field(code, at: pointer().description, detail()))
     }
 
-    mutating func unknown(_ pointer: @autoclosure () -> JSONPointer) {
-        self.report(.unknownField, at: pointer(), "This field is not known here")
+    /// Reports a member of an object that has only members of these names.
+    mutating func unknown(
+        _ key: String,
+        in object: @autoclosure () -> JSONPointer = JSONPointer(),
+        among names: @autoclosure () -> [String]
+    ) {
+        guard !self.isFull else { return }
+        let hint = key.protocolWord.map { NearestName.hint(for: $0, among: names()) } ?? ""
+        self.report(.unknownField, at: object().appending(key), "This field is not known here\(hint)")
     }
 
     /// A text; empty ones are refused, since leaving the member out says the same.
@@ -177,7 +188,7 @@ struct FieldProblems {
                 isGiven = true
                 value = read(&self, member.value)
             } else {
-                self.unknown(JSONPointer().appending(member.key))
+                self.unknown(member.key, among: [name])
             }
         }
         if !isGiven { self.report(.invalidField, at: JSONPointer().appending(name), detail) }

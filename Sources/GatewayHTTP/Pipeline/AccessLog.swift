@@ -6,7 +6,7 @@ import NIOCore
 
 /// The line that is written for every request.
 ///
-/// Requests are logged at `info`, those that the gateway failed at `warning`. Paths are logged as templates, and a tenant
+/// Requests are logged at `info`, those that the gateway failed at `warning`, probes at `debug`. Paths are logged as templates, and a tenant
 /// only by a name that one can have, so that no token in a path reaches the log.
 ///
 /// A class, since every request would copy what it holds.
@@ -19,15 +19,10 @@ package final class AccessLog: Sendable {
         self.sink = sink
     }
 
-    /// A request that was shed is logged at `debug`: a line for each would be a load of its own. A status of 500 or more
-    /// may be expected.
-    func write(
-        _ entry: @autoclosure () -> AccessLogEntry,
-        status: Int,
-        isShed: Bool = false,
-        isExpected: Bool = false
-    ) {
-        let level: Logger.Level = isShed ? .debug : status < 500 || isExpected ? .info : .warning
+    /// A quiet request is logged at `debug`, whatever its status: it was shed, or it is a probe. A line for each would be a
+    /// load of its own.
+    func write(_ entry: @autoclosure () -> AccessLogEntry, status: Int, isQuiet: Bool = false) {
+        let level: Logger.Level = isQuiet ? .debug : status < 500 ? .info : .warning
         guard self.logger.logLevel <= level else { return }
         self.write(entry(), at: level)
     }
@@ -100,7 +95,7 @@ package struct AccessLogEntry: Sendable {
             metadata[name] =
                 switch value {
                 case .text(let text): .string(text)
-                case .number(let number): .string(String(number))
+                case .number(let number): .stringConvertible(number)
                 }
         }
         return metadata

@@ -35,7 +35,7 @@ struct Route: Sendable {
     /// Whether it is a send: only sends take `Idempotency-Key`.
     var isSend = false
     var spelling = Spelling.anySlashes
-    /// Whether a status of 500 or more is an expected answer, logged at `info`: `/readyz`.
+    /// True for what balancers and Prometheus ask every few seconds; the access log has it at `debug`.
     var isProbe = false
 
     init(_ method: HTTPRequest.Method, _ template: String) {

@@ -11,6 +11,7 @@ extension HTTPFieldKey {
     static let contentType = HTTPFieldKey(.contentType)
     static let idempotencyKey = HTTPFieldKey(.init(constant: "Idempotency-Key"))
     static let idempotentReplayed = HTTPFieldKey(.init(constant: "Idempotent-Replayed"))
+    static let ifMatch = HTTPFieldKey(.ifMatch)
     static let ifNoneMatch = HTTPFieldKey(.ifNoneMatch)
     static let projectID = HTTPFieldKey(.init(constant: "project_id"))
     static let rateLimit = HTTPFieldKey(.init(constant: "RateLimit"))

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 package import GatewayCore
 import Metrics
 import Synchronization
@@ -6,7 +7,8 @@ import Synchronization
 package final class HTTPMetrics: Sendable {
     private let durations: MetricFamily<Timer>
     private let acceptedSends: Timer
-    private let rejections: MetricFamily<Counter>
+    private let rejections: [Rejection: Counter]
+    private let closes: [HTTPServerCloseReason: Counter]
     private let authenticationMethod: String
     private let authentications: MetricFamily<Counter>
     private let acceptances: Counter
@@ -18,7 +20,8 @@ package final class HTTPMetrics: Sendable {
         let room = DurationRoom(exact: isAdmin ? 16 : 36, classes: isAdmin ? 6 : 12)
         self.durations = metrics.timers(.httpRequestDuration) { room.fold($0) }
         self.acceptedSends = self.durations[SendMessage.template, "POST", "200"]
-        self.rejections = metrics.counters(.httpRejected)
+        self.rejections = metrics.counters(.httpRejected, by: Rejection.self)
+        self.closes = metrics.counters(.httpRejected, by: HTTPServerCloseReason.self)
         self.authenticationMethod = isAdmin ? "admin_token" : "api_key"
         self.authentications = metrics.counters(.authentications)
         self.acceptances = self.authentications[self.authenticationMethod, "accepted"]
@@ -44,8 +47,13 @@ package final class HTTPMetrics: Sendable {
     }
 
     /// Counts a request that the server refused before routing.
-    package func rejected(reason: String) {
-        self.rejections[reason].increment()
+    func rejected(_ rejection: Rejection) {
+        self.rejections[rejection]?.increment()
+    }
+
+    /// Counts a connection that the server ended without an answer.
+    func closed(_ reason: HTTPServerCloseReason) {
+        self.closes[reason]?.increment()
     }
 
     func authenticated() {
@@ -69,6 +77,23 @@ package final class HTTPMetrics: Sendable {
     }
 
     private static let statuses = (0..<600).map(String.init)
+}
+
+extension HTTPMetrics {
+    /// Why the server refused a request before routing; the raw value is a label's.
+    enum Rejection: String, CaseIterable {
+        case badRequest = "bad_request"
+        case uriTooLong = "uri_too_long"
+        case headerTooLarge = "header_too_large"
+        case bodyTooLarge = "body_too_large"
+        case headTimeout = "head_timeout"
+        case bodyTimeout = "body_timeout"
+        case transferEncoding = "transfer_encoding"
+        case httpVersion = "http_version"
+        case expectation
+        case tooManyConnections = "too_many_connections"
+        case tooManyBufferedBytes = "too_many_buffered_bytes"
+    }
 }
 
 /// Bounds the histograms of requests to one listener, by route, method and status.

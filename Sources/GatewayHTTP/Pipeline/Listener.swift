@@ -9,8 +9,11 @@ import NIOCore
 package struct Listener: HTTPServerResponder {
     let routes: RouteTable
     let pipeline: RequestPipeline
+    let guide: ListenerGuide
     /// `nil` where every host is served.
     var hosts: AllowedHosts?
+    /// True while most routes are yet to come, so that an unknown address may be known in a moment.
+    var isStarting = false
 
     /// Known before the first byte of the body is read.
     package func bodyLimit(of head: HTTPRequestHead) -> Int {
@@ -22,12 +25,21 @@ package struct Listener: HTTPServerResponder {
             return self.pipeline.refuse(misdirected: request)
         }
         guard let (row, parameters) = self.routes.row(at: request.head.pathBytes) else {
-            return self.pipeline.refuse(request, nil)
+            return self.refuse(unknown: request)
         }
         for index in row.endpoints.indices where row.endpoints[index].method == request.head.method {
             return await row.endpoints[index].endpoint.respond(to: request, parameters, through: self.pipeline)
         }
         return self.pipeline.refuse(request, row)
+    }
+
+    @inline(never)  // The refusals would enlarge the frame of the async caller.
+    private func refuse(unknown request: HTTPServerRequest) -> HTTPServerResponse {
+        let refusal =
+            self.isStarting
+            ? Refusal(.overloaded, Readiness.Refusal.storeAwaited.rawValue, retryAfter: 5)
+            : self.guide.refusal(of: request.head.pathBytes)
+        return self.pipeline.refuse(unknown: request, refusal)
     }
 }
 
@@ -62,7 +74,7 @@ extension Listener {
         endpoints += AuditRoutes(audit: audit, cursors: auditCursors).endpoints
         endpoints += RetiredTokenRoutes(retired: retired).endpoints
         endpoints += ExplainRoutes(pipeline: pipeline, groups: groups, upstreams: upstreams, clock: clock).endpoints
-        endpoints += DescriptionRoutes(description: .gateway).endpoints
+        endpoints += DescriptionRoutes(description: .gateway, guide: .data).endpoints
         return Listener(
             routes: RouteTable(endpoints),
             pipeline: RequestPipeline(
@@ -75,7 +87,38 @@ extension Listener {
                 accessLog: accessLog ?? AccessLog(logger: logger),
                 tracer: tracer,
                 logger: logger
-            )
+            ),
+            guide: .data
+        )
+    }
+
+    /// The admin surface while the gateway waits for its store: nothing of it needs a token.
+    package static func starting(
+        hosts: AllowedHosts,
+        token: AdminToken,
+        exposition: MetricsExposition,
+        clock: any WallClock,
+        metrics: HTTPMetrics,
+        accessLog: AccessLog,
+        tracer: RequestTracer,
+        logger: Logger
+    ) -> Listener {
+        Listener(
+            routes: RouteTable(ProbeRoutes(refusal: { .storeAwaited }, exposition: exposition).endpoints),
+            pipeline: RequestPipeline(
+                callers: .operators(token, pause: {}),
+                refusals: nil,
+                gate: nil,
+                requestDeadline: nil,
+                clock: clock,
+                metrics: metrics,
+                accessLog: accessLog,
+                tracer: tracer,
+                logger: logger
+            ),
+            guide: .admin,
+            hosts: hosts,
+            isStarting: true
         )
     }
 
@@ -97,8 +140,8 @@ extension Listener {
         pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(250)) },
         logger: Logger
     ) -> Listener {
-        var endpoints = ProbeRoutes(readiness: readiness, exposition: exposition).endpoints
-        endpoints += DescriptionRoutes(description: .admin).endpoints
+        var endpoints = ProbeRoutes(refusal: { readiness.refusal(at: .now) }, exposition: exposition).endpoints
+        endpoints += DescriptionRoutes(description: .admin, guide: .admin).endpoints
         endpoints += TenantRoutes(administration: administration).endpoints
         endpoints += CredentialRoutes(administration: administration, prover: prover, tokenHosts: tokenHosts).endpoints
         endpoints += KeyRoutes(administration: administration).endpoints
@@ -117,8 +160,25 @@ extension Listener {
                 tracer: tracer,
                 logger: logger
             ),
+            guide: .admin,
             hosts: hosts
         )
+    }
+}
+
+/// The admin listener's surface, which is whole once the gateway is put together.
+package struct AdminResponder: HTTPServerResponder {
+    private let listener: Setting<Listener>
+
+    /// Answers probes and Prometheus, and 503 to everything else, until ``open(_:)``: a start may wait for its store.
+    package init(_ starting: Listener) {
+        self.listener = Setting(starting)
+    }
+
+    package func open(_ whole: Listener) { self.listener.change(to: whole) }
+
+    package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        await self.listener.current.respond(to: request)
     }
 }
 
@@ -171,14 +231,14 @@ extension Listener {
                 isRefusal: true
             ),
             status: response.status.code,
-            isShed: refusal.row.isShed
+            isQuiet: refusal.row.isShed
         )
         return response
     }
 
     private func response(to refusal: HTTPServerRefusal) -> HTTPServerResponse {
         let row = refusal.row
-        self.pipeline.metrics.rejected(reason: row.reason)
+        self.pipeline.metrics.rejected(row.reason)
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.pipeline.gate {
             return gate.answer(.bufferedBytes, in: self.routes.rowAlone(at: path)?.route.dialect ?? .rest)
         }
@@ -187,25 +247,25 @@ extension Listener {
     }
 
     package func note(_ reason: HTTPServerCloseReason) {
-        self.pipeline.metrics.rejected(reason: reason.rawValue)
+        self.pipeline.metrics.closed(reason)
     }
 }
 
 extension HTTPServerRefusal {
     /// How a refusal is answered and counted, and whether it is one under load, with nothing wrong in the request.
-    fileprivate var row: (code: OutcomeCode, reason: String, isShed: Bool) {
+    fileprivate var row: (code: OutcomeCode, reason: HTTPMetrics.Rejection, isShed: Bool) {
         switch self {
-        case .badRequest: (.badRequest, "bad_request", false)
-        case .uriTooLong: (.uriTooLong, "uri_too_long", false)
-        case .headerTooLarge: (.headerTooLarge, "header_too_large", false)
-        case .bodyTooLarge: (.bodyTooLarge, "body_too_large", false)
-        case .headTimeout: (.requestTimeout, "head_timeout", false)
-        case .bodyTimeout: (.requestTimeout, "body_timeout", false)
-        case .unsupportedTransferEncoding: (.badRequest, "transfer_encoding", false)
-        case .httpVersionNotSupported: (.badRequest, "http_version", false)
-        case .expectationFailed: (.badRequest, "expectation", false)
-        case .tooManyConnections: (.overloaded, "too_many_connections", true)
-        case .tooManyBufferedBytes: (.overloaded, "too_many_buffered_bytes", true)
+        case .badRequest: (.badRequest, .badRequest, false)
+        case .uriTooLong: (.uriTooLong, .uriTooLong, false)
+        case .headerTooLarge: (.headerTooLarge, .headerTooLarge, false)
+        case .bodyTooLarge: (.bodyTooLarge, .bodyTooLarge, false)
+        case .headTimeout: (.requestTimeout, .headTimeout, false)
+        case .bodyTimeout: (.requestTimeout, .bodyTimeout, false)
+        case .unsupportedTransferEncoding: (.badRequest, .transferEncoding, false)
+        case .httpVersionNotSupported: (.badRequest, .httpVersion, false)
+        case .expectationFailed: (.badRequest, .expectation, false)
+        case .tooManyConnections: (.overloaded, .tooManyConnections, true)
+        case .tooManyBufferedBytes: (.overloaded, .tooManyBufferedBytes, true)
         }
     }
 }

@@ -26,8 +26,8 @@ import Logging
 /// enlarge the frame of their async caller, which is allocated.
 struct RequestPipeline: Sendable {
     let callers: Callers
-    /// Records who may not call, or not for this.
-    let refusals: AccessRefusals
+    /// Records who may not call, or not for this; `nil` where no route has a credential.
+    let refusals: AccessRefusals?
     /// Sheds load; `nil` on the admin listener, which never does.
     let gate: LoadGate?
     /// The longest a caller waits; `nil` without a bound.
@@ -70,13 +70,15 @@ struct RequestPipeline: Sendable {
         }
     }
 
-    /// Answers a request to an unknown address, or by a method that its address does not serve.
-    func refuse(_ request: HTTPServerRequest, _ row: RouteTable.Row?) -> HTTPServerResponse {
+    /// Answers a request to an unknown address.
+    func refuse(unknown request: HTTPServerRequest, _ refusal: Refusal) -> HTTPServerResponse {
         let exchange = self.began(request, .none)
-        guard let row else {
-            let response = self.shed(exchange, .rest) ?? Refusal(.notFound, "There is no such route").response
-            return self.finished(response, to: exchange, nil)
-        }
+        return self.finished(self.shed(exchange, .rest) ?? refusal.response, to: exchange, nil)
+    }
+
+    /// Answers a request by a method that its address does not serve.
+    func refuse(_ request: HTTPServerRequest, _ row: RouteTable.Row) -> HTTPServerResponse {
+        let exchange = self.began(request, .none)
         if let response = self.shed(exchange, row.route.dialect) {
             return self.finished(response, to: exchange, row.route)
         }
@@ -193,13 +195,13 @@ struct RequestPipeline: Sendable {
         _ exchange: Exchange,
         _ route: Route
     ) async -> HTTPServerResponse {
-        let refusal = await self.refusals.refuse(principal, action, lacking: scope, origin: exchange.origin)
-        return self.refusal(refusal, exchange, route)
+        let refusal = await self.refusals?.refuse(principal, action, lacking: scope, origin: exchange.origin)
+        return self.refusal(refusal ?? Refusal(.forbidden), exchange, route)
     }
 
     @inline(never)
     private func recordGuess(_ exchange: Exchange) async {
-        await self.refusals.recordGuess(from: exchange.request.connection.remoteAddress, origin: exchange.origin)
+        await self.refusals?.recordGuess(from: exchange.request.connection.remoteAddress, origin: exchange.origin)
     }
 
     /// Reads the fields that mean the same on every route behind a credential.
@@ -283,8 +285,7 @@ struct RequestPipeline: Sendable {
         self.accessLog.write(
             .line(exchange, summary, route, in: duration),
             status: summary.status,
-            isShed: response.isPaced,
-            isExpected: route?.isProbe == true
+            isQuiet: response.isPaced || route?.isProbe == true
         )
         exchange.trace?.end(AccessLogEntry.line(exchange, summary, route, in: duration).ending(method))
         response.headers.append(.requestID, exchange.requestID)

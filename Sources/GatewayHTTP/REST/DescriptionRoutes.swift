@@ -1,28 +1,118 @@
 import COpenAPI
 import EventLoopHTTP
+import FCMModel
 import GatewayCore
 import HTTPTypes
 import NIOCore
 
-/// Shows a listener's own OpenAPI description, without a credential.
+/// Explains a listener to people, without a credential: its addresses, its OpenAPI description, its problems' codes.
 struct DescriptionRoutes {
     let description: APIDescription
+    let guide: ListenerGuide
 
     var endpoints: [any Endpoint] {
-        // The server leaves the body of an answer to HEAD out.
-        [HTTPRequest.Method.get, .head].map { Handler(open: Route($0, "/openapi.yaml"), self.show) }
+        [
+            // The server leaves the body of an answer to HEAD out.
+            Handler(open: Route(.get, "/openapi.yaml"), self.show),
+            Handler(open: Route(.head, "/openapi.yaml"), self.show),
+            Handler(open: Route(.get, "/"), self.showGuide),
+            Handler(open: Route(.get, "/problems/{code}"), self.explainProblem),
+        ]
+    }
+
+    @Sendable
+    private func showGuide(_ exchange: Exchange) -> HTTPServerResponse {
+        Self.page(self.guide.text)
+    }
+
+    /// The page that a problem's `type` leads to.
+    @Sendable
+    private func explainProblem(_ exchange: Exchange) throws -> HTTPServerResponse {
+        guard let code = OutcomeCode(rawValue: exchange.parameters.text("code")) else {
+            throw Refusal(.notFound, "There is no such code")
+        }
+        let action = code.action.map { "action: \($0.rawValue)\n" } ?? ""
+        return Self.page(
+            """
+            \(code.rawValue): \(code.title).
+            \(code.explanation).
+
+            status: \(code.status)
+            retryable: \(code.isRetryable)
+            \(action)
+            """
+        )
+    }
+
+    private static func page(_ text: String) -> HTTPServerResponse {
+        HTTPServerResponse(
+            status: .ok,
+            headers: [.contentType: "text/plain; charset=utf-8"],
+            body: ByteBuffer(string: text)
+        )
     }
 
     @Sendable
     private func show(_ exchange: Exchange) -> HTTPServerResponse {
         // Another version of the gateway has another description at the same address.
-        var headers: HTTPHeaderLines = [.eTag: self.description.entityTag, .cacheControl: "no-cache"]
-        if let known = exchange.fields[.ifNoneMatch], self.description.isNamed(in: known) {
+        var headers: HTTPHeaderLines = [.eTag: self.description.entityTag.text, .cacheControl: "no-cache"]
+        if let known = exchange.fields[.ifNoneMatch], self.description.entityTag.isNamed(in: known) {
             return HTTPServerResponse(status: .notModified, headers: headers)
         }
         // The media type of RFC 9512.
         headers.append(.contentType, "application/yaml")
         return HTTPServerResponse(status: .ok, headers: headers, body: self.description.body)
+    }
+}
+
+/// The text of `GET /` on a listener, and of its refusals of unknown paths.
+struct ListenerGuide: Sendable {
+    static let data = ListenerGuide(
+        text: """
+            This is the data listener of an fcm-gateway. Requests carry an API key.
+
+            /v1/tenants/{tenant}/…              the REST API
+            /fcm/…, /iid/…, /v1/projects/…      the protocols of FCM and its SDKs
+            /openapi.yaml                       the description of all of these
+            /problems/{code}                    the meaning of a problem's code
+
+            The admin listener has /admin/v1/…, /metrics, /livez and /readyz.
+
+            """,
+        others: ["admin", "metrics", "livez", "readyz"],
+        refusal: "This is the data listener; the admin listener (admin.port) has this path"
+    )
+    static let admin = ListenerGuide(
+        text: """
+            This is the admin listener of an fcm-gateway.
+
+            /admin/v1/…                         the admin API; requests carry the admin token
+            /metrics, /livez, /readyz           for Prometheus and probes
+            /openapi.yaml                       the description of all of these
+            /problems/{code}                    the meaning of a problem's code
+
+            The data listener has /v1/…, /fcm/… and /iid/….
+
+            """,
+        others: ["v1", "fcm", "iid"],
+        refusal: "This is the admin listener; the data listener (http.port) has this path"
+    )
+
+    let text: String
+    /// The first segments of the paths that only the other listener serves.
+    private let others: [String]
+    private let refusal: String
+
+    private init(text: String, others: [String], refusal: String) {
+        (self.text, self.others, self.refusal) = (text, others, refusal)
+    }
+
+    /// The refusal of a path that this listener does not serve.
+    func refusal(of path: [UInt8]) -> Refusal {
+        let segment = path.drop { $0 == UInt8(ascii: "/") }
+            .prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        let isOthers = self.others.contains { $0.utf8.elementsEqual(segment) }
+        return Refusal(.notFound, isOthers ? self.refusal : "There is no such route; GET / lists what is here")
     }
 }
 
@@ -32,22 +122,12 @@ struct APIDescription: Sendable {
     static let admin = unsafe APIDescription(start: openapi_admin_bytes(), count: openapi_admin_length())
 
     let body: ByteBuffer
-    /// What changes whenever a byte of the document does, as an entity tag.
-    let entityTag: String
+    let entityTag: EntityTag
 
     private init(start: UnsafePointer<UInt8>?, count: Int) {
         // The bytes are constants of the program: they outlive the pointer, and are as many as the function beside says.
         let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
         self.body = ByteBuffer(bytes: bytes)
-        self.entityTag = "\"\(String(CRC32.checksum(bytes), radix: 16))-\(String(count, radix: 16))\""
-    }
-
-    /// Whether an `If-None-Match` field means what is served here, so that the caller has it already (RFC 9110, 13.1.2).
-    func isNamed(in field: String) -> Bool {
-        field.split(separator: ",")
-            .contains { candidate in
-                let tag = candidate.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
-                return tag == "*" || (tag.hasPrefix("W/") ? tag.dropFirst(2) : tag) == self.entityTag
-            }
+        self.entityTag = EntityTag.of(self.body)
     }
 }

@@ -47,7 +47,7 @@ extension Refusal {
         if let limitedBy = self.limitedBy { writer.member("limited_by", limitedBy.rawValue) }
         if let position = self.position {
             writer.member("offset", position.offset)
-            writer.member("pointer", position.pointer)
+            if !position.pointer.isEmpty { writer.member("pointer", position.pointer) }
         }
         if let messageID { writer.member("id", messageID) }
         if let limit = self.limit {

@@ -42,6 +42,12 @@ enum SendBodyTarget {
 
 /// Reads the members of a send one by one.
 struct SendBodyReader {
+    private static let names = [
+        "token", "tokens", "fid", "fids", "topic", "condition", "device_group", "notification", "data", "priority",
+        "ttl",
+        "collapse_key", "content_available", "mutable_content", "restricted_package_name", "dry_run",
+    ]
+
     private(set) var message = Message()
     private(set) var problems = FieldProblems()
     private var target: SendBodyTarget?
@@ -50,6 +56,7 @@ struct SendBodyReader {
     private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
 
     mutating func read(_ key: String, _ value: JSONValue) {
+        // By literals: an enumeration that is made from a text costs a look through all of its cases.
         switch key.protocolWord {
         case "token", "tokens", "fid", "fids", "topic", "condition", "device_group":
             self.targetCount += 1
@@ -72,7 +79,7 @@ struct SendBodyReader {
         case "dry_run":
             self.message.dryRun = self.problems.bool(value, at: Self.pointer(key)) ?? false
         default:
-            self.problems.unknown(Self.pointer(key))
+            self.problems.unknown(key, among: Self.names)
         }
     }
 
@@ -230,7 +237,8 @@ struct SendBodyReader {
             } else if name == "body_loc_args" {
                 notification.bodyLocArgs = self.problems.strings(member.value, allowingEmpty: true, at: pointer())
             } else {
-                self.problems.unknown(pointer())
+                let names = NotificationKey.allCases.map(\.rawValue) + ["badge", "title_loc_args", "body_loc_args"]
+                self.problems.unknown(key, in: Self.pointer("notification"), among: names)
             }
         }
         self.message.notification = notification.isEmpty ? nil : notification

@@ -21,11 +21,80 @@ package struct Gateway: Sendable {
         let close: @Sendable () async throws -> Void
     }
 
+    /// The admin listener, there before the store is, and what its surface needs at any time.
+    private struct AdminFront {
+        let hosts: AllowedHosts
+        let token: AdminToken
+        let exposition: MetricsExposition
+        let metrics: HTTPMetrics
+        let accessLog: AccessLog
+        let tracer: RequestTracer
+        let responder: AdminResponder
+        let server: HTTPServer
+        let listener: ListenerService
+        let forced = ForcedShutdown()
+
+        init(
+            _ configuration: GatewayConfiguration,
+            token: AdminToken,
+            certificate: ListenerCertificate?,
+            tracing: TracingBackend,
+            clock: SystemWallClock,
+            registry: PrometheusRegistry,
+            metrics: GatewayMetrics,
+            logger: Logger
+        ) {
+            let (host, port) = (configuration.admin.server.host, configuration.admin.server.port)
+            self.hosts = AllowedHosts(configuration.admin.allowedHosts + [host])
+            self.token = token
+            self.exposition = MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() }
+            self.metrics = HTTPMetrics(metrics, listener: "admin")
+            self.accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
+            self.tracer = RequestTracer(tracing.tracer, propagates: configuration.tracePropagation == .all)
+            let starting = Listener.starting(
+                hosts: self.hosts,
+                token: token,
+                exposition: self.exposition,
+                clock: clock,
+                metrics: self.metrics,
+                accessLog: self.accessLog,
+                tracer: self.tracer,
+                logger: logger.part(.http)
+            )
+            self.responder = AdminResponder(starting)
+            var server = HTTPServerConfiguration(
+                "admin",
+                configuration.admin.server,
+                maxConnections: DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit).adminConnections,
+                certificate: certificate,
+                // The whole listener refuses in the same words what this one refuses before any route.
+                serving: starting
+            )
+            server.bodyLimit = { _ in Administration.maxBodyBytes }
+            self.server = HTTPServer(
+                configuration: server,
+                responder: self.responder,
+                // A loop of its own, so that a long list of metrics never holds up a send.
+                eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1),
+                logger: logger.part(.http)
+            )
+            self.listener = ListenerService(
+                server: self.server,
+                place: ("admin", host, port),
+                readiness: nil,
+                drain: ListenerService.Drain(grace: .zero, timeout: Gateway.adminDrainLimit, forced: self.forced)
+            )
+        }
+    }
+
     /// Changes the directory, for `dev`, which sets itself up.
     package let administration: Administration
     package let dataListener: ListenerService
     package let adminListener: ListenerService
     package let readiness: Readiness
+    let audit: AuditLog
+    /// `nil` for a process that has its store to itself.
+    let replica: ReplicaID?
     let reloadable: ReloadableParts
     /// The audit's second sink, if it is a file.
     let auditSinkFile: AuditSinkFile?
@@ -33,7 +102,8 @@ package struct Gateway: Sendable {
     /// What runs, each before those that depend on it; stopped in reverse.
     let services: [any Service]
 
-    /// Opens the store and puts the parts together; nothing listens yet.
+    /// Opens the store and puts the parts together. Nothing listens yet, except the admin listener where the store is
+    /// PostgreSQL: it answers probes while the server is waited for.
     ///
     /// Without token hosts, access tokens may be asked for where the configuration says. Throws what is wrong with the store, the
     /// secrets or the configuration, in words for an operator.
@@ -43,7 +113,7 @@ package struct Gateway: Sendable {
         certificates: ListenerCertificates = ListenerCertificates(),
         tokenHosts: TokenHosts? = nil,
         tracing: TracingBackend = TracingBackend(),
-        stop: StartupStop? = nil,
+        stop: StopSignals? = nil,
         logger: Logger
     ) async throws {
         let masterKey = try MasterKey(secrets.masterKey, previous: secrets.previousMasterKey)
@@ -55,9 +125,21 @@ package struct Gateway: Sendable {
         let metrics = GatewayMetrics(factory: registry)
         metrics.gauge(.buildInfo, GatewayVersion.current).set(1)
 
+        let front = AdminFront(
+            configuration,
+            token: AdminToken(Secret(secrets.adminToken.revealed)),
+            certificate: certificates.admin,
+            tracing: tracing,
+            clock: clock,
+            registry: registry,
+            metrics: metrics,
+            logger: logger
+        )
+        if configuration.postgreSQL != nil { try await front.listener.listen() }
         let (database, closeStore) = try await configuration.openStore(
             announcing: masterKey.fingerprint,
-            metrics: metrics
+            metrics: metrics,
+            logger: logger
         )
         let replicaStore = SQLReplicaStore(database: database, masterKey: masterKey.fingerprint)
         let replicas = Replicas(
@@ -74,14 +156,13 @@ package struct Gateway: Sendable {
             if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
             try await self.init(
                 configuration,
-                secrets: secrets,
-                certificates: certificates,
+                front,
+                certificate: certificates.data,
                 tokenHosts: tokenHosts,
                 tracing: tracing,
                 logger: logger,
                 store: OpenStore(masterKey: masterKey, database: database, replicas: replicas, close: closeStore),
                 clock: clock,
-                registry: registry,
                 metrics: metrics
             )
         } catch {
@@ -94,14 +175,13 @@ package struct Gateway: Sendable {
     /// Puts the parts together over an open store.
     private init(
         _ configuration: GatewayConfiguration,
-        secrets: ServingSecrets,
-        certificates: ListenerCertificates,
+        _ front: AdminFront,
+        certificate: ListenerCertificate?,
         tokenHosts: TokenHosts?,
         tracing: TracingBackend,
         logger: Logger,
         store: OpenStore,
         clock: SystemWallClock,
-        registry: PrometheusRegistry,
         metrics: GatewayMetrics
     ) async throws {
         let (masterKey, database, replicas) = (store.masterKey, store.database, store.replicas)
@@ -112,7 +192,7 @@ package struct Gateway: Sendable {
         if let first = sealed.unopened.first {
             logger.error(
                 "Secrets in the store open with no master key that is given; their tenants can't send.",
-                metadata: ["secrets": "\(sealed.unopened.count)", "first": "\(first.name)"]
+                metadata: ["secrets": .stringConvertible(sealed.unopened.count), "first": "\(first.name)"]
             )
         }
         if !sealed.exchanges.isEmpty {
@@ -269,6 +349,8 @@ package struct Gateway: Sendable {
             clock: clock
         )
         self.readiness = Readiness(audit: audit)
+        self.audit = audit
+        self.replica = database.isShared ? replicas.id : nil
 
         let dataMetrics = HTTPMetrics(metrics, listener: "data")
         let gate = LoadGate(
@@ -294,8 +376,6 @@ package struct Gateway: Sendable {
             metrics: metrics,
             logger: logger.part(.state)
         )
-        let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
-        let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracePropagation == .all)
         let auditAccess = AuditAccess(store: auditStore, log: audit, limiter: limiter, clock: clock)
         let data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
@@ -314,34 +394,31 @@ package struct Gateway: Sendable {
                 legacy: configuration.upstream.legacyEndpoint,
                 v1: configuration.upstream.v1Endpoint
             ),
-            accessLog: accessLog,
-            tracer: tracer,
+            accessLog: front.accessLog,
+            tracer: front.tracer,
             logger: logger.part(.http)
         )
-        let adminMetrics = HTTPMetrics(metrics, listener: "admin")
         let admin = Listener.admin(
-            hosts: AllowedHosts(configuration.admin.allowedHosts + [configuration.admin.server.host]),
-            token: AdminToken(Secret(secrets.adminToken.revealed)),
+            hosts: front.hosts,
+            token: front.token,
             administration: self.administration,
             prover: upstream,
             tokenHosts: upstreamSettings.tokenHosts,
             audit: auditAccess,
             auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
             readiness: self.readiness,
-            exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
+            exposition: front.exposition,
             clock: clock,
-            metrics: adminMetrics,
-            accessLog: accessLog,
-            tracer: tracer,
+            metrics: front.metrics,
+            accessLog: front.accessLog,
+            tracer: front.tracer,
             logger: logger.part(.http)
         )
-        // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
-        let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var dataConfiguration = HTTPServerConfiguration(
             "data",
             configuration.http.server,
             maxConnections: plan.dataConnections,
-            certificate: certificates.data,
+            certificate: certificate,
             serving: data
         )
         // A message has 4 KiB, and what it is wrapped in.
@@ -354,46 +431,26 @@ package struct Gateway: Sendable {
             eventLoopGroup: eventLoops,
             logger: logger.part(.http)
         )
-        var adminConfiguration = HTTPServerConfiguration(
-            "admin",
-            configuration.admin.server,
-            maxConnections: plan.adminConnections,
-            certificate: certificates.admin,
-            serving: admin
-        )
-        adminConfiguration.bodyLimit = { _ in Administration.maxBodyBytes }
-        let adminServer = HTTPServer(
-            configuration: adminConfiguration,
-            responder: admin,
-            eventLoopGroup: adminLoop,
-            logger: logger.part(.http)
-        )
         let lastReload = metrics.gauge(.configLastReloadSuccessful)
         lastReload.set(1)
-        let forced = ForcedShutdown()
         self.dataListener = ListenerService(
             server: dataServer,
-            address: "\(configuration.http.server.host):\(configuration.http.server.port)",
+            place: ("http", configuration.http.server.host, configuration.http.server.port),
             readiness: self.readiness,
             drain: ListenerService.Drain(
                 grace: configuration.http.drainGrace,
                 timeout: configuration.http.shutdownTimeout,
-                forced: forced,
+                forced: front.forced,
                 gauge: metrics.gauge(.draining)
             ),
             after: { await audit.whenOpen() }
         )
-        self.adminListener = ListenerService(
-            server: adminServer,
-            address: "\(configuration.admin.server.host):\(configuration.admin.server.port)",
-            readiness: nil,
-            drain: ListenerService.Drain(grace: .zero, timeout: Self.adminDrainLimit, forced: forced)
-        )
+        self.adminListener = front.listener
         self.drainLimit = configuration.http.drainGrace + configuration.http.shutdownTimeout
         self.reloadable = ReloadableParts(
             directory: directory,
             dataServer: dataServer,
-            adminServer: adminServer,
+            adminServer: front.server,
             upstream: upstreamSettings,
             lastReload: lastReload
         )
@@ -403,15 +460,16 @@ package struct Gateway: Sendable {
         // A process that has its store to itself has nobody to tell that it lives.
         let membership: [any Service] = database.isShared ? [replicas, groups].map(bounded) : []
         var foundations: [any Service] = [
-            ForcedShutdownService(forced: forced), ClosingService("store", close: store.close),
+            ForcedShutdownService(forced: front.forced), ClosingService("store", close: store.close),
         ]
         foundations += limits.services
         let parts: [any Service] = [directory, checkpoints, audit, retention, retired].map(bounded)
-        let front: [any Service] = [
+        let surface: [any Service] = [
             ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
             self.adminListener, self.dataListener,
         ]
-        self.services = tracing.services + foundations + membership + parts + front
+        front.responder.open(admin)
+        self.services = tracing.services + foundations + membership + parts + surface
     }
 
     /// How long an operator's request may take that is being answered when the admin listener ends.
@@ -444,51 +502,6 @@ package struct Gateway: Sendable {
         configuration.maximumGracefulShutdownDuration = self.drainLimit + Self.adminDrainLimit + Self.closingLimit
         configuration.maximumCancellationDuration = .seconds(5)
         return ServiceGroup(configuration: configuration)
-    }
-
-    // MARK: Serving
-
-    /// Runs a gateway until SIGTERM or SIGINT; a SIGHUP reads the configuration again.
-    ///
-    /// Throws `ConfigurationProblems` before anything was started; else what a service threw, after the log was flushed.
-    package static func serve(reading input: @escaping @Sendable () -> ConfigurationInput) async throws {
-        let (started, secrets) = try LoadedConfiguration.read(input())
-        // From here on a SIGHUP must not end the process, whatever it is at.
-        let signals = await UnixSignalsSequence(trapping: .sighup)
-        let logLevel = LogLevelSetting(started.configuration.log)
-        let logger = started.configuration.log.bootstrap(logLevel)
-        defer { logger.flush() }
-        let stop = await StartupStop(logger: logger)
-        logger.debug("Starting.")
-        for warning in started.configuration.servingWarnings.map(started.sources.locate) {
-            logger.notice("A setting may not do what is meant.", metadata: warning.metadata)
-        }
-        try await stop.watching {
-            let gateway = try await Gateway(
-                started.configuration,
-                secrets: secrets,
-                certificates: started.certificates,
-                tracing: try .installed(),
-                stop: stop,
-                logger: logger
-            )
-            let reloader = ConfigurationReloader(
-                started: started,
-                parts: gateway.reloadable,
-                logLevel: logLevel,
-                clock: SystemWallClock(),
-                logger: logger
-            ) { () throws(ConfigurationProblems) in
-                try LoadedConfiguration.read(input()).0
-            }
-            let reloads = ReloadService(signals: signals, reloader: reloader) {
-                await gateway.auditSinkFile?.reopen()
-            }
-            let group = gateway.group(with: [reloads], logger: logger)
-            stop.arm(group)
-            try await group.run()
-        }
-        withExtendedLifetime(signals) {}
     }
 }
 

@@ -50,12 +50,7 @@ extension GatewayConfiguration.Limits {
     /// The authorities that Redis' certificate is verified by; the system's without a file.
     func redisTrustRoots() throws(ConfigurationProblems) -> NIOSSLTrustRoots {
         guard let file = self.redisCAFile else { return .default }
-        do {
-            return .certificates(try NIOSSLCertificate.fromPEMFile(file))
-        } catch {
-            let message = "\(file) holds no certificate in PEM, or can't be read"
-            throw ConfigurationProblems([ConfigurationProblem(key: "limits.redisCaFile", message: message)])
-        }
+        return .certificates(try PEMFile.certificates(in: file, key: "limits.redisCaFile"))
     }
 
     /// What an operator is to do about a Redis that refuses.

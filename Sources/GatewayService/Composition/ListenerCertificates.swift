@@ -14,22 +14,22 @@ package struct ListenerCertificate: Sendable {
     init?(_ files: GatewayConfiguration.TLSFiles, section: String) throws(ConfigurationProblems) {
         guard let certificateFile = files.certificateFile, let privateKeyFile = files.privateKeyFile else { return nil }
         let key = "\(section).tls.certificateFile"
-        let chain = try Self.certificates(in: certificateFile, key: key)
-        guard let leaf = chain.first else { throw Self.problem(key, "\(certificateFile) holds no certificate") }
-        let privateKey = try Self.privateKey(in: privateKeyFile, key: "\(section).tls.privateKeyFile")
+        let chain = try PEMFile.certificates(in: certificateFile, key: key)
+        guard let leaf = chain.first else { throw PEMFile.problem(key, "\(certificateFile) holds no certificate") }
+        let privateKey = try PEMFile.privateKey(in: privateKeyFile, key: "\(section).tls.privateKeyFile")
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) },
             privateKey: .privateKey(privateKey)
         )
         if let clientCAFile = files.clientCAFile {
-            let authorities = try Self.certificates(in: clientCAFile, key: "\(section).tls.clientCaFile")
+            let authorities = try PEMFile.certificates(in: clientCAFile, key: "\(section).tls.clientCaFile")
             configuration.trustRoots = .certificates(authorities)
             configuration.certificateVerification = .noHostnameVerification
         }
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {
-            throw Self.problem(
+            throw PEMFile.problem(
                 "\(section).tls.privateKeyFile",
                 "the key in \(privateKeyFile) is not that of the certificate in \(certificateFile)"
             )
@@ -60,43 +60,6 @@ package struct ListenerCertificate: Sendable {
     /// Whether it is the same certificate as another, whatever its key's file and its chain say.
     func isSame(as other: ListenerCertificate) -> Bool {
         self.leaf == other.leaf
-    }
-
-    private static func certificates(in file: String, key: String) throws(ConfigurationProblems) -> [NIOSSLCertificate]
-    {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw self.problem(key, "\(file) cannot be read")
-        }
-        do {
-            let certificates = try NIOSSLCertificate.fromPEMBytes(Array(data))
-            if !certificates.isEmpty, Self.isWhole(data) { return certificates }
-        } catch {
-            // What the library says of it names its own functions, not the fault.
-        }
-        throw self.problem(key, "\(file) holds no certificate in PEM, or one that is cut off")
-    }
-
-    /// Whether every block of a PEM file has its end: the library takes one that is cut off for text without meaning.
-    private static func isWhole(_ data: Data) -> Bool {
-        let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
-            .map { $0.trimmingCharacters(in: .whitespaces) }
-        let ends = lines.count { $0.hasPrefix("-----END ") && $0.hasSuffix("-----") }
-        return lines.count { $0.hasPrefix("-") } == 2 * ends
-    }
-
-    private static func privateKey(in file: String, key: String) throws(ConfigurationProblems) -> NIOSSLPrivateKey {
-        guard FileManager.default.isReadableFile(atPath: file) else {
-            throw self.problem(key, "\(file) cannot be read")
-        }
-        do {
-            return try NIOSSLPrivateKey(file: file, format: .pem)
-        } catch {
-            throw self.problem(key, "\(file) holds no private key in PEM without a passphrase, or one that is cut off")
-        }
-    }
-
-    private static func problem(_ key: String, _ message: String) -> ConfigurationProblems {
-        ConfigurationProblems([ConfigurationProblem(key: key, message: message)])
     }
 }
 

@@ -1,8 +1,10 @@
 import CoreMetrics
 import EventLoopHTTP
+import Foundation
 package import GatewayCore
 import GatewayHTTP
 import Metrics
+import NIOCore
 import ServiceLifecycle
 
 /// Runs one server: listens at once, and drains at shutdown.
@@ -20,7 +22,8 @@ package struct ListenerService: Service {
     }
 
     private let server: HTTPServer
-    private let address: String
+    /// The configuration section that it is set by.
+    private let place: (section: String, host: String, port: Int)
     private let readiness: Readiness?
     private let mayBegin: @Sendable () async -> Bool
     private let drain: Drain
@@ -31,14 +34,14 @@ package struct ListenerService: Service {
     /// served, and says whether it is.
     init(
         server: HTTPServer,
-        address: String,
+        place: (section: String, host: String, port: Int),
         readiness: Readiness?,
         drain: Drain,
         after mayBegin: @escaping @Sendable () async -> Bool = { true }
     ) {
         self.mayBegin = mayBegin
         self.server = server
-        self.address = address
+        self.place = place
         self.readiness = readiness
         self.drain = drain
         (self.ports, self.portsContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -51,6 +54,23 @@ package struct ListenerService: Service {
         throw GatewayError(.cancelled, "The listener did not start")
     }
 
+    /// Accepts connections from now on, before ``run()`` or as a part of it; a second call does nothing.
+    func listen() async throws {
+        guard self.server.port == nil else { return }
+        do {
+            try await self.server.start()
+        } catch {
+            throw self.explained(error)
+        }
+        self.portsContinuation.yield(self.server.port ?? 0)
+    }
+
+    /// The address with the port in use.
+    func url(_ certificate: ListenerCertificate?, _ port: Int) -> String {
+        let host = self.place.host.contains(":") ? "[\(self.place.host)]" : self.place.host
+        return "\(certificate == nil ? "http" : "https")://\(host):\(port)"
+    }
+
     package func run() async throws {
         defer { self.portsContinuation.finish() }
         guard await cancelWhenGracefulShutdown({ await self.mayBegin() }) else {
@@ -58,12 +78,7 @@ package struct ListenerService: Service {
             try? await gracefulShutdown()
             return
         }
-        do {
-            try await self.server.start()
-        } catch {
-            throw GatewayError(.conflict, "Listening on \(self.address) is not possible", cause: error)
-        }
-        self.portsContinuation.yield(self.server.port ?? 0)
+        try await self.listen()
         self.readiness?.set(true)
         try? await gracefulShutdown()
         // Balancers need a moment to notice; until then they still send new connections.
@@ -83,6 +98,22 @@ package struct ListenerService: Service {
             await group.next()
             group.cancelAll()
         }
+    }
+}
+
+extension ListenerService {
+    /// Returns the problem with the address, by the key to change.
+    private func explained(_ error: any Error) -> any Error {
+        let (section, host, port) = self.place
+        let (key, message): (String, String)
+        switch (error, (error as? IOError)?.errnoCode) {
+        case (_, EADDRINUSE): (key, message) = ("port", "another program listens on \(host):\(port) already")
+        case (_, EACCES): (key, message) = ("port", "the user of this process may not listen on port \(port)")
+        case (_, EADDRNOTAVAIL): (key, message) = ("host", "\(host) is no address of this machine")
+        case (is SocketAddressError.UnknownHost, _): (key, message) = ("host", "\(host) can't be looked up")
+        default: return GatewayError(.conflict, "Listening on \(host):\(port) is not possible", cause: error)
+        }
+        return ConfigurationProblems([ConfigurationProblem(key: "\(section).\(key)", message: message)])
     }
 }
 

@@ -264,7 +264,7 @@ extension ConfigurationProblem {
         switch self.source {
         case .file(let name, let line):
             metadata["file"] = "\(name)"
-            if let line { metadata["line"] = "\(line)" }
+            if let line { metadata["line"] = .stringConvertible(line) }
         case .variable(let name): metadata["variable"] = "\(name)"
         case .builtIn: break
         }

@@ -4,17 +4,18 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// Ends a gateway that is told to end before it serves.
+/// Stops the gateway at SIGTERM and SIGINT: before it serves by ending the process, afterwards by a drain.
 ///
 /// The first process of a container gets no signal that it does not trap, so a stop in the middle of a start would be
 /// forgotten, and the container killed later in the middle of its work. Before there is anything to drain, the process
 /// just ends: nothing has been taken on, and the store takes each step of an upgrade as a whole.
-package final class StartupStop: Sendable {
+package final class StopSignals: Sendable {
     /// How long a process may take to end that is told to before it serves.
     private static let limit = Duration.seconds(2)
 
     private let group = Mutex<ServiceGroup?>(nil)
     private let leave = Mutex<(@Sendable () async -> Void)?>(nil)
+    private let firstSignal = Mutex<(name: String, time: ContinuousClock.Instant)?>(nil)
     private let signals: UnixSignalsSequence
     private let logger: Logger
 
@@ -23,12 +24,15 @@ package final class StartupStop: Sendable {
         self.signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
     }
 
+    /// The signal that stops the gateway, and when it came.
+    var first: (name: String, time: ContinuousClock.Instant)? { self.firstSignal.withLock { $0 } }
+
     /// Runs a body, and ends the process when a signal comes before ``arm(_:)``; after it, the group is shut down.
     func watching<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         let watch = Task {
             for await signal in self.signals {
                 guard let group = self.group.withLock({ $0 }) else {
-                    self.logger.notice("Told to end before the start was done", metadata: ["signal": "\(signal)"])
+                    self.logger.notice("Stopped before the start was done.", metadata: ["signal": "\(signal)"])
                     await withDiscardingTaskGroup { group in
                         group.addTask {
                             await self.leave.withLock { $0 }?()
@@ -42,6 +46,11 @@ package final class StartupStop: Sendable {
                     }
                     return
                 }
+                let isFirst = self.firstSignal.withLock { first in
+                    defer { first = first ?? ("\(signal)", .now) }
+                    return first == nil
+                }
+                self.logger.info(isFirst ? "Stopping." : "Stopping at once.", metadata: ["signal": "\(signal)"])
                 await group.triggerGracefulShutdown()
             }
         }

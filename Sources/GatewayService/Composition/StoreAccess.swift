@@ -1,5 +1,6 @@
 package import GatewayCore
 package import GatewayStorage
+import Logging
 
 /// How the store that a configuration names is opened, whichever database it is.
 extension GatewayConfiguration {
@@ -16,7 +17,8 @@ extension GatewayConfiguration {
     /// Opens the store to serve it, and tells what closes it.
     func openStore(
         announcing fingerprint: String,
-        metrics: GatewayMetrics
+        metrics: GatewayMetrics,
+        logger: Logger
     ) async throws(GatewayError) -> (any SQLDatabase, @Sendable () async throws -> Void) {
         if let settings = self.postgreSQL {
             let lock = try StoreLock(ofDirectory: self.dataDir)
@@ -24,7 +26,12 @@ extension GatewayConfiguration {
                 settings,
                 migrates: self.store.migrates,
                 metrics: metrics
-            )
+            ) { reason in
+                logger.warning(
+                    "The store can't be reached yet; the start waits for it.",
+                    metadata: ["reason": "\(reason)"]
+                )
+            }
             let close = { @Sendable () async throws -> Void in
                 database.close()
                 lock.release()

@@ -1,3 +1,4 @@
+import FCMModel
 import Yams
 
 /// A YAML file walked against the table: the values of its keys, their lines, and everything that does not belong.

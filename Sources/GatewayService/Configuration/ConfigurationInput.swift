@@ -1,14 +1,18 @@
+import FCMModel
+
 /// The file and the environment brought together: environment over file over defaults.
 package struct ConfigurationInput {
     /// The variables the command line's own verbs read; they configure no server.
     private static let clientVariables: Set<String> = [
         "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_ADMIN_URL", "GATEWAY_ADMIN_TOKEN",
-        "GATEWAY_ADMIN_TOKEN_FILE",
+        "GATEWAY_ADMIN_TOKEN_FILE", "GATEWAY_CA_FILE", "GATEWAY_CLIENT_CERTIFICATE_FILE", "GATEWAY_CLIENT_KEY_FILE",
     ]
 
     /// Where the values in force come from, by path; a key that nothing sets has its default.
     package struct Sources: Sendable {
         fileprivate var byPath: [String: ConfigurationSource] = [:]
+        /// The path of the file, as it was given.
+        package fileprivate(set) var file: String?
 
         package subscript(path: String) -> ConfigurationSource { self.byPath[path] ?? .builtIn }
 
@@ -43,7 +47,10 @@ package struct ConfigurationInput {
     init(file: ConfigurationFile?, environment: [String: String]) {
         self.problems = file?.problems ?? []
         var assignments = file?.values ?? [:]
-        if let file { self.sources.byPath = file.lines.mapValues { .file(file.name, line: $0) } }
+        if let file {
+            self.sources.byPath = file.lines.mapValues { .file(file.name, line: $0) }
+            self.sources.file = file.name
+        }
         for key in ConfigurationTable.keys {
             do throws(ConfigurationProblems) {
                 guard let (text, variable) = try Self.text(of: key, in: environment) else { continue }

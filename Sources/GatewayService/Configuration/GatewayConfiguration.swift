@@ -232,9 +232,21 @@ package struct GatewayConfiguration: Sendable {
         return warnings
     }
 
-    /// Servers beyond this machine whose certificates are not verified.
+    /// Secrets that travel beyond this machine in the clear, or to a server whose certificate is not verified.
     private var transportWarnings: [ConfigurationProblem] {
         var warnings: [ConfigurationProblem] = []
+        for (section, host, tls, secret) in [
+            ("http", self.http.server.host, self.http.tls, "API keys travel"),
+            ("admin", self.admin.server.host, self.admin.tls, "the admin token travels"),
+        ] where tls.isPlain && !Self.isThisMachine(host) {
+            warnings.append(
+                ConfigurationProblem(
+                    key: "\(section).host",
+                    message: "\(secret) in the clear on \(host); set \(section).tls.certificateFile, or listen on "
+                        + "127.0.0.1 behind a proxy that speaks TLS"
+                )
+            )
+        }
         if let settings = self.postgreSQL, let (hosts, sslMode) = PostgreSQLSettings.transport(of: settings.url),
             !["verify-full", "verify-ca"].contains(sslMode), !hosts.allSatisfy(Self.isThisMachine)
         {

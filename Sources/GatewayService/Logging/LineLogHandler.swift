@@ -41,6 +41,8 @@ extension LogConfiguration {
 }
 
 /// Writes what is logged as lines, at levels that may change for all loggers at once.
+///
+/// Metadata given as an `Int` (`.stringConvertible(8080)`) is a number in JSON; interpolated text (`"\(port)"`) is text.
 struct LineLogHandler: LogHandler {
     struct Shared: Sendable {
         let levels: LogLevelSetting
@@ -99,7 +101,12 @@ struct LineLogHandler: LogHandler {
             message: event.message.description
         )
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
-            line.add(Self.ownNames.contains(name) ? "metadata_\(name)" : name, "\(value)")
+            let name = Self.ownNames.contains(name) ? "metadata_\(name)" : name
+            if case .stringConvertible(let value) = value, let number = value as? Int {
+                line.add(name, number)
+            } else {
+                line.add(name, "\(value)")
+            }
         }
         self.shared.output.write(line.finish(), isUrgent: event.level >= .warning)
     }

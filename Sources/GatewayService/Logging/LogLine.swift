@@ -40,14 +40,13 @@ struct LogLine {
     }
 
     mutating func add(_ name: String, _ text: String) {
-        let format = self.format
-        self.begin { bytes in
-            switch format {
-            case .json: LogText.append(name, to: &bytes)
-            case .text: LogText.appendWord(name, to: &bytes)
-            }
-        }
+        self.begin(escaping: name)
         self.end(text)
+    }
+
+    mutating func add(_ name: String, _ number: Int) {
+        self.begin(escaping: name)
+        self.bytes.append(decimal: number)
     }
 
     /// Adds a field of text by one of the gateway's own names, which are plain words.
@@ -72,6 +71,16 @@ struct LogLine {
         if case .json = self.format { self.bytes.append(UInt8(ascii: "}")) }
         self.bytes.append(UInt8(ascii: "\n"))
         return self.bytes
+    }
+
+    private mutating func begin(escaping name: String) {
+        let format = self.format
+        self.begin { bytes in
+            switch format {
+            case .json: LogText.append(name, to: &bytes)
+            case .text: LogText.appendWord(name, to: &bytes)
+            }
+        }
     }
 
     /// Begins a field; its name is written as far escaped as it has to be.

@@ -10,9 +10,10 @@ struct POSIXFailure: Error, Hashable, CustomStringConvertible {
         self.number = errno
     }
 
+    /// The system's words, such as `Permission denied`.
     var description: String {
         // The text belongs to the system and is copied at once.
-        unsafe "errno \(self.number): \(String(cString: strerror(self.number)))"
+        unsafe String(cString: strerror(self.number))
     }
 
     /// Says in words that something can't be done, and by what failure, as `storeUnavailable`.
@@ -88,6 +89,16 @@ struct POSIXFile: Sendable {
 
     func cut(to size: Int) throws(POSIXFailure) {
         guard ftruncate(self.descriptor, off_t(size)) == 0 else { throw POSIXFailure() }
+    }
+
+    /// Makes a directory, and those above it, for its owner alone; one that is there is left as it is.
+    static func makeDirectory(_ path: String) throws(POSIXFailure) {
+        // POSIX takes the path as a pointer, valid during the call.
+        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        let (failure, parent) = (POSIXFailure(), URL(filePath: path).deletingLastPathComponent().path)
+        guard failure.number == ENOENT, parent != path else { throw failure }
+        try self.makeDirectory(parent)
+        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST { throw POSIXFailure() }
     }
 
     /// Takes away what others than the owner may do with the file.

@@ -13,18 +13,19 @@ package final class PostgreSQLDatabase: SQLDatabase {
     private let metrics: StoreMetrics?
 
     /// Opens a database whose schema this version can serve, or that is brought up to date here; waits for a server
-    /// that does not answer yet (decision 0044).
+    /// that does not answer yet (decision 0044), and tells at the first attempt why it does not.
     ///
     /// - Throws: `invalid` when the schema is of a version that this one can't serve beside, `storeUnavailable`
     ///   otherwise.
     package convenience init(
         _ settings: PostgreSQLSettings,
         migrates: Bool = false,
-        metrics: GatewayMetrics? = nil
+        metrics: GatewayMetrics? = nil,
+        whenUnreachable: (@Sendable (_ reason: String) -> Void)? = nil
     ) async throws(GatewayError) {
         self.init(unchecked: settings, metrics: metrics)
         do throws(GatewayError) {
-            try await self.awaitServer()
+            try await self.awaitServer(whenUnreachable)
             if migrates { _ = try await self.migrate() }
             if let refusal = PostgreSQLSchema.refusal(of: try await self.schema()) { throw refusal }
         } catch {
@@ -74,16 +75,22 @@ package final class PostgreSQLDatabase: SQLDatabase {
     package func whenNotified(_ observer: @escaping @Sendable () -> Void) { self.watcher.observe(observer) }
 
     /// Waits until a server answers, for a while; one that answers and refuses is not waited for.
-    private func awaitServer() async throws(GatewayError) {
+    private func awaitServer(
+        _ whenUnreachable: (@Sendable (_ reason: String) -> Void)? = nil
+    ) async throws(GatewayError) {
         let (settings, end) = (self.settings, ContinuousClock.now + self.settings.outageTimeout)
         var refusals = 0
+        var tellReason = whenUnreachable
         while true {
+            let tell = tellReason
+            tellReason = nil
             let (failure, isAnswering) = try await self.translated {
                 try await self.pool.run(.call) { place -> (PostgreSQLError?, Bool) in
                     do {
                         _ = try place.connect()
                         return (nil, true)
                     } catch let error as PostgreSQLError where error.kind == .disconnected {
+                        tell?(error.message)
                         return (error, PostgreSQLPool.isAnswering(settings))
                     }
                 }

@@ -59,7 +59,7 @@ final class PostgreSQLPool: Sendable {
         func connect() throws -> PostgreSQLSession {
             let refusal = self.backoff.withLock { backoff in
                 let mayTry = backoff.attempts.admit(at: .now, attemptDuration: Self.attemptDuration)
-                return mayTry ? nil : PostgreSQLError(.disconnected, "a moment ago: \(backoff.reason)")
+                return mayTry ? nil : PostgreSQLError(.disconnected, backoff.reason)
             }
             if let refusal { throw refusal }
             do {

@@ -45,13 +45,8 @@ struct StoreFile: Sendable, Hashable {
     /// Makes the file's directory, readable by its owner alone; one that is there is left as it is.
     func makeDirectory() throws(GatewayError) {
         let directory = URL(fileURLWithPath: self.path).deletingLastPathComponent().path
-        guard !FileManager.default.fileExists(atPath: directory) else { return }
-        try POSIXFailure.explained("The store's directory can't be made: \(directory)") {
-            try FileManager.default.createDirectory(
-                atPath: directory,
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
+        try POSIXFailure.explained("The directory \(directory) can't be made") {
+            try POSIXFile.makeDirectory(directory)
         }
     }
 

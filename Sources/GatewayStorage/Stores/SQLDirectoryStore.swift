@@ -65,7 +65,7 @@ package struct SQLDirectoryStore: DirectoryStore {
         }
         guard contents != nil else { return nil }
         switch change {
-        case .deleteTenant, .putCredential:
+        case .deleteTenant, .putCredential, .deleteCredential:
             // Salts and sealed secrets are meant to be gone.
             await self.database.eraseDeleted()
         case .putTenant, .addKey, .putKey, .rotateKey, .removeKey, .putLimits:
@@ -310,6 +310,12 @@ private struct DirectoryWriter {
         case .putCredential(let credential):
             _ = try self.salt(of: credential.tenant)
             try self.put(credential)
+        case .deleteCredential(let kind, let tenant):
+            _ = try self.salt(of: tenant)
+            let values: [SQLValue] = [.text(tenant), .text(kind.rawValue)]
+            guard try self.db.execute("DELETE FROM credentials WHERE tenant = $1 AND kind = $2", values) > 0 else {
+                throw GatewayError(.notFound, "The tenant has no \(kind.rawValue) credential")
+            }
         case .addKey(let key):
             try self.put(key, replacing: false, salt: self.salt(of: key.tenant))
         case .putKey(let key):

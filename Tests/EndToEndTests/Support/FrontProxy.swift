@@ -198,11 +198,7 @@ final class FrontLogs {
         return FrontExchange(
             answers: answers,
             logged: frontLog.filter { $0.hasPrefix("front ") }.map(Self.logged(_:)),
-            // The metrics are read beside the proxy.
-            served:
-                gatewayLog.filter { line in
-                    line.contains(#""message":"Request answered""#) && !line.contains(#""route":"/metrics""#)
-                }
+            served: gatewayLog.filter { $0.contains(#""message":"Request answered""#) }
                 .compactMap { (try? JSONValue(parsing: Data($0.utf8)))?["request_id"]?.text },
             refused: try await self.gateway.rejections() - before,
             suffix: suffix

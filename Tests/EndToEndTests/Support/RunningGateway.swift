@@ -84,10 +84,8 @@ struct RunningGateway: Sendable {
     /// The ports of both listeners, once the log has them.
     static func ports(_ process: ChildProcess) async throws -> (data: String, admin: String) {
         try await process.errors.first { text in
-            let lines = text.matches(of: #/"message":"Listening\.".*"listener":"(data|admin)".*"port":"(\d+)"/#)
-            let ports = Dictionary(lines.map { (String($0.1), String($0.2)) }) { $1 }
-            guard let data = ports["data"], let admin = ports["admin"] else { return nil }
-            return (data: data, admin: admin)
+            text.firstMatch(of: #/"message":"Serving\.".*"admin_listener":".*:(\d+)","data_listener":".*:(\d+)"/#)
+                .map { (data: String($0.2), admin: String($0.1)) }
         }
     }
 

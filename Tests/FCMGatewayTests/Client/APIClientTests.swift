@@ -91,6 +91,31 @@ struct APIClientTests {
     }
 
     @Test(
+        "A fault of the whole body has no pointer, and is not told twice",
+        arguments: [
+            (
+                #"{"code":"invalid_target","detail":"Name one","errors":[{"pointer":"","detail":"Name one"}]}"#,
+                "invalid_target: Name one (HTTP 422)"
+            ),
+            (
+                #"{"code":"a","detail":"b","errors":[{"pointer":"/to","detail":"b"},{"pointer":"","detail":"c"}]}"#,
+                "a: b (HTTP 422)\n  /to: b\n  c"
+            ),
+            (#"{"code":"a","detail":"b","offset":41}"#, "a: b (HTTP 422)\n  at byte 41 of the body"),
+            (
+                #"{"code":"a","detail":"b","offset":9,"pointer":"/ttl"}"#,
+                "a: b (HTTP 422)\n  at byte 9 of the body, in /ttl"
+            ),
+        ]
+    )
+    func wholeBodies(problem: String, text: String) async throws {
+        try await StubServer.withClient({ _ in .init(status: 422, body: problem) }) { api, _ in
+            let refusal = await #expect(throws: APIError.self) { try await api.call(.put, ["x"]) }
+            #expect(refusal?.description == text)
+        }
+    }
+
+    @Test(
         "Whatever else answers is told from the gateway",
         arguments: [
             (502, "<html>", "HTTP 502 without problem details; is this the gateway's address?"),

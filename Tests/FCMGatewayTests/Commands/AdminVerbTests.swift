@@ -10,6 +10,8 @@ struct AdminVerbTests {
     /// One verb, the request it must make, and what it must print of the answer.
     struct Case: Sendable, CustomTestStringConvertible {
         let arguments: String
+        /// Requests before the one that counts.
+        let reads: [String]
         let request: String
         let body: String
         let status: Int
@@ -22,13 +24,15 @@ struct AdminVerbTests {
         init(
             _ arguments: String,
             _ request: String,
+            after reads: String...,
             body: String = "",
             status: Int = 200,
             reply: String = "{}",
             answer: String = "",
             remark: String = ""
         ) {
-            (self.arguments, self.request, self.body, self.status) = (arguments, request, body, status)
+            (self.arguments, self.reads, self.request) = (arguments, reads, request)
+            (self.body, self.status) = (body, status)
             (self.reply, self.answer, self.remark) = (reply, answer, remark)
         }
     }
@@ -48,15 +52,25 @@ struct AdminVerbTests {
             reply: #"{"tenant":"demo","display_name":"D\u001b[1m","disabled":true}"#,
             answer: "tenant:        demo\ndisplay_name:  D\\u{1b}[1m\ndisabled:      true"),
         Case("tenant put demo --display-name Demo --sender-id 7 --output json", "PUT /admin/v1/tenants/demo",
-            body: #"{"disabled":false,"display_name":"Demo","sender_id":"7","upstream":"legacy"}"#,
+            after: "GET /admin/v1/tenants/demo",
+            body: #"{"disabled":false,"display_name":"Demo","sender_id":"7","upstream":"v1"}"#,
             reply: #"{"tenant":"demo"}"#, answer: "{\n  \"tenant\" : \"demo\"\n}"),
-        Case("tenant delete demo", "DELETE /admin/v1/tenants/demo",
+        Case("tenant set demo --upstream v1 --reset sender-id --reset client-names", "PATCH /admin/v1/tenants/demo",
+            body: #"{"upstream":"v1","sender_id":null,"client_names":null}"#,
+            reply: #"{"tenant":"demo","upstream":"v1"}"#, answer: "tenant:    demo\nupstream:  v1"),
+        Case("tenant disable demo", "PATCH /admin/v1/tenants/demo", body: #"{"disabled":true}"#,
+            reply: #"{"tenant":"demo"}"#, answer: "tenant:  demo"),
+        Case("tenant enable demo", "PATCH /admin/v1/tenants/demo", body: #"{"disabled":false}"#,
+            reply: #"{"tenant":"demo"}"#, answer: "tenant:  demo"),
+        Case("tenant delete demo --yes", "DELETE /admin/v1/tenants/demo",
             status: 204, reply: "", remark: "tenant demo deleted"),
-        Case("tenant delete demo --output json", "DELETE /admin/v1/tenants/demo", status: 204, reply: "",
+        Case("tenant delete demo --yes --output json", "DELETE /admin/v1/tenants/demo", status: 204, reply: "",
             answer: "{\n  \"deleted\" : true,\n  \"tenant\" : \"demo\"\n}", remark: "tenant demo deleted"),
         Case("credential get demo legacy", "GET /admin/v1/tenants/demo/credentials/legacy",
             reply: #"{"kind":"legacy","fingerprint":"ab12","version":3}"#,
             answer: "kind:         legacy\nfingerprint:  ab12\nversion:      3"),
+        Case("credential delete demo v1 --yes", "DELETE /admin/v1/tenants/demo/credentials/v1",
+            status: 204, reply: "", remark: "v1 credential deleted"),
         Case("credential check demo", "POST /admin/v1/tenants/demo/credentials/check",
             reply: """
                 {"checks":[{"kind":"legacy","in_use":false,"finding":"key_refused","detail":"FCM refuses it"},\
@@ -73,8 +87,9 @@ struct AdminVerbTests {
             status: 201, reply: #"{"id":"k1","key":"fgw_k1_s_c","name":"ci","scopes":["messages:send"]}"#,
             answer: "fgw_k1_s_c",
             remark: "id:      k1\nname:    ci\nscopes:  messages:send\nThis is the only time the key is shown."),
-        Case("key rotate demo k1", "POST /admin/v1/tenants/demo/keys/k1/rotate", body: #"{"overlap_s":86400}"#,
-            status: 201, reply: #"{"id":"k2","key":"fgw_k2_s_c"}"#,
+        Case("key rotate demo k1", "POST /admin/v1/tenants/demo/keys/k1/rotate",
+            after: "GET /admin/v1/tenants/demo/keys?limit=500", body: #"{"overlap_s":86400}"#,
+            status: 201, reply: #"{"id":"k2","key":"fgw_k2_s_c","keys":[]}"#,
             answer: "fgw_k2_s_c", remark: "id:  k2\nThis is the only time the key is shown."),
         Case("key list demo", "GET /admin/v1/tenants/demo/keys?limit=500",
             reply: #"{"keys":[{"id":"k1","name":"ci","scopes":["a","b"],"topic_prefixes":[],"created_at":"t"}]}"#,
@@ -92,11 +107,15 @@ struct AdminVerbTests {
                 tenant  9     1      2
                 """),
         Case("limit put demo --device 180/1m:60 --device-collapsible 1/180s:20 --output json",
-            "PUT /admin/v1/tenants/demo/limits",
+            "PUT /admin/v1/tenants/demo/limits", after: "GET /admin/v1/tenants/demo/limits",
             body: """
                 {"device":[{"burst":60,"per_s":60,"rate":180}],\
                 "device_collapsible":[{"burst":20,"per_s":180,"rate":1}]}
                 """, answer: "{\n\n}"),
+        Case("limit set demo --topic 9/1s:2", "PATCH /admin/v1/tenants/demo/limits",
+            body: #"{"topic":[{"burst":2,"per_s":1,"rate":9}]}"#, status: 204, reply: "", remark: "limits stored"),
+        Case("limit reset demo topic device", "PATCH /admin/v1/tenants/demo/limits",
+            body: #"{"topic":null,"device":null}"#, status: 204, reply: "", remark: "limits stored"),
         Case("limit put demo --defaults", "PUT /admin/v1/tenants/demo/limits", body: "{}",
             status: 204, reply: "", remark: "limits stored"),
         Case("audit query --tenant demo --outcome rejected --target a+b --from 2026-01-01T00:00:00Z", """
@@ -114,10 +133,62 @@ struct AdminVerbTests {
         let reply = StubServer.Reply(status: test.status, body: test.reply)
         try await StubServer.withClient({ _ in reply }) { api, server in
             let outputs = try await verb.outputs(api)
-            #expect(server.requests.map(\.line) == [test.request])
-            #expect(server.requests.first?.body == test.body)
+            #expect(server.requests.map(\.line) == test.reads + [test.request])
+            #expect(server.requests.last?.body == test.body)
             #expect(outputs.map(\.answer) == [test.answer])
             #expect(outputs.map(\.remark) == [test.remark])
+        }
+    }
+
+    @Test(
+        "What would be reset without being named is told, and done where that is wanted, if it is still so",
+        arguments: [
+            (
+                "tenant put demo --display-name Other",
+                #"{"display_name":"D","upstream":"legacy","project_id":"p","disabled":true}"#,
+                ["upstream: legacy → v1", "project_id: p → none", "disabled: true → false"]
+            ),
+            (
+                "limit put demo --topic 9/1s:2", #"{"own":["device","topic"]}"#,
+                ["the default what tenant demo has for device."]
+            ),
+            ("tenant delete demo", "{}", ["Delete demo"]),
+            ("credential delete demo v1", #"{"upstream":"v1"}"#, ["by which its messages are sent"]),
+        ]
+    )
+    func resets(arguments: String, present: String, told: [String]) async throws {
+        let words = arguments.split(separator: " ").map(String.init)
+        let reply = StubServer.Reply(headers: ["ETag": "\"1-2\""], body: present)
+        try await StubServer.withClient({ _ in reply }) { api, server in
+            let asking = try #require(try FCMGatewayCommand.parseAsRoot(words) as? any AdminVerb)
+            let error = await #expect(throws: ValidationError.self) { try await asking.outputs(api) }
+            for text in told { #expect(error?.message.contains(text) == true, "\(error?.message ?? "")") }
+            #expect(server.requests.allSatisfy { $0.method == "GET" })
+            let sure = try #require(try FCMGatewayCommand.parseAsRoot(words + ["--yes"]) as? any AdminVerb)
+            _ = try await sure.outputs(api)
+            let last = try #require(server.requests.last)
+            #expect(last.method != "GET")
+            if last.method == "PUT" { #expect(last.headers["if-match"] == "\"1-2\"") }
+        }
+    }
+
+    @Test("A key is rotated by its name where one key in use has it")
+    func rotateByName() async throws {
+        let keys = """
+            {"keys":[{"id":"k1","name":"ci","revoked_at":"2026-01-01T00:00:00Z"},{"id":"k2","name":"ci"},\
+            {"id":"k3","name":"twice"},{"id":"k4","name":"twice"},{"id":"k5","name":"ci","expires_at":"2020-01-01T00:00:00Z"}]}
+            """
+        try await StubServer.withClient({ .init(body: $0.method == "GET" ? keys : #"{"id":"k9","key":"x"}"#) }) {
+            api,
+            server in
+            func rotate(_ key: String) async throws {
+                let verb = try FCMGatewayCommand.parseAsRoot(["key", "rotate", "demo", key]) as? KeyCommand.Rotate
+                _ = try await #require(verb).outputs(api)
+            }
+            try await rotate("ci")
+            #expect(server.requests.last?.line == "POST /admin/v1/tenants/demo/keys/k2/rotate")
+            let error = await #expect(throws: CommandFailure.self) { try await rotate("twice") }
+            #expect(error?.message == "several keys are named twice: give an id, one of k3, k4")
         }
     }
 
@@ -132,9 +203,9 @@ struct AdminVerbTests {
             try await StubServer.withClient({ _ in reply }) { api, server async throws in
                 let table = "kind:         legacy\nfingerprint:  f1\nversion:      1"
                 #expect(try await verb.outputs(api) == [CommandOutput(table, remark: "credential stored")])
-                #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/legacy"])
+                #expect(server.requests.first?.line == "PUT /admin/v1/tenants/demo/credentials/legacy")
                 let body = #"{"endpoint":"http://localhost:8085","server_key":"AAAA:secret"}"#
-                #expect(server.requests.map(\.body) == [body])
+                #expect(server.requests.first?.body == body)
             }
         }
     }
@@ -148,7 +219,7 @@ struct AdminVerbTests {
             let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? LimitCommand.Put)
             try await StubServer.withClient({ _ in .init(body: "{}") }) { api, server in
                 try await verb.perform(AdminClient(api)) { _ in }
-                #expect(server.requests.map(\.body) == [body])
+                #expect(server.requests.map(\.body) == ["", body])
             }
         }
     }
@@ -200,9 +271,9 @@ struct AdminVerbTests {
             let verb = try Self.put(file, "--endpoint", "http://localhost:8085")
             try await StubServer.withClient({ _ in .init(body: #"{"kind":"v1","version":1}"#) }) { api, server in
                 #expect(try await verb.outputs(api).map(\.answer) == ["kind:     v1\nversion:  1"])
-                #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/v1"])
+                #expect(server.requests.first?.line == "PUT /admin/v1/tenants/demo/credentials/v1")
                 let account = #""service_account":{"private_key":"k/+","type":"service_account"}"#
-                #expect(server.requests.map(\.body) == [#"{"endpoint":"http://localhost:8085",\#(account)}"#])
+                #expect(server.requests.first?.body == #"{"endpoint":"http://localhost:8085",\#(account)}"#)
                 for (content, reason) in [
                     ("secret stuff", "holds no JSON"),
                     (#"{"secret":1}"#, "is no service account's file: it has no private_key"),
@@ -213,7 +284,35 @@ struct AdminVerbTests {
                         try await verb.perform(AdminClient(api)) { _ in }
                     }
                 }
-                #expect(server.requests.count == 1)
+                #expect(server.requests.count == 2)
+            }
+        }
+    }
+
+    @Test(
+        "A service account gives the tenant its project, and what does not fit is told",
+        arguments: [
+            (#"{"upstream":"v1"}"#, ["the tenant's project is p now, as the account says"], 3),
+            (#"{"upstream":"v1","project_id":"p"}"#, [], 2),
+            (
+                #"{"upstream":"legacy","project_id":"q"}"#,
+                [
+                    "warning: the account is of project p, the tenant's project is q",
+                    "warning: the tenant's messages leave by legacy; to use the credential: "
+                        + "fcm-gateway tenant set demo --upstream v1",
+                ], 2
+            ),
+        ]
+    )
+    func project(tenant: String, told: [String], count: Int) async throws {
+        try await TemporaryDirectory.with { directory in
+            let file = try directory.file("account.json", #"{"private_key":"k","project_id":"p"}"#)
+            let verb = try Self.put(file)
+            try await StubServer.withClient({ .init(body: $0.method == "GET" ? tenant : "{}") }) { api, server in
+                let outputs = try await verb.outputs(api)
+                #expect(outputs.map(\.remark) == [(["credential stored"] + told).joined(separator: "\n")])
+                #expect(server.requests.count == count)
+                if count == 3 { #expect(server.requests.last?.body == #"{"project_id":"p"}"#) }
             }
         }
     }

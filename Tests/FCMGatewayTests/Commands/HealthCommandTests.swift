@@ -1,6 +1,7 @@
 import ArgumentParser
 import GatewayTestKit
 import NIOCore
+import NIOSSL
 import Synchronization
 import Testing
 
@@ -59,6 +60,17 @@ struct HealthCommandTests {
         }
     }
 
+    @Test("The data listener in the admin listener's place is told from it")
+    func otherListener() async throws {
+        let detail = "This is the data listener; the admin listener (admin.port) has this path"
+        let reply = StubServer.Reply(status: 404, headers: [:], body: #"{"status":404,"detail":"\#(detail)"}"#)
+        try await StubServer.with({ _ in reply }) { server in
+            let probe = try Self.command(["--admin-url", server.address]).probe(environment: [:])
+            let error = await #expect(throws: CommandFailure.self) { try await probe.ask("readyz") }
+            #expect(error?.message == "\(server.address)/readyz answered HTTP 404: \(detail)")
+        }
+    }
+
     @Test("A gateway that is not there is a failure that names its address")
     func refused() async throws {
         try await ClosedPort.with { port in
@@ -87,7 +99,8 @@ struct HealthCommandTests {
             let probe = try Self.command(["--config", path]).probe(environment: environment)
             #expect(probe.url.text == address)
             // Only an address that somebody named promises a name to hold the certificate against.
-            #expect(probe.verifiesCertificate == (environment["GATEWAY_ADMIN_URL"] != nil))
+            let verifies = probe.tls.certificateVerification != .none
+            #expect(verifies == (environment["GATEWAY_ADMIN_URL"] != nil))
         }
     }
 
@@ -97,7 +110,7 @@ struct HealthCommandTests {
             ("admin: {port: 0}", "admin.port is 0, so only the gateway itself knows its port; give --admin-url"),
             (
                 "admin: {tls: {certificateFile: /c, privateKeyFile: /k, clientCaFile: /a}}",
-                "admin.tls.clientCaFile asks for client certificates, and this verb has none"
+                "admin.tls.clientCaFile asks for client certificates; give --client-certificate and --client-key"
             ),
             ("admin: {host: 'a b'}", "admin.host makes no address: http://a b:8081"),
         ]
@@ -108,7 +121,7 @@ struct HealthCommandTests {
             #expect(throws: CommandFailure(message)) { try command.probe(environment: [:]) }
             // A named address is asked whatever the configuration is.
             let named = try Self.command(["--admin-url", "http://gw"]).probe(environment: [:])
-            #expect(named == HealthProbe(url: try #require(BaseURL("http://gw"))))
+            #expect(named.url == BaseURL("http://gw"))
         }
     }
 
@@ -140,7 +153,7 @@ struct HealthCommandTests {
 
     @Test("The answer is a word, or an object with the address")
     func output() throws {
-        let probe = HealthProbe(url: try #require(BaseURL("http://gw:1")))
+        let probe = HealthProbe(url: try #require(BaseURL("http://gw:1")), tls: .makeClientConfiguration())
         #expect(try Self.command().answer(probe) == CommandOutput("ready"))
         #expect(try Self.command(["--live"]).answer(probe) == CommandOutput("live"))
         let json = try Self.command(["--output", "json"]).answer(probe)

@@ -18,6 +18,8 @@ struct CommandOutputTests {
                         serve does not start without it
                         warning: GATEWAY_ADMIN_TOKEN: is not set, nor is GATEWAY_ADMIN_TOKEN_FILE; \
                         serve does not start without it
+                        warning: http.host: API keys travel in the clear on 0.0.0.0; set http.tls.certificateFile, or \
+                        listen on 127.0.0.1 behind a proxy that speaks TLS
                         """
                 )
         )

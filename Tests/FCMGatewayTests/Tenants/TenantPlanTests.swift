@@ -35,7 +35,7 @@ struct TenantPlanTests {
         TenantPlan(try Self.declared(yaml), present: present, isPruning: isPruning, now: Self.now)
     }
 
-    private static let shop = #"{"tenant":"shop","display_name":"shop","upstream":"legacy","disabled":false}"#
+    private static let shop = #"{"tenant":"shop","display_name":"shop","upstream":"v1","disabled":false}"#
     private static let key = """
         {"id":"k123456789","name":"orders","scopes":["audit:read","messages:send"],"topic_prefixes":[],\
         "created_at":"2026-01-01T00:00:00.000Z"}
@@ -65,7 +65,7 @@ struct TenantPlanTests {
               - tenant: new
             """
         let limits = #"{"topic":[{"rate":1,"per_s":2,"burst":3}],"own":["topic"]}"#
-        let settings = #"{"tenant":"shop","display_name":"shop","upstream":"legacy","sender_id":"7","disabled":false}"#
+        let settings = #"{"tenant":"shop","display_name":"shop","upstream":"v1","sender_id":"7","disabled":false}"#
         let plan = try Self.plan(yaml, [try Self.present(settings, limits: limits)])
         let lines = plan.changes.map(\.lines.plain).joined(separator: "\n")
         #expect(
@@ -79,12 +79,12 @@ struct TenantPlanTests {
                     - topic: 1/2s:3
                 + tenant new
                     + display_name: new
-                    + upstream: legacy
+                    + upstream: v1
                     + disabled: false
                 """
         )
         let body = try #require(plan.changes.first?.body?.revealed)
-        let expected = #"{"disabled":false,"display_name":"The shop","project_id":"p","upstream":"legacy"}"#
+        let expected = #"{"disabled":false,"display_name":"The shop","project_id":"p","upstream":"v1"}"#
         #expect(String(buffer: body) == expected)
     }
 
@@ -209,8 +209,8 @@ struct TenantPlanTests {
 
     @Test("What the gateway would refuse for its size is a conflict, before anything is done")
     func size() throws {
-        // {"disabled":false,"display_name":"…","upstream":"legacy"}
-        let name = String(repeating: "n", count: Administration.maxBodyBytes - 56)
+        // {"disabled":false,"display_name":"…","upstream":"v1"}
+        let name = String(repeating: "n", count: Administration.maxBodyBytes - 52)
         let plan = try Self.plan("  - {tenant: a, display_name: \(name)}\n  - {tenant: b, display_name: \(name)n}")
         #expect(plan.conflicts.count == 1, "\(plan.conflicts.map { $0.prefix(60) })")
         #expect(plan.conflicts.first?.contains("the tenant b takes 65537 bytes") == true, "\(plan.conflicts)")

@@ -76,7 +76,7 @@ struct TenantsFileTests {
             #expect(!dumped.contains("server-key") && !dumped.contains(key.secret.revealText()))
             let plain = try #require(tenants.last)
             #expect(plain.limits == nil && plain.credentials.isEmpty && plain.keys.isEmpty)
-            #expect(plain.settings == TenantDraft(displayName: "plain", upstream: .legacy))
+            #expect(plain.settings == TenantDraft(displayName: "plain", upstream: .v1))
         }
     }
 

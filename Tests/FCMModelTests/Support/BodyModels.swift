@@ -78,7 +78,7 @@ struct V1BodyModel {
 
     private init(_ message: Message) {
         self.message = message
-        self.notification = message.notification?.isEmpty == false ? message.notification : nil
+        self.notification = message.notification.flatMap { $0.texts.isEmpty && $0.badge == nil ? nil : $0 }
     }
 
     private mutating func setOptions(now: Int) throws {

@@ -225,7 +225,7 @@ class Front:
         front = [(one[1], one[2] not in ("-", "<NOSRV>"), one[3].strip('"-') if one[3:] else "") for one in lines]
         answered = [
             json.loads(line) for line in self._new(self.gateway_log, self.gateway_position).splitlines()
-            if '"Request answered"' in line and '"route":"/metrics"' not in line
+            if '"Request answered"' in line
         ]
         self.position, self.gateway_position = self.log.stat().st_size, self.gateway_log.stat().st_size
         self.all += front

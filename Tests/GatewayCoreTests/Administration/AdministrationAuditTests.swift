@@ -35,7 +35,7 @@ struct AdministrationAuditTests {
                 try await administration.revokeKey(key, tenant: tenant, origin: .sample)
             },
             Deed(action: "limits.put") { administration, tenant, _ in
-                try await administration.putLimits(LimitOverrides(topic: []), tenant: tenant, origin: .sample)
+                try await administration.putLimits(of: tenant, origin: .sample) { _ in LimitOverrides(topic: []) }
             },
         ]
     }

@@ -75,7 +75,7 @@ struct AdministrationTests {
                 try await self.administration.createKey(draft, tenant: nobody, origin: .sample)
             }
             await self.expect(.notFound) {
-                try await self.administration.putLimits(LimitOverrides(), tenant: nobody, origin: .sample)
+                try await self.administration.putLimits(of: nobody, origin: .sample) { _ in LimitOverrides() }
             }
             await self.expect(.notFound) { try self.administration.keys(of: nobody) }
             #expect(self.fixture.records.isEmpty)

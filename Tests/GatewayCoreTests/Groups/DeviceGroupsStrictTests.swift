@@ -37,4 +37,30 @@ struct DeviceGroupsStrictTests {
         }
         #expect(upstream.groupNames.count == 1)
     }
+
+    @Test("There is no intent of what the tenant has no room for")
+    func refused() async throws {
+        let store = InMemoryAuditStore()
+        var configuration = AuditConfiguration.sample()
+        configuration.mode = .strict
+        let audit = AuditLog.sample(store: store, configuration: configuration)
+        let groups = DeviceGroups(
+            store: InMemoryGroupStore(),
+            upstream: InMemoryGroupUpstream(),
+            limiter: MemoryRateLimiter.withoutJitter(),
+            audit: audit,
+            clock: ManualClock()
+        )
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 1)])
+        let caller = try Caller.sample(.sample(limits: policies))
+        try await audit.whileRunning {
+            _ = try await groups.put("g", tokens: ["a", "b"], by: caller)
+            for _ in 1...2 {
+                let error = await #expect(throws: Refusal.self) { _ = try await groups.show("g", by: caller) }
+                #expect(error?.code == .tenantRateExceeded)
+            }
+        }
+        let records = store.current.records.map(\.record).filter { $0.action.hasPrefix("device_group.") }
+        #expect(records.map(\.outcome) == [.intent, .accepted, .rejected, .rejected])
+    }
 }

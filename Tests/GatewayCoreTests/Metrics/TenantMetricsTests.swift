@@ -121,6 +121,17 @@ struct TenantMetricsTests {
         #expect(self.counts("fcmgw_device_group_requests_total") == [labels: 1])
     }
 
+    @Test("What tenants share is counted from the start, so that no metric is without a series")
+    func startingSeries() throws {
+        let metrics = TenantCounters(.subscriptionChanges, self.metrics, startingWith: ["subscribe", "unsubscribe"])
+        _ = TenantGauges(.spikeDetectorActive, self.metrics) { $0.reduce(0, +) }
+        let counts = self.counts("fcmgw_subscription_changes_total")
+        #expect(counts == ["other subscribe accepted": 0, "other unsubscribe accepted": 0])
+        #expect(try self.factory.expectMeter("fcmgw_purge_guard_active", [("tenant", "other")]).lastValue == 0)
+        metrics.count(Refusal(.forbidden), of: try .sample(tenant: "shop"), asking: "subscribe")
+        #expect(self.counts("fcmgw_subscription_changes_total")["shop subscribe forbidden"] == 1)
+    }
+
     @Test("A gauge of a tenant shows its last value, and a shared one what its tenants' values come to")
     func gauges() throws {
         let gauges = TenantGauges(.spikeDetectorActive, self.metrics) { $0.reduce(0, +) }

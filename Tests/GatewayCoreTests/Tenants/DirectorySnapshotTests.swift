@@ -54,12 +54,12 @@ struct DirectorySnapshotTests {
         expect(try acme().missingCredential, "has no legacy credential", "credential put acme legacy")
         contents.credentials = [try self.credential(of: "acme", version: 1, "server-key")]
         #expect(try acme().missingCredential == nil)
-        expect(try acme().missingForGroups, "sender id", "tenant put acme --sender-id")
+        expect(try acme().missingForGroups, "sender id", "tenant set acme --sender-id")
         contents.tenants[0].senderID = "7"
         #expect(try acme().missingForGroups == nil)
         expect(try acme(masterKey: "another").missingForGroups, "does not open", "credential put acme legacy")
         contents.tenants[0].upstream = .v1
-        expect(try acme().missingCredential, "upstream is v1", "tenant put acme --upstream legacy")
+        expect(try acme().missingCredential, "upstream is v1", "tenant set acme --upstream legacy")
         #expect(try acme().missingCredential?.contains("server-key") == false)
     }
 

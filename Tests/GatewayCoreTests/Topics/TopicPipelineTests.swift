@@ -237,6 +237,21 @@ struct TopicPipelineTests {
 
     // MARK: Strict recording
 
+    @Test("In strict mode there is no intent of what a key may not do, or its tenant has no room for")
+    func refusedInStrictMode() async throws {
+        let fixture = Fixture(isStrict: true)
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 1)])
+        let principal = try Principal.sample(limits: policies)
+        try await fixture.audit.whileRunning {
+            for _ in 1...2 { _ = try await fixture.change(["a"], of: principal) }
+            _ = await fixture.look(up: "a", of: principal)
+            _ = try await fixture.change(["a"], of: try .sample(scopes: [.sendMessages]))
+        }
+        let records = fixture.store.current.records.map(\.record).filter { $0.action.hasPrefix("topic.") }
+        #expect(records.map(\.outcome) == [.intent, .accepted, .rejected, .rejected, .rejected])
+        #expect(fixture.upstream.changes.count == 1)
+    }
+
     @Test("In strict mode a change and a look-up are recorded before and after, and not made when that fails")
     func strict() async throws {
         let fixture = Fixture(isStrict: true)

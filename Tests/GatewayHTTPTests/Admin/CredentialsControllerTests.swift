@@ -50,6 +50,21 @@ struct CredentialsControllerTests {
         }
     }
 
+    @Test("A deleted credential is gone for the next send, and can be put anew", arguments: ["legacy", "v1"])
+    func delete(kind: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let path = "/admin/v1/tenants/demo/credentials/\(kind)"
+            try await gateway.admin(.delete, path).expectProblem(404, "not_found")
+            guard kind == "legacy" else { return }
+            _ = await gateway.admin(.put, path, body: #"{"server_key":"a"}"#)
+            let gone = await gateway.admin(.delete, path)
+            #expect(gone.status == 204 && gone.body.isEmpty)
+            #expect(await gateway.admin(.get, path).status == 404)
+            _ = await gateway.admin(.put, path, body: #"{"server_key":"b"}"#)
+            #expect(await gateway.admin(.get, path).status == 200)
+        }
+    }
+
     @Test("The next send has the new key")
     func takesEffect() async throws {
         try await TestGateway.run { gateway, key in

@@ -126,6 +126,15 @@ struct KeysControllerTests {
         return String(decoding: body, as: UTF8.self) + "_" + digits
     }
 
+    @Test("A key that would be dead at once is not made")
+    func pastExpiry() async throws {
+        try await TestGateway.run { gateway, _ async throws in
+            let body = #"{"scopes":["messages:send"],"expires_at":"2026-03-01T12:00:00Z"}"#
+            let answer = await gateway.admin(.post, "/admin/v1/tenants/demo/keys", body: body)
+            try answer.expectProblem(422, "invalid_field")
+        }
+    }
+
     @Test("A rotated key lives on for the overlap, and its successor may do the same")
     func rotate() async throws {
         try await TestGateway.run { gateway, _ in

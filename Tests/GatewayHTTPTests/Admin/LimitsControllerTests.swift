@@ -52,4 +52,28 @@ struct LimitsControllerTests {
             #expect(try await gateway.admin(.get, "/admin/v1/tenants/other/limits").json == Self.defaults)
         }
     }
+
+    @Test("A merge patch changes the scopes that it names, and null returns them to the default")
+    func patch() async throws {
+        try await TestGateway.run { gateway, _ async throws in
+            var expected = Self.defaults
+            for (body, changed) in [
+                (
+                    #"{"topic":[{"burst":3,"rate":2,"per_s":1}]}"#,
+                    { $0["topic"] = [["rate": 2, "per_s": 1, "burst": 3]] }
+                ),
+                (
+                    #"{"tenant":[{"burst":9,"rate":9,"per_s":1}]}"#,
+                    { $0["tenant"] = [["rate": 9, "per_s": 1, "burst": 9]] }
+                ),
+                (#"{"topic":null,"device":null}"#, { $0["topic"] = Self.defaults["topic"] }),
+            ] as [(String, (inout JSON) -> Void)] {
+                changed(&expected)
+                let answer = try await gateway.admin(.patch, Self.path, body: body).json
+                #expect(answer.without("own") == expected.without("own"), "\(body)")
+            }
+            #expect(try await gateway.admin(.get, Self.path).json["own"] == ["tenant"])
+            try await gateway.admin(.patch, Self.path, body: #"{"topic":[]}"#).expectProblem(422, "invalid_field")
+        }
+    }
 }

@@ -1,5 +1,6 @@
 import GatewayCore
 import HTTPTypes
+import Logging
 import Testing
 
 @testable import GatewayHTTP
@@ -22,6 +23,39 @@ struct ProbeTests {
             gateway.readiness.set(false)
             try await check("/readyz", 503, ["status": "fail", "output": "The gateway starts or drains"])
             try await check("/livez", 200, ["status": "pass"])
+        }
+    }
+
+    @Test("While the gateway waits for its store, probes are answered and operators asked to come back")
+    func starting() async throws {
+        try await TestGateway.run { gateway, _ in
+            let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            let starting = Listener.starting(
+                hosts: AllowedHosts([TestGateway.host]),
+                token: AdminToken(Secret(TestGateway.adminToken)),
+                exposition: MetricsExposition(contentType: "text/plain") { Array("fcmgw_up 1\n".utf8) },
+                clock: gateway.clock,
+                metrics: HTTPMetrics(GatewayMetrics(), listener: "admin"),
+                accessLog: AccessLog(logger: logger),
+                tracer: RequestTracer(),
+                logger: logger
+            )
+            let responder = AdminResponder(starting)
+            func ask(_ path: String) async -> Answer {
+                await TestGateway.ask(responder, .get, path, bearer: TestGateway.adminToken)
+            }
+            #expect(await ask("/livez").status == 200)
+            #expect(await ask("/metrics").body == "fcmgw_up 1\n")
+            let readiness = await ask("/readyz")
+            #expect(readiness.status == 503)
+            #expect(try readiness.json == ["status": "fail", "output": "The gateway starts: it waits for its store"])
+            let early = await ask("/admin/v1/tenants")
+            try early.expectProblem(503, "overloaded")
+            #expect(early.header("Retry-After") == "5")
+
+            responder.open(gateway.adminListener)
+            #expect(await ask("/admin/v1/tenants").status == 200)
+            #expect(try await ask("/readyz").json == ["status": "fail", "output": "The gateway starts or drains"])
         }
     }
 

@@ -35,7 +35,7 @@ struct TenantsControllerTests {
             let changed = await gateway.admin(.put, path, body: #"{"display_name":"Acme Ltd","disabled":true}"#)
             #expect(changed.status == 200)
             expected = [
-                "tenant": "acme-1", "display_name": "Acme Ltd", "upstream": "legacy", "disabled": true,
+                "tenant": "acme-1", "display_name": "Acme Ltd", "upstream": "v1", "disabled": true,
                 "created_at": "2026-03-01T12:00:00.000Z", "updated_at": "2026-03-01T12:01:30.000Z",
             ]
             #expect(try changed.json == expected)
@@ -45,6 +45,73 @@ struct TenantsControllerTests {
             #expect(removed.body.isEmpty)
             #expect(await gateway.admin(.get, path).status == 404)
             #expect(await gateway.admin(.delete, path).status == 404)
+        }
+    }
+
+    @Test("A merge patch changes what it names, null returns it to what a new tenant has, and the rest stays")
+    func patch() async throws {
+        try await TestGateway.run { gateway, _ in
+            let path = "\(Self.base)/acme"
+            #expect(await gateway.admin(.patch, path, body: "{}").status == 404)
+            let settings =
+                #"{"display_name":"Acme","upstream":"legacy","project_id":"p","sender_id":"7","client_names":["a.b"]}"#
+            _ = await gateway.admin(.put, path, body: settings)
+            for (body, changed) in [
+                (#"{"disabled":true}"#, { (tenant: inout JSON) in tenant["disabled"] = true }),
+                (
+                    #"{"display_name":null,"sender_id":null}"#,
+                    {
+                        $0["display_name"] = "acme"
+                        $0["sender_id"] = nil
+                    }
+                ),
+                (#"{"client_names":[]}"#, { $0["client_names"] = nil }),
+                (
+                    #"{"upstream":null,"disabled":null}"#,
+                    {
+                        $0["upstream"] = "v1"
+                        $0["disabled"] = false
+                    }
+                ),
+                ("{}", { _ in }),
+            ] as [(String, (inout JSON) -> Void)] {
+                var expected = try await gateway.admin(.get, path).json
+                changed(&expected)
+                let headers = ["Content-Type": "application/merge-patch+json"]
+                let answer = await gateway.admin(.patch, path, body: body, headers: headers)
+                #expect(answer.status == 200, "\(body)")
+                #expect(try answer.json == expected, "\(body)")
+            }
+            try await gateway.admin(.patch, path, body: #"{"sender_id":"x"}"#).expectProblem(422, "invalid_field")
+            try await gateway.admin(.patch, path, body: #"{"name":"x"}"#).expectProblem(422, "unknown_field")
+            // Only a patch has a meaning for null.
+            try await gateway.admin(.put, path, body: #"{"sender_id":null}"#).expectProblem(422, "invalid_field")
+        }
+    }
+
+    @Test("If-Match holds a change back that is based on what has changed since", arguments: ["", "/limits"])
+    func precondition(suffix: String) async throws {
+        try await TestGateway.run { gateway, _ in
+            let path = "\(Self.base)/demo\(suffix)"
+            let tag = try #require(await gateway.admin(.get, path).header("ETag"))
+            let bodies =
+                suffix.isEmpty
+                ? [#"{"display_name":"A"}"#, #"{"display_name":"B"}"#]
+                : [#"{"topic":[{"rate":1,"per_s":1,"burst":1}]}"#, #"{"topic":[{"rate":2,"per_s":1,"burst":2}]}"#]
+            let first = await gateway.admin(.patch, path, body: bodies[0], headers: ["If-Match": tag])
+            #expect(first.status == 200)
+            for method in [HTTPRequest.Method.put, .patch] + (suffix.isEmpty ? [.delete] : []) {
+                let body = method == .delete ? "" : bodies[1]
+                let late = await gateway.admin(method, path, body: body, headers: ["If-Match": tag])
+                try late.expectProblem(412, "precondition_failed")
+            }
+            let present = try #require(first.header("ETag"))
+            let any = "\"0-0\", \(present)"
+            #expect(await gateway.admin(.put, path, body: bodies[1], headers: ["If-Match": any]).status == 200)
+            #expect(await gateway.admin(.put, path, body: bodies[0], headers: ["If-Match": "*"]).status == 200)
+            let absent = "\(Self.base)/nobody"
+            let made = await gateway.admin(.put, absent, body: "{}", headers: ["If-Match": "*"])
+            try made.expectProblem(412, "precondition_failed")
         }
     }
 
@@ -64,7 +131,8 @@ struct TenantsControllerTests {
         arguments: [
             (HTTPRequest.Method.get, "", ""), (.delete, "", ""), (.get, "/limits", ""), (.put, "/limits", "{}"),
             (.get, "/credentials/legacy", ""), (.get, "/credentials/v1", ""), (.post, "/credentials/check", ""),
-            (.put, "/credentials/legacy", #"{"server_key":"a"}"#), (.get, "/keys", ""),
+            (.put, "/credentials/legacy", #"{"server_key":"a"}"#), (.delete, "/credentials/v1", ""),
+            (.patch, "", "{}"), (.patch, "/limits", "{}"), (.get, "/keys", ""),
             (.post, "/keys", #"{"name":"a","scopes":["audit:read"]}"#), (.delete, "/keys/x", ""),
             (.post, "/keys/x/rotate", #"{"overlap_s":0}"#),
         ]

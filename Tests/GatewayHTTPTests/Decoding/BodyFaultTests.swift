@@ -339,4 +339,22 @@ struct StoredTextTests {
             #expect(gateway.upstream.calls.map { $0.message.notification?[.title] } == ["a\u{0}", "a\u{0}"])
         }
     }
+
+    @Test(
+        "Operators' misspelled fields are answered with the ones that they are near to",
+        arguments: [
+            ("tenants/demo", #"{"displayname":"a"}"#, "display_name"),
+            ("tenants/demo", #"{"upstrem":"v1"}"#, "upstream"),
+            ("tenants/demo/credentials/legacy", #"{"serverkey":"a"}"#, "server_key"),
+            ("tenants/demo/credentials/v1", #"{"service_acount":{}}"#, "service_account"),
+            ("tenants/demo/limits", #"{"devices":[]}"#, "device"),
+            ("tenants/demo/limits", #"{"device":[{"rate":1,"perS":1,"burst":1}]}"#, "per_s"),
+        ]
+    )
+    func suggestions(path: String, body: String, name: String) async throws {
+        try await TestGateway.run { gateway, _ in
+            let problem = try await gateway.admin(.put, "/admin/v1/\(path)", body: body).problem()
+            #expect(problem["detail"]?.text == "This field is not known here; did you mean \(name)?")
+        }
+    }
 }

@@ -204,6 +204,23 @@ struct SendBodyTests {
         }
     }
 
+    @Test(
+        "A name that is nearly a field's is answered with it, and no other is",
+        arguments: [
+            (#"{"tokn":"t"}"#, "; did you mean token?"), (#"{"Topic":"t"}"#, "; did you mean topic?"),
+            (#"{"notification":{"titel":"t"},"token":"t"}"#, "; did you mean title?"),
+            (#"{"notification":{"bagde":1},"token":"t"}"#, "; did you mean badge?"),
+            (#"{"collapseKey":"t","token":"t"}"#, "; did you mean collapse_key?"),
+            (#"{"to":"t"}"#, ""), (#"{"registration_ids":["t"]}"#, ""), (#"{"":1}"#, ""), (#"{"tökn":1}"#, ""),
+        ]
+    )
+    func suggestions(body: String, hint: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let problem = try await gateway.send(body, key: key).problem()
+            #expect(problem["detail"]?.text == "This field is not known here\(hint)")
+        }
+    }
+
     @Test("No more than 20 faults are listed")
     func manyFaults() async throws {
         try await TestGateway.run { gateway, key async throws in

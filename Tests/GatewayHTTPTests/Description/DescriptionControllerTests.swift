@@ -1,3 +1,4 @@
+import FCMModel
 import HTTPTypes
 import Testing
 
@@ -65,6 +66,59 @@ struct DescriptionControllerTests {
     @Test("The two descriptions have different tags")
     func tags() {
         #expect(APIDescription.gateway.entityTag != APIDescription.admin.entityTag)
+    }
+
+    @Test(
+        "Each listener says what is where, and refuses what the other one serves by naming it",
+        arguments: Listener.allCases
+    )
+    func guide(listener: Listener) async throws {
+        try await TestGateway.run { gateway, _ in
+            let page = await listener.ask(gateway, .get, "/")
+            #expect(page.status == 200)
+            #expect(page.header("Content-Type") == "text/plain; charset=utf-8")
+            let (own, other, name) =
+                switch listener {
+                case .data: (gateway.dataListener, gateway.adminListener, "the admin listener (admin.port)")
+                case .admin: (gateway.adminListener, gateway.dataListener, "the data listener (http.port)")
+                }
+            let templates = own.routes.rows.map(\.route.template)
+            for template in templates where template != "/" {
+                let segment = template.split(separator: "/").first ?? ""
+                #expect(page.body.contains("/\(segment)"), "\(template)")
+            }
+            for template in other.routes.rows.map(\.route.template) where !templates.contains(template) {
+                let answer = await listener.ask(gateway, .get, EveryRouteTests.path(template))
+                try answer.expectProblem(404, "not_found")
+                #expect(try answer.problem()["detail"]?.text?.contains("\(name) has this path") == true, "\(template)")
+            }
+        }
+    }
+
+    @Test("A problem's type leads to a page about its code", arguments: Listener.allCases)
+    func problems(listener: Listener) async throws {
+        try await TestGateway.run { gateway, _ in
+            for code in OutcomeCode.allCases {
+                let type = try #require(Answer(Refusal(code).response).problem()["type"]?.text)
+                let page = await listener.ask(gateway, .get, type)
+                #expect(page.status == 200)
+                #expect(page.body.hasPrefix("\(code.rawValue): \(code.title).\n\(code.explanation).\n"), "\(code)")
+            }
+            let page = await listener.ask(gateway, .get, "/problems/unregistered")
+            #expect(
+                page.body == """
+                    unregistered: The device is no longer registered.
+                    The app was removed from the device or got a new token; delete this one.
+
+                    status: 410
+                    retryable: false
+                    action: delete_token
+
+                    """
+            )
+            let none = await listener.ask(gateway, .get, "/problems/typo")
+            try none.expectProblem(404, "not_found")
+        }
     }
 
     @Test("An answer to HEAD has the length of the description and none of its bytes")

@@ -10,10 +10,11 @@ struct RefusalTests {
     @Test(
         "An unknown address is not found, with or without a key",
         arguments: [
-            "/", "/v1", "/v1/tenants/demo", "/v1/tenants/demo/message", "/v1/tenants/demo/messages/explained",
+            "/healthz", "/v1", "/v1/tenants/demo", "/v1/tenants/demo/message", "/v1/tenants/demo/messages/explained",
             "/fcm/sends",
-            "/admin/v1/tenants", "/metrics", "/livez", "*", "//", "/v1/tenants//messages", "/%",
-            "/v1/tenants/demo/messages/x/y/z", "/v1/tenants/demo/messages/", "//v1/tenants/demo/messages", "/.", "/?",
+            "*", "/v1/tenants//messages", "/%", "/problems",
+            "/v1/tenants/demo/messages/x/y/z", "/v1/tenants/demo/messages/", "//v1/tenants/demo/messages", "/.",
+            "/admins",
             "/v1/tenants/demo/messages%2f",
         ]
     )
@@ -27,7 +28,8 @@ struct RefusalTests {
                     #expect(
                         problem.without("title") == [
                             "type": "/problems/not_found", "status": 404, "code": "not_found",
-                            "detail": "There is no such route", "retryable": false, "action": "fix_request",
+                            "detail": "There is no such route; GET / lists what is here", "retryable": false,
+                            "action": "fix_request",
                         ]
                     )
                 }

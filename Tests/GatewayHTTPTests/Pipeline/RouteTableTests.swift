@@ -45,7 +45,8 @@ struct RouteTableTests {
             Self.topic,
             ["project": "p", "token": "a%3Ab", "topic": "t"]
         ),
-        Case("*", nil), Case("", nil), Case("/", nil),
+        Case("*", nil), Case("", "/"), Case("/?a", "/"),
+        Case("/problems/forbidden", "/problems/{code}", ["code": "forbidden"]),
     ]
 
     @Test("A path has one route by its segments, in the spelling that its surface takes", arguments: Self.cases)

@@ -72,6 +72,18 @@ struct ServerRefusalsTests {
         }
     }
 
+    @Test("Every reason is counted from the start")
+    func startingReasons() {
+        let metrics = TestMetrics()
+        _ = Listener.withoutRoutes(metrics: metrics)
+        let counters = metrics.counters(label: "fcmgw_http_rejected_total")
+        let reasons = Set(counters.compactMap { $0.dimensions.first?.1 })
+        #expect(reasons == Set(Self.cases.map(\.reason) + ["too_many_buffered_bytes"] + Self.closeReasons))
+        #expect(counters.allSatisfy { $0.totalValue == 0 })
+    }
+
+    private static let closeReasons = HTTPServerCloseReason.allCases.map(\.rawValue)
+
     @Test("What ends without an answer is counted by its own reason", arguments: HTTPServerCloseReason.allCases)
     func cuts(cut: HTTPServerCloseReason) throws {
         let metrics = TestMetrics()
@@ -105,7 +117,8 @@ extension Listener {
                 accessLog: AccessLog(logger: logger),
                 tracer: RequestTracer(),
                 logger: logger
-            )
+            ),
+            guide: .data
         )
     }
 }

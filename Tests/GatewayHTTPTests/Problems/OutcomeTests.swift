@@ -30,7 +30,8 @@ struct OutcomeTests {
         ("upstream_internal", 502, true, "wait"), ("outcome_unknown", 504, false, nil),
         ("audit_unavailable", 503, true, "wait"),
         // Beside the table of sending: the admin listener's conflicts, a request that came too slowly, and our faults.
-        ("conflict", 409, false, "fix_request"), ("request_timeout", 408, true, "wait"),
+        ("conflict", 409, false, "fix_request"), ("precondition_failed", 412, false, "fix_request"),
+        ("request_timeout", 408, true, "wait"),
         ("internal_error", 500, false, "call_operator"),
     ]
 

@@ -280,13 +280,13 @@ struct TestGateway: Sendable {
     }
 
     /// Asks a listener; a header given as empty text is left out.
-    private static func ask(
+    static func ask(
         _ listener: any HTTPServerResponder,
         _ method: HTTPRequest.Method,
         _ path: String,
         bearer: String?,
-        body: String,
-        headers: [String: String],
+        body: String = "",
+        headers: [String: String] = [:],
         clientNames: [String] = [],
         lag: Duration = .zero,
         host: String? = TestGateway.host

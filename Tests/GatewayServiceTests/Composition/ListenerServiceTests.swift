@@ -64,16 +64,18 @@ struct ListenerServiceTests {
             -> Void
     ) async throws {
         let logs = self.logs
+        var logger = Logger(label: "test") { _ in logs }
+        logger.logLevel = .debug
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(),
             responder: self.responder,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-            logger: Logger(label: "test") { _ in logs }
+            logger: logger
         )
         let grace = self.grace.stream
         let service = ListenerService(
             server: server,
-            address: "127.0.0.1:0",
+            place: ("http", "127.0.0.1", 0),
             readiness: self.readiness,
             drain: ListenerService.Drain(
                 grace: .seconds(3_600),
@@ -140,7 +142,7 @@ struct ListenerServiceTests {
 
     @Test("A request that takes longer than the time to finish is cut off, and the log says so")
     func cut() async throws {
-        try await self.run(timeout: .zero) { port, _, stop, ended in
+        try await self.run(timeout: .zero) { port, server, stop, ended in
             let responder = self.responder
             async let held = self.get(port, "/held")
             for await _ in responder.begun.stream { break }
@@ -151,7 +153,8 @@ struct ListenerServiceTests {
             #expect(told == nil)
             let warning = self.logs.entries.first { $0.level == .warning }
             #expect(warning?.message == "Requests were cut off, because the time to finish them was over.")
-            #expect(warning?.metadata["requests"] == "1")
+            #expect(warning?.metadata["requests"] == .stringConvertible(1))
+            #expect(server.requestsCutOff == 1)
         }
     }
 
@@ -171,14 +174,14 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("However often it is told to stop, it says once that it has")
+    @Test("However often it is told to stop, it closes once")
     func stoppedOnce() async throws {
         try await self.run(timeout: .seconds(3_600)) { _, server, stop, ended in
             stop()
             self.grace.continuation.yield()
             try await ended()
             await server.shutdown(grace: .zero)
-            #expect(self.logs.entries.count { $0.message == "Stopped." } == 1)
+            #expect(self.logs.entries.count { $0.message == "Listener closed." } == 1)
         }
     }
 

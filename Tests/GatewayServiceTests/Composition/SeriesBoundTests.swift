@@ -254,10 +254,6 @@ struct SeriesBoundTests {
                 for status in operation.statuses { serve(operation.method, operation.route, status) }
             }
             await Task.yield()
-            for reason in HTTPServerCloseReason.allCases { metrics.rejected(reason: "\(reason)") }
-            for reason in ["bad_request", "uri_too_long", "header_too_large", "body_too_large"] {
-                metrics.rejected(reason: reason)
-            }
             metrics.authenticated()
             metrics.refused(result: "refused")
         }

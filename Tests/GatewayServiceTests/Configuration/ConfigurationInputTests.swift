@@ -390,7 +390,10 @@ struct ConfigurationInputTests {
         let key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
         let input = ConfigurationInput(
             file: ConfigurationFile(YAMLSource(name: "g.yaml", text: yaml)),
-            environment: ["GATEWAY_MASTER_KEY": key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough"]
+            environment: [
+                "GATEWAY_MASTER_KEY": key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough",
+                "GATEWAY_HTTP_HOST": "127.0.0.1",
+            ]
         )
         let configuration = try input.configuration()
         let warnings = configuration.warnings.map { input.sources.locate($0).description }
@@ -423,13 +426,40 @@ struct ConfigurationInputTests {
     func unverified(store: String, redis: String, warnings: [String]) throws {
         let input = ConfigurationInput(
             file: nil as String?,
-            environment: ["GATEWAY_STORE_URL": store, "GATEWAY_LIMITS_REDIS_URL": redis]
+            environment: [
+                "GATEWAY_STORE_URL": store, "GATEWAY_LIMITS_REDIS_URL": redis, "GATEWAY_HTTP_HOST": "127.0.0.1",
+            ]
         )
         let configuration = try input.configuration()
         let told = configuration.servingWarnings.map(\.description)
         #expect(told.count == warnings.count)
         for (told, warning) in zip(told, warnings) { #expect(told.hasPrefix(warning)) }
         try input.checkServing(configuration)
+    }
+
+    @Test(
+        "A listener beyond this machine without TLS is warned of where its host is set",
+        arguments: [
+            ("", ["http.host: API keys travel in the clear on 0.0.0.0; set http.tls.certificateFile"]),
+            ("http: {host: 127.0.0.9}\nadmin: {host: '::1'}", []), ("http: {host: localhost}", []),
+            (
+                "http: {host: '::'}\nadmin: {host: 10.1.2.3}",
+                [
+                    "g.yaml:1: http.host: API keys travel in the clear on ::; set http.tls.certificateFile",
+                    "g.yaml:2: admin.host: the admin token travels in the clear on 10.1.2.3; set admin.tls",
+                ]
+            ),
+            ("http: {tls: {certificateFile: /a, privateKeyFile: /b}}", []),
+        ] as [(String, [String])]
+    )
+    func inTheClear(yaml: String, warnings: [String]) throws {
+        let input = ConfigurationInput(
+            file: ConfigurationFile(YAMLSource(name: "g.yaml", text: yaml)),
+            environment: [:]
+        )
+        let told = try input.configuration().servingWarnings.map { input.sources.locate($0).description }
+        #expect(told.count == warnings.count, "\(told)")
+        for (told, warning) in zip(told, warnings) { #expect(told.hasPrefix(warning)) }
     }
 
     @Test(

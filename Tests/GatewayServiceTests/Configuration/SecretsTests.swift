@@ -80,7 +80,8 @@ struct SecretVariableTests {
 
     @Test("Checking warns of missing secrets, and serving refuses them")
     func missingSecrets() throws {
-        let configuration = try ConfigurationInput(file: nil as String?, environment: [:]).configuration()
+        let loopback = ["GATEWAY_HTTP_HOST": "127.0.0.1"]
+        let configuration = try ConfigurationInput(file: nil as String?, environment: loopback).configuration()
         #expect(
             configuration.warnings.map(\.description) == [
                 "GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; serve does not start without it",
@@ -91,7 +92,10 @@ struct SecretVariableTests {
 
         let complete = try ConfigurationInput(
             file: nil as String?,
-            environment: ["GATEWAY_MASTER_KEY": Self.key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough"]
+            environment: [
+                "GATEWAY_MASTER_KEY": Self.key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough",
+            ]
+            .merging(loopback) { $1 }
         )
         .configuration()
         #expect(try complete.servingSecrets().masterKey.revealed.count == 32)

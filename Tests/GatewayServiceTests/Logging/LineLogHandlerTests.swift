@@ -82,6 +82,20 @@ struct LineLogHandlerTests {
         #expect(lines.count == 1)
     }
 
+    @Test("Metadata given as an integer is a number, and text of digits stays text")
+    func numbers() throws {
+        let lines = try Self.lines { logger, _ in
+            logger.info(
+                "message",
+                metadata: [
+                    "port": .stringConvertible(8080), "level": .stringConvertible(-1), "tenant": "1", "x": "\(2)",
+                ]
+            )
+        }
+        let line = try #require(lines.first)
+        #expect(line.hasSuffix(#""metadata_level":-1,"port":8080,"tenant":"1","x":"2"}"#), "\(line)")
+    }
+
     @Test("Colour is for terminals that want it")
     func colour() {
         // When a terminal wants it is in the table of `TerminalTests`.

@@ -210,6 +210,7 @@ struct DirectoryStoreTests {
             let id = try #require(TenantID("acme"))
             await expectError(.notFound) { try await store.apply(.deleteTenant(id)) }
             await expectError(.notFound) { try await store.apply(.putCredential(try DirectoryFixtures.credential())) }
+            await expectError(.notFound) { try await store.apply(.deleteCredential(.v1, id)) }
             await expectError(.notFound) { try await store.apply(.putKey(try DirectoryFixtures.key())) }
             await expectError(.notFound) { try await store.apply(.putLimits(id, LimitOverrides())) }
             await expectError(.notFound) { try await store.apply(.putLimits(id, LimitOverrides(topic: []))) }
@@ -233,6 +234,11 @@ struct DirectoryStoreTests {
                 await expectError(.conflict) { try await store.apply(.putCredential(late)) }
             }
             #expect(try await store.load().credentials == [second])
+            let other = second.kind == .legacy ? UpstreamKind.v1 : .legacy
+            await expectError(.notFound) { try await store.apply(.deleteCredential(other, second.tenant)) }
+            #expect(try await store.apply(.deleteCredential(second.kind, second.tenant)).credentials.isEmpty)
+            #expect(try await store.load().credentials.isEmpty)
+            try await store.apply(.putCredential(try DirectoryFixtures.credential(version: 1)))
         }
     }
 

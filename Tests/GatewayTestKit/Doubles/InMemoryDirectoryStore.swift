@@ -164,6 +164,10 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
             guard isKnown(credential.tenant) else { return missing }
             contents.credentials.removeAll { $0.tenant == credential.tenant && $0.kind == credential.kind }
             contents.credentials.append(credential)
+        case .deleteCredential(let kind, let tenant):
+            let earlier = contents.credentials.count
+            contents.credentials.removeAll { $0.tenant == tenant && $0.kind == kind }
+            guard contents.credentials.count < earlier else { return missing }
         case .addKey(let key):
             guard isKnown(key.tenant) else { return missing }
             guard !contents.keys.contains(where: { $0.id == key.id }) else {

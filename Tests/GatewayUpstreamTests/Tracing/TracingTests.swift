@@ -270,7 +270,8 @@ struct TracingTests {
         #expect(logs.entries.count == 1)
         #expect(
             logs.entries.first?.metadata == [
-                "outcome": "503", "server": "127.0.0.1:8085", "tenant": "acme", "duration_us": "2000",
+                "outcome": "503", "server": "127.0.0.1:8085", "tenant": "acme",
+                "duration_us": .stringConvertible(2_000),
                 "request_id": "request-1", "trace_id": "\(RequestTrace.sampleID)", "span_id": "00f067aa0ba902b7",
             ]
         )

@@ -40,7 +40,9 @@ extension AuditLog {
             writer.move(to: chain, tail, skipping: spooled.stored)
             self.logger.warning(
                 "This replica's audit chain was closed meanwhile; the audit goes on on a new one",
-                metadata: ["former_writer": "\(former.writer)", "writer": "\(chain.writer)"]
+                metadata: [
+                    "former_writer": .stringConvertible(former.writer), "writer": .stringConvertible(chain.writer),
+                ]
             )
             return waitingCount
         } catch {
@@ -150,7 +152,9 @@ extension AuditLog {
         try await self.append(spool, skipping: known, to: &chain)
         self.logger.warning(
             "An earlier process ended uncleanly; what its audit chain lacked is on this one's",
-            metadata: ["writer": "\(head.writer)", "from_spool": "\(found.records - known)"]
+            metadata: [
+                "writer": .stringConvertible(head.writer), "from_spool": .stringConvertible(found.records - known),
+            ]
         )
         try await self.emptySpool(found, isReplayed: true, hasChain: true, &chain)
         return chain
@@ -233,7 +237,9 @@ extension AuditLog {
         guard self.sealer.isGenuine(head) else {
             self.logger.error(
                 "The seal of this replica's audit chain is not genuine; the chain is left as it is",
-                metadata: ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+                metadata: [
+                    "writer": .stringConvertible(head.writer), "last_sequence": .stringConvertible(head.sequence),
+                ]
             )
             return AuditContinuation(of: head.position)
         }

@@ -103,7 +103,7 @@ extension AuditLog {
     func noteDamage(_ reason: String, kept path: String?, lost: Int) {
         self.logger.error(
             "The audit's spool was changed, or is not this store's; not all that it holds is in the audit",
-            metadata: ["reason": "\(reason)", "kept": "\(path ?? "nowhere")", "lost_records": "\(lost)"]
+            metadata: ["reason": "\(reason)", "kept": "\(path ?? "nowhere")", "lost_records": .stringConvertible(lost)]
         )
     }
 }

@@ -146,6 +146,21 @@ struct AuditLogSpoolTests {
         #expect(self.store.actions == ["audit.opened"] + (0..<taken).map { "\($0)" } + ["audit.closed"])
     }
 
+    @Test("A slow store is not waited for until one tenant's share of the queue is full")
+    func pressedByOneTenant() async throws {
+        let log = self.log(.sample(queueCapacity: 40))
+        try await log.whileOpen {
+            self.store.hang()
+            try log.place(of: 7).fill(.sample("0"))
+            try await self.store.wait { $0.hanging == 1 }
+            // Its share is 20.
+            for number in 1...11 { try log.place(of: 7).fill(.sample("\(number)")) }
+            try await self.spool.wait { $0.writes >= 1 }
+            self.store.hang(false)
+            try await self.store.wait { $0.records.count == 13 }
+        }
+    }
+
     @Test("A full spool refuses places; nothing that was promised one is lost")
     func full() async throws {
         // Only the spool is full, never the queue.

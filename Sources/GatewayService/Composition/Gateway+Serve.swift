@@ -1,0 +1,114 @@
+import EventLoopHTTP
+import GatewayCore
+import GatewayHTTP
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+extension Gateway {
+    /// Runs a gateway until SIGTERM or SIGINT; a SIGHUP reads the configuration again.
+    ///
+    /// Throws `ConfigurationProblems` for what is to be set otherwise, such as a port that is taken; else what a service
+    /// threw. The log is flushed before.
+    package static func serve(reading input: @escaping @Sendable () -> ConfigurationInput) async throws {
+        let (started, secrets) = try LoadedConfiguration.read(input())
+        // From here on a SIGHUP must not end the process, whatever it is at.
+        let signals = await UnixSignalsSequence(trapping: .sighup)
+        let logLevel = LogLevelSetting(started.configuration.log)
+        let logger = started.configuration.log.bootstrap(logLevel)
+        defer { logger.flush() }
+        let stop = await StopSignals(logger: logger)
+        logger.info("Starting.", metadata: started.startMetadata)
+        for warning in started.configuration.servingWarnings.map(started.sources.locate) {
+            logger.warning("A setting may not do what is meant.", metadata: warning.metadata)
+        }
+        do {
+            try await stop.watching {
+                let gateway = try await Gateway(
+                    started.configuration,
+                    secrets: secrets,
+                    certificates: started.certificates,
+                    tracing: try .installed(),
+                    stop: stop,
+                    logger: logger
+                )
+                let reloader = ConfigurationReloader(
+                    started: started,
+                    parts: gateway.reloadable,
+                    logLevel: logLevel,
+                    clock: SystemWallClock(),
+                    logger: logger
+                ) { () throws(ConfigurationProblems) in
+                    try LoadedConfiguration.read(input()).0
+                }
+                let reloads = ReloadService(signals: signals, reloader: reloader) {
+                    await gateway.auditSinkFile?.reopen()
+                }
+                let report = StartReport(gateway: gateway, certificates: started.certificates, logger: logger)
+                // The signals come by way of `stop`.
+                let group = gateway.group(with: [reloads, report], stoppedBy: [], logger: logger)
+                stop.arm(group)
+                defer { logger.info("Stopped.", metadata: gateway.stopMetadata(after: stop.first)) }
+                try await group.run()
+            }
+        } catch let error as ConfigurationProblems {
+            throw ConfigurationProblems(error.problems.map(started.sources.locate))
+        }
+        withExtendedLifetime(signals) {}
+    }
+
+    /// Returns the facts that a stop reports; without a signal, a part has failed.
+    fileprivate func stopMetadata(after signal: (name: String, time: ContinuousClock.Instant)?) -> Logger.Metadata {
+        let cutOff = self.reloadable.dataServer.requestsCutOff + self.reloadable.adminServer.requestsCutOff
+        let records = self.audit.left
+        var metadata: Logger.Metadata = [
+            "requests_cut_off": .stringConvertible(cutOff),
+            "audit_records_in_spool": .stringConvertible(records.inSpool),
+            "audit_records_lost": .stringConvertible(records.lost),
+        ]
+        if let signal {
+            metadata["signal"] = "\(signal.name)"
+            metadata["duration_ms"] = .stringConvertible(Int((ContinuousClock.now - signal.time) / .milliseconds(1)))
+        }
+        return metadata
+    }
+}
+
+extension LoadedConfiguration {
+    /// Returns the facts that a start reports; the store's address holds no password.
+    fileprivate var startMetadata: Logger.Metadata {
+        let configuration = self.configuration
+        let isFile = configuration.postgreSQL == nil
+        return [
+            "version": "\(GatewayVersion.current)", "configuration": "\(self.sources.file ?? "none")",
+            "data_dir": "\(configuration.dataDir)", "audit_mode": "\(configuration.audit.mode.rawValue)",
+            "store":
+                "\(isFile ? GatewayConfiguration.sqliteScheme + configuration.databasePath : configuration.storeURL)",
+        ]
+    }
+}
+
+/// Logs once, when both listeners are there, what the gateway serves.
+private struct StartReport: Service {
+    let gateway: Gateway
+    let certificates: ListenerCertificates
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            guard let admin = try? await self.gateway.adminListener.boundPort(),
+                let data = try? await self.gateway.dataListener.boundPort()
+            else { return }
+            let directory = self.gateway.reloadable.directory.snapshot
+            var metadata: Logger.Metadata = [
+                "data_listener": "\(self.gateway.dataListener.url(self.certificates.data, data))",
+                "admin_listener": "\(self.gateway.adminListener.url(self.certificates.admin, admin))",
+                "tenants": .stringConvertible(directory.tenants.count),
+                "keys": .stringConvertible(directory.principals.values.count { $0.key.revokedAt == nil }),
+            ]
+            if let replica = self.gateway.replica { metadata["replica"] = "\(replica.text)" }
+            self.logger.info("Serving.", metadata: metadata)
+        }
+        try? await gracefulShutdown()
+    }
+}

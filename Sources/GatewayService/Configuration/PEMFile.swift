@@ -1,0 +1,44 @@
+import Foundation
+package import NIOSSL
+
+/// Reads certificates and keys; throws what is wrong with a file, by the key or option that names it.
+package enum PEMFile {
+    package static func certificates(
+        in file: String,
+        key: String
+    ) throws(ConfigurationProblems) -> [NIOSSLCertificate] {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw self.problem(key, "\(file) cannot be read")
+        }
+        do {
+            let certificates = try NIOSSLCertificate.fromPEMBytes(Array(data))
+            if !certificates.isEmpty, Self.isWhole(data) { return certificates }
+        } catch {
+            // The library's text names its own functions, not the fault.
+        }
+        throw self.problem(key, "\(file) holds no certificate in PEM, or one that is cut off")
+    }
+
+    /// True if every block of a PEM file has its end: the library ignores a block that is cut off.
+    private static func isWhole(_ data: Data) -> Bool {
+        let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+        let ends = lines.count { $0.hasPrefix("-----END ") && $0.hasSuffix("-----") }
+        return lines.count { $0.hasPrefix("-") } == 2 * ends
+    }
+
+    package static func privateKey(in file: String, key: String) throws(ConfigurationProblems) -> NIOSSLPrivateKey {
+        guard FileManager.default.isReadableFile(atPath: file) else {
+            throw self.problem(key, "\(file) cannot be read")
+        }
+        do {
+            return try NIOSSLPrivateKey(file: file, format: .pem)
+        } catch {
+            throw self.problem(key, "\(file) holds no private key in PEM without a passphrase, or one that is cut off")
+        }
+    }
+
+    static func problem(_ key: String, _ message: String) -> ConfigurationProblems {
+        ConfigurationProblems([ConfigurationProblem(key: key, message: message)])
+    }
+}
