@@ -20,6 +20,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             """,
         version: GatewayVersion.current,
         subcommands: [
+            InitCommand.self,
             ServeCommand.self,
             HealthCommand.self,
             TenantCommand.self,

@@ -1,0 +1,332 @@
+import ArgumentParser
+import FCMModel
+import Foundation
+import GatewayCore
+import GatewayService
+import NIOCore
+import StrictJSON
+
+/// `init`: makes what a gateway needs for its first start.
+struct InitCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Make a gateway's configuration, secrets and first tenant.",
+        discussion: """
+            Makes gateway.yaml, a master key and an admin token in the configuration directory, and the data directory. \
+            A service account also makes the first tenant, which sends by HTTP v1, with an API key for its services. \
+            Prints what was made, what to back up and what comes next.
+
+            Changes nothing that exists: init is refused if one of its files is there, and removes what it made if it \
+            fails. Root gets /etc/fcm-gateway and /var/lib/fcm-gateway, with the data directory owned by the user \
+            fcm-gateway; another user gets ./fcm-gateway.
+
+            Example:
+              fcm-gateway init --service-account shop.json --test-certificate localhost
+
+            Exit codes: 0 done; 1 refused or failed, and nothing was left behind.
+            """
+    )
+
+    @Option(
+        name: .long,
+        help: "The directory for the configuration and the secrets (default: /etc/fcm-gateway for root).",
+        completion: .directory
+    )
+    var configDir: String?
+    @Option(
+        name: .long,
+        help: "The gateway's data directory (default: /var/lib/fcm-gateway for root).",
+        completion: .directory
+    )
+    var dataDir: String?
+    @Option(name: .long, help: "For root: the user who runs the gateway.") var user = "fcm-gateway"
+    @Option(name: .long, help: "The data listener's certificate, a PEM file with its chain.", completion: .file())
+    var certificate: String?
+    @Option(name: .long, help: "The private key of --certificate, a PEM file.", completion: .file())
+    var privateKey: String?
+    @Option(name: .long, help: "Make a certificate for this host name instead; for tests.")
+    var testCertificate: String?
+    @Option(
+        name: .long,
+        help: "The first tenant's service account, a JSON file, or - for standard input.",
+        completion: .file(extensions: ["json"])
+    )
+    var serviceAccount: String?
+    @Option(name: .long, help: "The first tenant's name (default: the account's project).") var tenant: TenantID?
+    @Option(name: .customLong("key"), help: "A name for the first tenant's API key.") var keyName = "default"
+    @Option(name: .long, help: "An emulator or another server to send to instead of Google's.") var fcmUrl: BaseURL?
+    @Option(name: .long, help: "The authorities of --fcm-url's certificate, a PEM file.", completion: .file())
+    var fcmCaFile: String?
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard (self.certificate == nil) == (self.privateKey == nil) else {
+            throw ValidationError("Give --certificate and --private-key together.")
+        }
+        if self.certificate != nil, self.testCertificate != nil {
+            throw ValidationError("Give --certificate or --test-certificate, not both.")
+        }
+        if let name = self.testCertificate, !TestCertificate.isHostName(name) {
+            throw ValidationError("--test-certificate takes a host name, such as localhost.")
+        }
+        if self.tenant != nil, self.serviceAccount == nil {
+            throw ValidationError("--tenant names the tenant of --service-account; give that too.")
+        }
+        if self.fcmCaFile != nil, self.fcmUrl == nil {
+            throw ValidationError("--fcm-ca-file is for --fcm-url; give that too.")
+        }
+    }
+
+    func run() async throws {
+        try await FailureReport.reporting {
+            let account = try self.serviceAccount.map { Array(try InputFile.read($0).readableBytesView) }
+            let layout = self.layout
+            var files = SetupFiles(owner: try self.owner)
+            try layout.requireRoom()
+            do {
+                let made = try await self.make(layout, account: account, &files)
+                try made.output(json: self.output.isJSON).write()
+            } catch {
+                files.removeAll()
+                throw error
+            }
+        }
+    }
+
+    private var layout: GatewayLayout {
+        func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
+        let isRoot = FileFacts.user == 0
+        let configuration = absolute(self.configDir ?? (isRoot ? "/etc/fcm-gateway" : "fcm-gateway"))
+        let data = self.dataDir ?? (isRoot && self.configDir == nil ? "/var/lib/fcm-gateway" : "\(configuration)/data")
+        return GatewayLayout(directory: configuration, dataDirectory: absolute(data))
+    }
+
+    /// Returns the account that gets the data directory; nil for the present user.
+    private var owner: Account? {
+        get throws {
+            guard FileFacts.user == 0 else { return nil }
+            guard let account = Account(named: self.user) else {
+                throw CommandFailure(
+                    "there is no user \(self.user) on this machine: make install makes it, and --user names another one"
+                )
+            }
+            return account
+        }
+    }
+
+    private func make(
+        _ layout: GatewayLayout,
+        account: [UInt8]?,
+        _ files: inout SetupFiles
+    ) async throws -> MadeGateway {
+        var made = MadeGateway(layout: layout, user: FileFacts.user == 0 && self.user != "root" ? self.user : nil)
+        try files.makeDirectory(layout.directory, mode: 0o755)
+        made.tls = try self.tls(layout, &files)
+        try files.write(
+            ConfigurationText(layout: layout, tls: made.tls, fcm: self.fcmUrl?.text, fcmCAFile: self.fcmCaFile).text,
+            to: layout.configuration,
+            mode: 0o644
+        )
+        let configuration = try ConfigurationInput(file: layout.configuration, environment: [:]).configuration()
+        _ = try ListenerCertificates(configuration)
+        let masterKey = Secret(randomBytes: MasterKey.byteCount).revealBytes()
+        let adminToken = Data(Secret(randomBytes: 24).revealBytes()).base64EncodedString()
+        // systemd hands copies of root's secrets to the service; without it the gateway reads them itself.
+        for (path, secret) in [
+            (layout.masterKey, Data(masterKey).base64EncodedString()), (layout.adminToken, adminToken),
+        ] {
+            try files.write(secret + "\n", to: path, mode: 0o400, isOwners: !layout.isUnits)
+        }
+        try files.makeDataDirectory(layout.dataDirectory)
+        guard let account else { return made }
+
+        let tenant = try FirstTenant(account: account, name: self.tenant, keyName: self.keyName, in: configuration)
+        let secrets = ServingSecrets(
+            masterKey: Redacted(masterKey),
+            adminToken: Redacted(adminToken)
+        )
+        let key = try await tenant.make(in: configuration, secrets: secrets)
+        try files.giveAway(layout.dataDirectory)
+        try files.makeDirectory(layout.keyDirectory, mode: 0o700)
+        try files.write(key.secret.revealText() + "\n", to: layout.key(of: tenant.id), mode: 0o400)
+        made.tenant = tenant.id
+        return made
+    }
+
+    private func tls(_ layout: GatewayLayout, _ files: inout SetupFiles) throws -> MadeGateway.TLS? {
+        if let certificate = self.certificate, let privateKey = self.privateKey {
+            let absolute = { URL(fileURLWithPath: $0).standardizedFileURL.path }
+            return MadeGateway.TLS(certificate: absolute(certificate), privateKey: absolute(privateKey), testName: nil)
+        }
+        guard let name = self.testCertificate else { return nil }
+        let made = try TestCertificate(for: name, at: Date())
+        try files.makeDirectory(layout.tlsDirectory, mode: 0o755)
+        let tls = MadeGateway.TLS(
+            certificate: "\(layout.tlsDirectory)/server.crt",
+            privateKey: "\(layout.tlsDirectory)/server.key",
+            testName: name
+        )
+        try files.write(made.certificate, to: tls.certificate, mode: 0o644)
+        // The gateway reads the key itself, also at a reload.
+        try files.write(made.privateKey, to: tls.privateKey, mode: 0o400, isOwners: true)
+        return tls
+    }
+}
+
+/// The places of a gateway's files.
+struct GatewayLayout {
+    let directory: String
+    let dataDirectory: String
+
+    var configuration: String { "\(self.directory)/gateway.yaml" }
+    var masterKey: String { "\(self.directory)/master.key" }
+    var adminToken: String { "\(self.directory)/admin.token" }
+    var tlsDirectory: String { "\(self.directory)/tls" }
+    var keyDirectory: String { "\(self.directory)/keys" }
+
+    /// True if the unit that `make install` and packages install runs this gateway.
+    var isUnits: Bool {
+        let places = ["/usr/lib/systemd/system", "/lib/systemd/system", "/etc/systemd/system"]
+        return self.directory == "/etc/fcm-gateway"
+            && places.contains { FileManager.default.fileExists(atPath: "\($0)/fcm-gateway.service") }
+    }
+
+    func key(of tenant: TenantID) -> String { "\(self.keyDirectory)/\(tenant.text).key" }
+
+    /// Throws if a gateway may be here already.
+    func requireRoom() throws(CommandFailure) {
+        let files = FileManager.default
+        for path in [self.configuration, self.masterKey, self.adminToken, self.tlsDirectory, self.keyDirectory]
+        where files.fileExists(atPath: path) {
+            throw CommandFailure(
+                "\(path) is there already, and init changes nothing that exists; --config-dir names another directory"
+            )
+        }
+        if let found = try? files.contentsOfDirectory(atPath: self.dataDirectory), let first = found.min() {
+            throw CommandFailure(
+                "\(self.dataDirectory) holds \(first) already, and init changes nothing that exists; "
+                    + "--data-dir names another directory"
+            )
+        }
+    }
+}
+
+/// The result of `init`, in words for a person or as an object for a program.
+struct MadeGateway {
+    struct TLS {
+        let certificate: String
+        let privateKey: String
+        /// The host name of a certificate for tests, which clients have to be told to trust.
+        let testName: String?
+    }
+
+    let layout: GatewayLayout
+    /// The user who is to run the gateway, if it is not the present one.
+    let user: String?
+    var tls: TLS?
+    var tenant: TenantID?
+
+    func output(json: Bool) -> CommandOutput {
+        guard !json else {
+            return .json { writer in
+                writer.member("config", self.layout.configuration)
+                writer.member("master_key_file", self.layout.masterKey)
+                writer.member("admin_token_file", self.layout.adminToken)
+                writer.member("data_dir", self.layout.dataDirectory)
+                writer.member("certificate_file", ifPresent: self.tls?.certificate)
+                writer.member("tenant", ifPresent: self.tenant?.text)
+                writer.member("key_file", ifPresent: self.tenant.map(self.layout.key))
+                writer.member("url", self.url)
+            }
+        }
+        return CommandOutput(
+            """
+            Made:
+            \(Self.aligned(self.made))
+
+            Back up, in two places:
+            \(Self.aligned(self.backups))
+
+            Next:
+
+            \(self.next.map { "  " + $0.replacing("\n", with: "\n  ") }.joined(separator: "\n"))
+            """
+        )
+    }
+
+    private var made: [(String, String)] {
+        var made = [
+            (self.layout.configuration, "the configuration"),
+            (self.layout.masterKey, "the master key, which seals all secrets in the store"),
+            (self.layout.adminToken, "the operators' token"),
+        ]
+        if let tls = self.tls, tls.testName != nil {
+            made.append((tls.certificate, "a certificate for tests, for a year; clients have to trust it"))
+            made.append((tls.privateKey, "its private key"))
+        }
+        made.append((self.layout.dataDirectory, "the data directory, with the store and the audit"))
+        if let tenant = self.tenant {
+            made.append((self.layout.key(of: tenant), "the API key of tenant \(tenant), for its services"))
+        }
+        return made
+    }
+
+    private var backups: [(String, String)] {
+        [
+            (self.layout.masterKey, "apart from the store's backups: they can't be read without it"),
+            (self.layout.dataDirectory, "see \"Backup and restore\" in docs/operations/one-gateway.md"),
+        ]
+    }
+
+    private var url: String { "\(self.tls == nil ? "http" : "https")://\(self.tls?.testName ?? "localhost"):8080" }
+
+    private var next: [String] {
+        let serve = """
+            GATEWAY_MASTER_KEY_FILE=\(Self.quoted(self.layout.masterKey)) \\
+              GATEWAY_ADMIN_TOKEN_FILE=\(Self.quoted(self.layout.adminToken)) \\
+              fcm-gateway serve --config \(Self.quoted(self.layout.configuration))
+            """
+        let start =
+            if self.layout.isUnits {
+                "systemctl enable --now fcm-gateway"
+            } else if let user = self.user {
+                "runuser -u \(user) -- env \(serve)"
+            } else {
+                serve
+            }
+        let token = "export GATEWAY_ADMIN_TOKEN_FILE=\(Self.quoted(self.layout.adminToken))"
+        guard let tenant = self.tenant else {
+            return [
+                start, token,
+                "fcm-gateway tenant put shop --display-name Shop",
+                "fcm-gateway credential put shop v1 --service-account-file service-account.json",
+                "fcm-gateway key create shop --scope messages:send",
+            ]
+        }
+        let trust = self.tls.flatMap { $0.testName == nil ? nil : "--cacert \(Self.quoted($0.certificate)) " } ?? ""
+        return [
+            start, token,
+            "fcm-gateway credential check \(tenant)",
+            """
+            curl -sS \(trust)\(self.url)/v1/tenants/\(tenant)/messages \\
+              -H "Authorization: Bearer $(cat \(Self.quoted(self.layout.key(of: tenant))))" \\
+              -H 'Content-Type: application/json' \\
+              -d '{"token": "DEVICE", "notification": {"title": "Hello", "body": "from fcm-gateway"}}'
+            """,
+        ]
+    }
+
+    private static func aligned(_ rows: [(String, String)]) -> String {
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { "  \($0.padding(toLength: width, withPad: " ", startingAt: 0))  \($1)" }
+            .joined(separator: "\n")
+    }
+
+    /// Returns a path as a shell takes it.
+    private static func quoted(_ path: String) -> String {
+        let isPlain = path.utf8.allSatisfy { byte in
+            byte.isLowerAlphanumeric || (0x41...0x5A).contains(byte) || "/._-".utf8.contains(byte)
+        }
+        return isPlain ? path : "'\(path.replacing("'", with: "'\\''"))'"
+    }
+}
