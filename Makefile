@@ -42,6 +42,18 @@ build-dev: ## Build the fake FCM and the gateway to try: .build/release/fcm-gate
 	@scripts/install-system-packages build
 	swift build $(RELEASE) --product fcm-gateway-dev
 
+.PHONY: install
+install: ## Install what `make build` made, with its user and its systemd unit, as root (DESTDIR=)
+	install -D -s -m 755 .build/release/fcm-gateway $(DESTDIR)/usr/bin/fcm-gateway.new
+	mv $(DESTDIR)/usr/bin/fcm-gateway.new $(DESTDIR)/usr/bin/fcm-gateway
+	install -D -m 644 deploy/systemd/fcm-gateway.service $(DESTDIR)/usr/lib/systemd/system/fcm-gateway.service
+	install -D -m 644 deploy/systemd/sysusers.conf $(DESTDIR)/usr/lib/sysusers.d/fcm-gateway.conf
+	install -D -m 644 deploy/systemd/tmpfiles.conf $(DESTDIR)/usr/lib/tmpfiles.d/fcm-gateway.conf
+ifeq ($(DESTDIR),)
+	systemd-sysusers fcm-gateway.conf
+	if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+endif
+
 .PHONY: build-bench
 build-bench: build build-dev ## Build what `make bench` measures
 	swift build $(RELEASE) --product Micro

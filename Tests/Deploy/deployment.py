@@ -15,7 +15,7 @@ DEPLOY = ROOT / "deploy"
 PROGRAM = ROOT / ".build/debug/fcm-gateway"
 # Only something that hangs comes near it.
 LIMIT_S = 600
-# What becomes of a stop beyond its two configured parts, as docs/operations.md says.
+# What becomes of a stop beyond its two configured parts, as docs/operations/one-gateway.md says.
 CLOSING_S = 15
 sys.path.insert(0, str(ROOT / "Tests/Faults"))
 

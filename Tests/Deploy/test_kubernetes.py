@@ -15,7 +15,7 @@ FOLDER = DEPLOY / "kubernetes"
 OWN_SCHEMA = "servicemonitor.yaml"
 NOT_SENT = "kustomization.yaml"
 FILES = sorted(file for file in FOLDER.glob("*/*.yaml") if file.name != NOT_SENT)
-# What an operator applies, in the order of the chapter in docs/operations.md.
+# What an operator applies, in the order of docs/operations/deployment.md.
 APPLIED = ("base", "store-migrate", "store-copy", "replicated")
 # The oldest and the newest that these files are written for.
 VERSIONS = ("1.30.0", "1.37.0")

@@ -24,6 +24,7 @@ REASONS = {
 }
 
 _FENCE = re.compile(r"^( *)```(\w*)\s*$")
+_BEGINS_WITH = re.compile(r"^<!-- begins with: (\S+) -->$", re.MULTILINE)
 _COMMENT = re.compile(r"^ *<!-- (.*?) -->\s*$")
 
 
@@ -50,6 +51,8 @@ class Block:
     """Why it is neither run nor checked nor the answer to something."""
     answer: Block | None = None
     """What its commands print."""
+    document: str = ""
+    """The name of the file that it stands in."""
 
     @property
     def is_command(self) -> bool:
@@ -68,7 +71,7 @@ def blocks_of(path: Path) -> list[Block]:
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match = _FENCE.match(line)
         if fence is None and match:
-            indent, fence = len(match[1]), Block(number, match[2], "")
+            indent, fence = len(match[1]), Block(number, match[2], "", document=path.name)
             for note_line, note in notes:
                 _apply(note, fence, path, note_line)
             notes = []
@@ -84,6 +87,13 @@ def blocks_of(path: Path) -> list[Block]:
     if fence is not None:
         raise DocumentError(f"{path}:{fence.line}: the block has no end")
     return found
+
+
+def typed_blocks(path: Path) -> list[Block]:
+    """The blocks of a document behind those of the document that it begins with, if it names one."""
+    blocks = blocks_of(path)
+    before = _BEGINS_WITH.search(path.read_text())
+    return (typed_blocks(path.parent / before[1]) if before else []) + blocks
 
 
 def _apply(note: str, block: Block, path: Path, line: int) -> None:

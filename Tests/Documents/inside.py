@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from blocks import Block, blocks_of
+from blocks import Block, typed_blocks
 from links import PROGRAMS
 
 # Where readers have the project.
@@ -128,7 +128,7 @@ def text(path: str) -> str:
 
 def main() -> None:
     document, root, project, program, folder = sys.argv[1:]
-    blocks = blocks_of(Path(document))
+    blocks = typed_blocks(Path(document))
     enter(root, project, program, folder)
     environment = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": HOME, "LANG": "C.UTF-8",

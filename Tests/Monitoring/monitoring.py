@@ -27,7 +27,7 @@ GRAFANA = ROOT / "deploy/grafana"
 DASHBOARD = GRAFANA / "dashboards/fcm-gateway.json"
 TABLE = ROOT / "Sources/GatewayCore/Metrics/GatewayMetric.swift"
 PROCESS_DESCRIPTIONS = ROOT / "Sources/PrometheusMetrics/ProcessMetrics.swift"
-OPERATIONS = ROOT / "docs/operations.md"
+PLAYBOOKS = ROOT / "docs/operations/playbooks.md"
 
 # What the dashboard doesn't show on purpose, and why.
 LEFT_OUT = {

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import monitoring
-from monitoring import CONFIG, DASHBOARD, GRAFANA, OPERATIONS, ROOT, RULES, RULE_TESTS, promtool
+from monitoring import CONFIG, DASHBOARD, GRAFANA, PLAYBOOKS, ROOT, RULES, RULE_TESTS, promtool
 
 
 def alerts() -> dict[str, str]:
@@ -98,14 +98,14 @@ class Coverage(unittest.TestCase):
 
     def test_annotations(self) -> None:
         """Every alert says how urgent it is, what is wrong, and where its playbook stands, which is there."""
-        there = monitoring.anchors(OPERATIONS)
+        there = monitoring.anchors(PLAYBOOKS)
         for name, rule in alerts().items():
             with self.subTest(alert=name):
                 self.assertRegex(rule, r"(?m)^          severity: (page|ticket)$")
                 self.assertRegex(rule, r'(?m)^          summary: "[^"]+"$')
                 self.assertRegex(rule, r'(?m)^          description: "[^"]+"$')
                 page, _, anchor = re.search(r"(?m)^          runbook_url: (\S+)$", rule)[1].partition("#")
-                self.assertEqual(page, str(OPERATIONS.relative_to(ROOT)))
+                self.assertEqual(page, str(PLAYBOOKS.relative_to(ROOT)))
                 self.assertTrue(anchor in there, f"{page} has no heading for #{anchor}")
 
 

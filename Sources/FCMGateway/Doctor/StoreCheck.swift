@@ -204,7 +204,7 @@ struct StoreCheck: Sendable {
             guard let verdict = try await verifier.verifyEnds() else {
                 return .ok(.audit, nil, "\(seen); audit verify checks them")
             }
-            let advice = "Keep a copy of the store; see \"The audit was changed\" in docs/operations.md"
+            let advice = "Keep a copy of the store; see \"The audit was changed\" in docs/operations/playbooks.md"
             return .problem(.audit, nil, AuditFinding(verdict).text.plain, advice)
         }
         let end = "start \(first.writer) ended uncleanly, so that audit verify exits with 2"

@@ -16,7 +16,7 @@ EXPECTED = "no request fails or is sent twice, every process exits 0 within 30 s
 ROLLS = 10
 RATE = 150
 
-# What docs/operations.md recommends, except that nothing is repeated, not even a connection: whatever is refused counts.
+# What docs/operations/two-gateways.md recommends, except that nothing is repeated, not even a connection: whatever is refused counts.
 HAPROXY = """
 defaults
     mode http
