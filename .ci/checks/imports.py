@@ -72,7 +72,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 5: the executables. Only the one for development knows the emulator.
     "FCMGateway": (
         ["EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayService", "GatewayStorage", "GatewayUpstream", "StrictJSON"],
-        ["ArgumentParser", "HTTPTypes", "Logging", "NIO*", "UnixSignals", "Yams"],
+        ["ArgumentParser", "Crypto", "HTTPTypes", "Logging", "NIO*", "SwiftASN1", "UnixSignals", "X509", "Yams"],
     ),
     "FCMGatewayDev": (
         ["EventLoopHTTP", "FCMEmulator", "GatewayCore", "GatewayService", "GatewayUpstream"],

@@ -1,9 +1,6 @@
-import EventLoopHTTP
 import GatewayCore
 import GatewayService
 import GatewayUpstream
-import Logging
-import ServiceLifecycle
 
 /// The tenant that `init` makes in a new store, with a service account and an API key.
 struct FirstTenant {
@@ -37,28 +34,9 @@ struct FirstTenant {
         self.keyName = keyName
     }
 
-    /// Makes the tenant by a gateway that runs for just this, on ports of this machine that are free; returns its key.
+    /// Makes the tenant in the store of a configuration, which no gateway serves; returns its key.
     func make(in configuration: GatewayConfiguration, secrets: ServingSecrets) async throws -> APIKey {
-        var configuration = configuration
-        for server in [\GatewayConfiguration.http.server, \GatewayConfiguration.admin.server] {
-            configuration[keyPath: server].host = "127.0.0.1"
-            configuration[keyPath: server].port = 0
-        }
-        configuration.http.drainGrace = .zero
-        let logger = LogConfiguration(level: .error, format: .text).bootstrap()
-        defer { logger.flush() }
-        let gateway = try await Gateway(configuration, secrets: secrets, logger: logger)
-        let group = gateway.group(stoppedBy: [], logger: logger)
-        async let end: Void = group.run()
-        let key: Result<APIKey, any Error>
-        do {
-            key = .success(try await self.make(by: gateway.administration))
-        } catch {
-            key = .failure(error)
-        }
-        await group.triggerGracefulShutdown()
-        try await end
-        return try key.get()
+        try await Gateway.administering(configuration, secrets: secrets) { try await self.make(by: $0) }
     }
 
     private func make(by administration: Administration) async throws -> APIKey {

@@ -1,5 +1,5 @@
 import EventLoopHTTP
-import GatewayCore
+package import GatewayCore
 import GatewayHTTP
 import Logging
 import ServiceLifecycle
@@ -55,6 +55,34 @@ extension Gateway {
             throw ConfigurationProblems(error.problems.map(started.sources.locate))
         }
         withExtendedLifetime(signals) {}
+    }
+
+    /// Runs a gateway, on free ports of this machine, for as long as a body changes its directory.
+    package static func administering<Result: Sendable>(
+        _ configuration: GatewayConfiguration,
+        secrets: ServingSecrets,
+        _ body: @Sendable (Administration) async throws -> Result
+    ) async throws -> Result {
+        var configuration = configuration
+        for server in [\GatewayConfiguration.http.server, \GatewayConfiguration.admin.server] {
+            configuration[keyPath: server].host = "127.0.0.1"
+            configuration[keyPath: server].port = 0
+        }
+        configuration.http.drainGrace = .zero
+        let logger = LogConfiguration(level: .error, format: .text).bootstrap()
+        defer { logger.flush() }
+        let gateway = try await Gateway(configuration, secrets: secrets, logger: logger)
+        let group = gateway.group(stoppedBy: [], logger: logger)
+        async let end: Void = group.run()
+        let result: Swift.Result<Result, any Error>
+        do {
+            result = .success(try await body(gateway.administration))
+        } catch {
+            result = .failure(error)
+        }
+        await group.triggerGracefulShutdown()
+        try await end
+        return try result.get()
     }
 
     /// Returns the facts that a stop reports; without a signal, a part has failed.
