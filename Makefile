@@ -115,8 +115,9 @@ lint: ## Run the checks that need no build
 	.ci/checks/doc_comments.py --self-test; \
 	.ci/checks/bounded_waits.py --self-test; \
 	.ci/checks/names.py --self-test; \
+	.ci/checks/prose.py --self-test; \
 	failed=(); \
-	for check in format imports.py doc_comments.py file_length.py size.py names.py bounded_waits.py vectors tracked_files \
+	for check in format imports.py doc_comments.py file_length.py size.py names.py prose.py bounded_waits.py vectors tracked_files \
 		openapi readme; do \
 		echo "check $$check"; \
 		".ci/checks/$$check" || failed+=("$$check"); \
