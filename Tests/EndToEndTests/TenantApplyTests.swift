@@ -82,6 +82,10 @@ extension EndToEnd {
                     #expect(planned.output.contains("+ key shared of tenant shop\n"))
                     #expect(try await gateway.admin("GET", "tenants").json["tenants"]?.elements?.isEmpty == true)
 
+                    let differing = try await Program.gateway(["tenant", "diff", file], environment: admin).expect(2)
+                    #expect(differing.output.contains("+ tenant shop\n    + display_name: The shop\n"))
+                    #expect(differing.errors.contains("7 differences"), "\(differing.errors)")
+
                     let done = try await self.apply(file, admin).expect(0)
                     #expect(done.errors.contains("7 changes made"), "\(done.errors)")
                     let made = try #require(done.output.firstMatch(of: #/key: (fgw_\w+)/#).map { String($0.1) })
@@ -106,8 +110,20 @@ extension EndToEnd {
                         let outcome = try await Program.gateway(again, environment: admin).expect(0)
                         #expect(arguments.contains("json") || outcome.errors.contains("nothing to change"))
                     }
+                    let equal = try await Program.gateway(["tenant", "diff", file], environment: admin).expect(0)
+                    #expect(equal.output.isEmpty && equal.errors.contains("no difference"), "\(equal.text)")
                     // Nothing was put again, so nothing was recorded.
                     #expect(try await gateway.audit().count == before)
+
+                    let create = ["key", "create", "shop", "--name", "extra", "--scope", "messages:send"]
+                    try await Program.gateway(create, environment: admin).expect(0)
+                    let more = try await Program.gateway(["tenant", "diff", file], environment: admin).expect(2)
+                    #expect(more.output.hasPrefix("- key extra (") && more.errors.contains("1 difference"), "\(more.text)")
+                    let json = ["tenant", "diff", file, "--output", "json"]
+                    let object = try await Program.gateway(json, environment: admin).expect(2).json
+                    #expect(object["equal"] == .bool(false) && object["unnamed"]?.elements?.count == 1)
+                    let kept = try await self.apply(file, admin).expect(0)
+                    #expect(kept.errors.contains("left as they are: key extra ("), "\(kept.errors)")
                 }
                 try await self.with("two", directory) { gateway, admin in
                     let done = try await self.apply(file, admin, "--output", "json").expect(0)

@@ -45,7 +45,7 @@ struct TenantApplyCommand: AdminVerb {
 
     func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
         let declared = try TenantsFile(path: self.file).tenants
-        let plan = try await self.plan(declared, client)
+        let plan = try await TenantPlan(comparing: declared, with: client, isPruning: self.prune, self.progress)
         guard plan.conflicts.isEmpty else {
             throw CommandFailure("nothing was changed: \(plan.conflicts.joined(separator: "\n"))")
         }
@@ -58,38 +58,18 @@ struct TenantApplyCommand: AdminVerb {
         try await self.apply(plan, client, print)
     }
 
-    private func plan(_ declared: [DeclaredTenant], _ client: AdminClient) async throws -> TenantPlan {
-        let reporter = self.progress.reporter("tenants compared")
-        defer { reporter.finish() }
-        let all = try await client.list(["tenants"], member: "tenants")
-        let byID = Dictionary(declared.map { ($0.id, $0) }) { first, _ in first }
-        var present: [PresentTenant] = []
-        for (index, json) in all.enumerated() {
-            var tenant = try PresentTenant(json)
-            if let wanted = byID[tenant.id] { try await tenant.read(for: wanted, client) }
-            present.append(tenant)
-            reporter.report(index + 1, of: all.count)
-        }
-        if TenantPlan.asksWhoseKeys(declared, present) {
-            for index in present.indices where present[index].keys.isEmpty {
-                try await present[index].readKeys(client)
-            }
-        }
-        return TenantPlan(declared, present: present, isPruning: self.prune, now: SystemWallClock().now())
-    }
-
     private func show(_ plan: TenantPlan, _ print: (CommandOutput) throws -> Void) throws {
         guard !self.wantsJSON else {
             let output = CommandOutput.json { writer in
                 writer.member("dry_run", true)
                 writer.array("changes", plan.changes) { $1.write(to: &$0) }
-                writer.member("remarks", plan.remarks)
+                writer.member("remarks", plan.remarks + plan.unnamedRemarks)
             }
             return try print(output)
         }
         let count = plan.changes.count
         let summary = count == 0 ? "nothing to change" : "\(TenantPlan.count(count)) to make; nothing was changed"
-        let remark = (plan.remarks + [summary]).joined(separator: "\n")
+        let remark = (plan.remarks + plan.unnamedRemarks + [summary]).joined(separator: "\n")
         try print(CommandOutput(StyledText(lines: plan.changes.map(\.lines)), remark: remark))
     }
 
@@ -114,5 +94,84 @@ struct TenantApplyCommand: AdminVerb {
                     try await client.call(change.method, change.path, body: change.body?.revealed)
                 }
         }
+    }
+}
+
+/// `tenant diff`: compares a gateway with a file of tenants, and changes nothing.
+struct TenantDiffCommand: AdminVerb {
+    static let configuration = CommandConfiguration(
+        commandName: "diff",
+        abstract: "Compare the gateway's tenants with what a file declares.",
+        discussion: """
+            Prints what tenant apply --prune would change, and what the gateway has beside the file: keys in force, \
+            credentials and limits that the file does not name. Changes nothing. Run it against each gateway with a store \
+            of its own to keep them equal.
+
+            Example:
+              fcm-gateway tenant diff tenants.yaml --admin-url http://gateway-2:8081
+
+            Exit codes: 0 the gateway has what the file says and nothing else; 1 refused or failed; 2 they differ.
+            """
+    )
+
+    @Argument(help: "The YAML file that declares the tenants.", completion: .file(extensions: ["yaml", "yml"]))
+    var file: String
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var admin: AdminOptions
+
+    func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+        let declared = try TenantsFile(path: self.file).tenants
+        let plan = try await TenantPlan(comparing: declared, with: client, isPruning: true, self.progress)
+        let count = plan.changes.count + plan.unnamed.count + plan.conflicts.count
+        try print(self.output(plan, count))
+        if count > 0 { throw ExitCode(2) }
+    }
+
+    private func output(_ plan: TenantPlan, _ count: Int) -> CommandOutput {
+        guard !self.wantsJSON else {
+            return .json { writer in
+                writer.member("equal", count == 0)
+                writer.array("changes", plan.changes) { $1.write(to: &$0) }
+                writer.member("unnamed", plan.unnamed)
+                writer.member("conflicts", plan.conflicts)
+                writer.member("remarks", plan.remarks)
+            }
+        }
+        let summary = count == 0 ? "no difference" : count == 1 ? "1 difference" : "\(count) differences"
+        let others =
+            plan.unnamed.map { StyledText("- \($0.printable)", .bad) }
+            + plan.conflicts.map { StyledText("! \($0.printable)", .caution) }
+        return CommandOutput(
+            StyledText(lines: plan.changes.map(\.lines) + others),
+            remark: (plan.remarks + [summary]).joined(separator: "\n")
+        )
+    }
+}
+
+extension TenantPlan {
+    /// Reads a gateway's tenants, and compares them with declared ones.
+    fileprivate init(
+        comparing declared: [DeclaredTenant],
+        with client: AdminClient,
+        isPruning: Bool,
+        _ progress: ProgressOptions
+    ) async throws {
+        let reporter = progress.reporter("tenants compared")
+        defer { reporter.finish() }
+        let all = try await client.list(["tenants"], member: "tenants")
+        let names = Set(declared.map(\.id))
+        var present: [PresentTenant] = []
+        for (index, json) in all.enumerated() {
+            var tenant = try PresentTenant(json)
+            if names.contains(tenant.id) { try await tenant.readAll(client) }
+            present.append(tenant)
+            reporter.report(index + 1, of: all.count)
+        }
+        if TenantPlan.asksWhoseKeys(declared, present) {
+            for index in present.indices where present[index].keys.isEmpty {
+                try await present[index].readKeys(client)
+            }
+        }
+        self.init(declared, present: present, isPruning: isPruning, now: SystemWallClock().now())
     }
 }

@@ -10,6 +10,7 @@ struct TenantCommand: ParsableCommand {
         abstract: "Manage tenants.",
         subcommands: [
             List.self, Get.self, Put.self, Set.self, Enable.self, Disable.self, Delete.self, TenantApplyCommand.self,
+            TenantDiffCommand.self,
         ]
     )
 

@@ -144,7 +144,7 @@ struct TenantApplication {
         let count = progress.done.count
         let end = count == 0 ? "nothing to change" : "\(TenantPlan.count(count)) made"
         let once = progress.keys.isEmpty ? [] : ["This is the only time the keys are shown."]
-        try self.remark((self.plan.remarks + [end] + once).joined(separator: "\n"), print)
+        try self.remark((self.plan.remarks + self.plan.unnamedRemarks + [end] + once).joined(separator: "\n"), print)
     }
 
     /// Remarks for people; programs find the same in the object.
@@ -158,7 +158,7 @@ struct TenantApplication {
             writer.array("changes", progress.done) { $1.write(to: &$0) }
             writer.array("keys", progress.keys) { $1.write(to: &$0) }
             writer.array("not_made", missing) { $1.write(to: &$0) }
-            writer.member("remarks", self.plan.remarks)
+            writer.member("remarks", self.plan.remarks + self.plan.unnamedRemarks)
             writer.member("interrupted_by", ifPresent: progress.signal?.description)
         }
         if !progress.keys.isEmpty {

@@ -126,6 +126,9 @@ struct TenantPlan: Sendable {
     /// What is left as it is, though the file does not say so, in words.
     private(set) var remarks: [String] = []
 
+    /// Keys in force, credentials and limits of declared tenants that the file does not name, in words.
+    private(set) var unnamed: [String] = []
+
     private let isPruning: Bool
     private let declaredTenants: Set<TenantID>
     /// The tenant of each key, by the key's id.
@@ -144,6 +147,7 @@ struct TenantPlan: Sendable {
             self.compareLimits(tenant, known)
             for credential in tenant.credentials { self.compare(credential, of: tenant.id, known) }
             for key in tenant.keys { self.compare(key, of: tenant.id, known, now: now) }
+            if let known { self.unnamed += Self.unnamed(by: tenant, known, now: now) }
         }
         let others = present.map(\.id).filter { !names.contains($0) }
         if isPruning {
@@ -162,6 +166,25 @@ struct TenantPlan: Sendable {
         return declared.contains { tenant in
             tenant.keys.contains { key in key.imported.map { owners[$0.id] != tenant.id } ?? false }
         }
+    }
+
+    /// The same as a remark on a file that is applied.
+    var unnamedRemarks: [String] {
+        guard !self.unnamed.isEmpty else { return [] }
+        return ["not in the file, and left as they are: \(self.unnamed.joined(separator: ", "))"]
+    }
+
+    private static func unnamed(by declared: DeclaredTenant, _ present: PresentTenant, now: Timestamp) -> [String] {
+        let kinds = Set(declared.credentials.map(\.kind))
+        let limits = declared.limits == nil && !present.limits.isEmpty ? ["limits of tenant \(declared.id)"] : []
+        let credentials = UpstreamKind.allCases.filter { present.credentials[$0] != nil && !kinds.contains($0) }
+        let keys = present.keys.filter { key in
+            let isInForce = !key.isRevoked && key.draft.expiresAt.map { $0 > now } ?? true
+            return isInForce
+                && !declared.keys.contains { $0.imported.map { $0.id == key.id } ?? ($0.draft.name == key.draft.name) }
+        }
+        return limits + credentials.map { "\($0.rawValue) credential of tenant \(declared.id)" }
+            + keys.map { "key \($0.draft.name) (\($0.id)) of tenant \(declared.id)" }
     }
 
     private static func owners(of present: [PresentTenant]) -> [String: TenantID] {

@@ -42,7 +42,7 @@ struct DeclaredTenant: Sendable {
     var keys: [Key] = []
 }
 
-/// A tenant as the gateway has it, as far as a file declares something of it.
+/// A tenant as the gateway has it.
 struct PresentTenant: Sendable {
     struct Credential: Sendable {
         var fingerprint: String?
@@ -57,7 +57,7 @@ struct PresentTenant: Sendable {
 
     var id: TenantID
     var settings: TenantDraft
-    /// The limits of its own; empty where it has none, or was not asked for.
+    /// The limits of its own, by their scope; empty also for a tenant of which only the settings were read.
     var limits: [LimitScope: [RatePolicy]] = [:]
     var credentials: [UpstreamKind: Credential] = [:]
     /// Oldest first; empty where they were not asked for.
@@ -78,20 +78,18 @@ struct PresentTenant: Sendable {
         )
     }
 
-    /// Asks a gateway for all that a declaration speaks of.
-    mutating func read(for declared: DeclaredTenant, _ client: AdminClient) async throws {
+    /// Reads limits, credentials and keys from a gateway.
+    mutating func readAll(_ client: AdminClient) async throws {
         let path = ["tenants", self.id.text]
-        if declared.limits != nil {
-            self.limits = try Self.limits(try await client.get(path + ["limits"]))
-        }
-        for kind in declared.credentials.map(\.kind) {
+        self.limits = try Self.limits(try await client.get(path + ["limits"]))
+        for kind in UpstreamKind.allCases {
             do {
                 self.credentials[kind] = Credential(try await client.get(path + ["credentials", kind.rawValue]))
             } catch let refusal as APIError where refusal.status == 404 && refusal.code == "not_found" {
                 continue
             }
         }
-        if !declared.keys.isEmpty { try await self.readKeys(client) }
+        try await self.readKeys(client)
     }
 
     mutating func readKeys(_ client: AdminClient) async throws {

@@ -98,6 +98,33 @@ struct TenantPlanTests {
         #expect(try Self.plan("  - tenant: shop", [present]).changes.isEmpty)
     }
 
+    @Test("Keys in force, credentials and limits that the file does not name are reported, and stay")
+    func unnamed() throws {
+        let present = try Self.present(
+            Self.shop,
+            limits: #"{"topic":[{"rate":1,"per_s":2,"burst":3}],"own":["topic"]}"#,
+            credentials: [.v1: "{}", .legacy: "{}"],
+            keys: [
+                Self.key, #"{"id":"k2","name":"old","scopes":[],"revoked_at":"2026-01-01T00:00:00.000Z"}"#,
+                #"{"id":"k3","name":"over","scopes":[],"expires_at":"2026-01-01T00:00:00.000Z"}"#,
+                #"{"id":"k4","name":"web","scopes":["messages:send"]}"#,
+            ]
+        )
+        let yaml = """
+              - tenant: shop
+                keys: [{name: orders, scopes: [messages:send, audit:read]}]
+            """
+        let plan = try Self.plan(yaml, [present])
+        #expect(plan.changes.isEmpty && plan.conflicts.isEmpty && plan.remarks.isEmpty)
+        #expect(
+            plan.unnamed == [
+                "limits of tenant shop", "legacy credential of tenant shop", "v1 credential of tenant shop",
+                "key web (k4) of tenant shop",
+            ]
+        )
+        #expect(plan.unnamedRemarks.first?.contains("key web (k4)") == true)
+    }
+
     @Test("Tenants beside the file stay unless they are pruned")
     func pruning() throws {
         let present = [try Self.present(Self.shop), try Self.present(#"{"tenant":"old"}"#)]
