@@ -118,7 +118,10 @@ extension EndToEnd {
                     let create = ["key", "create", "shop", "--name", "extra", "--scope", "messages:send"]
                     try await Program.gateway(create, environment: admin).expect(0)
                     let more = try await Program.gateway(["tenant", "diff", file], environment: admin).expect(2)
-                    #expect(more.output.hasPrefix("- key extra (") && more.errors.contains("1 difference"), "\(more.text)")
+                    #expect(
+                        more.output.hasPrefix("- key extra (") && more.errors.contains("1 difference"),
+                        "\(more.text)"
+                    )
                     let json = ["tenant", "diff", file, "--output", "json"]
                     let object = try await Program.gateway(json, environment: admin).expect(2).json
                     #expect(object["equal"] == .bool(false) && object["unnamed"]?.elements?.count == 1)

@@ -16,6 +16,9 @@ struct ConfigCommand: ParsableCommand {
             discussion: """
                 Exits with 1 when serve would refuse the file or the environment. A missing secret only warns, and \
                 so does what serve starts with though it may not be meant.
+
+                Example:
+                  fcm-gateway config check --config gateway.yaml
                 """
         )
 
@@ -66,7 +69,12 @@ struct ConfigCommand: ParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print every key, its value in force and where it comes from; secrets are masked.",
-            discussion: "With --output json, an object whose settings are a list of key, value, source, reloadable."
+            discussion: """
+                With --output json, an object whose settings are a list of key, value, source, reloadable.
+
+                Example:
+                  fcm-gateway config show --config gateway.yaml
+                """
         )
 
         @OptionGroup var options: ConfigOptions

@@ -17,7 +17,12 @@ struct CredentialCommand: ParsableCommand {
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Store a tenant's credential; it can be replaced, never read back.",
-            discussion: "The credential is read from a file or standard input, never from an argument."
+            discussion: """
+                The credential is read from a file or standard input, never from an argument.
+
+                Example:
+                  fcm-gateway credential put shop v1 --service-account-file shop.json
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
@@ -100,7 +105,11 @@ struct CredentialCommand: ParsableCommand {
 
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Show a credential's fingerprint and dates, never the credential."
+            abstract: "Show a credential's fingerprint and dates, never the credential.",
+            discussion: """
+                Example:
+                  fcm-gateway credential get shop v1
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
@@ -117,7 +126,12 @@ struct CredentialCommand: ParsableCommand {
     struct Check: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches nobody.",
-            discussion: "The exit code is 1 when the credential that its sends use is not valid."
+            discussion: """
+                The exit code is 1 when the credential that its sends use is not valid.
+
+                Example:
+                  fcm-gateway credential check shop
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
@@ -138,7 +152,10 @@ struct CredentialCommand: ParsableCommand {
     struct Delete: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Delete a tenant's credential for good.",
-            discussion: "fcm-gateway credential delete shop legacy"
+            discussion: """
+                Example:
+                  fcm-gateway credential delete shop legacy
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID

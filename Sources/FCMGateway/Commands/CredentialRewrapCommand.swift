@@ -17,6 +17,9 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             All that is found is moved at once or not at all, and what a gateway changes meanwhile is moved after it. To \
             repeat it does no harm. Exit codes: 0 all is sealed by the new key, 1 refused or failed. The message says \
             whether nothing was changed, or how much was moved before the store changed once more: then repeat it.
+
+            Example:
+              fcm-gateway credential rewrap --config gateway.yaml
             """
     )
 

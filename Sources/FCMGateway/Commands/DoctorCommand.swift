@@ -20,6 +20,9 @@ struct DoctorCommand: AsyncParsableCommand {
 
             A running gateway is asked at GATEWAY_ADMIN_URL, or where the configuration has it, and proves each tenant's \
             credentials by a dry run. Exit codes: 0 no problem (there may be warnings), 1 problems, 64 wrong usage.
+
+            Example:
+              fcm-gateway doctor --config gateway.yaml
             """
     )
 

@@ -14,6 +14,9 @@ struct ExplainCommand: AsyncParsableCommand {
             its recipient (to and registration_ids are legacy) unless --form says. The gateway is at --url or \
             GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file or GATEWAY_KEY. The exit code \
             is 1 when the message would be refused.
+
+            Example:
+              fcm-gateway explain shop message.json
             """
     )
 

@@ -52,6 +52,8 @@ struct FCMGatewayCommand: AsyncParsableCommand {
         } catch let interruption as Interruption {
             FailureReport.write(interruption)
             self.exit(withError: interruption.exitCode)
+        } catch  where self.exitCode(for: error) == .success {
+            try? StandardStream.output.write(self.wrapped(self.fullMessage(for: error)) + "\n")
         } catch {
             guard OutputFormat.isJSON(askedBy: CommandLine.arguments), FailureReport(error) != nil else {
                 self.exit(withError: error)
@@ -62,12 +64,42 @@ struct FCMGatewayCommand: AsyncParsableCommand {
     }
 }
 
+extension FCMGatewayCommand {
+    /// The widest line of a help text.
+    static let helpWidth = 80
+
+    /// Wraps the line of a help text that lists all options, which the library leaves as long as it is.
+    static func wrapped(_ help: String) -> String {
+        help.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { line in
+                guard line.hasPrefix("USAGE: "), line.count > Self.helpWidth else { return String(line) }
+                var lines = [""]
+                for part in line.replacing(" [", with: "\n[").replacing(" <", with: "\n<").split(separator: "\n") {
+                    // An option and its value, which a blank parts, stay together.
+                    let joined = lines[lines.count - 1] + (lines[lines.count - 1].isEmpty ? "" : " ") + part
+                    if joined.count <= Self.helpWidth {
+                        lines[lines.count - 1] = joined
+                    } else {
+                        lines.append("       " + part)
+                    }
+                }
+                return lines.joined(separator: "\n")
+            }
+            .joined(separator: "\n")
+    }
+}
+
 /// `serve`: runs the gateway until it is told to stop.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the gateway.",
-        discussion: "It does not start without GATEWAY_MASTER_KEY and GATEWAY_ADMIN_TOKEN, or their …_FILE."
+        discussion: """
+            It does not start without GATEWAY_MASTER_KEY and GATEWAY_ADMIN_TOKEN, or their …_FILE.
+
+            Example:
+              fcm-gateway serve --config gateway.yaml
+            """
     )
 
     @OptionGroup var options: ConfigOptions

@@ -80,6 +80,9 @@ struct HealthCommand: AsyncParsableCommand {
             Asks /readyz of the admin listener at --admin-url or GATEWAY_ADMIN_URL, else at the address that the \
             configuration gives it on this machine. It needs no token. The exit code is 1 for every answer but yes, \
             and when there is none.
+
+            Example:
+              fcm-gateway health --config gateway.yaml --wait 30s
             """
     )
 

@@ -22,6 +22,9 @@ struct KeyCommand: ParsableCommand {
 
                 With --key-file, a key that exists already is imported instead, so that gateways with stores of their own \
                 accept the same key; then nothing is shown. Importing it again changes nothing. key generate makes one.
+
+                Example:
+                  fcm-gateway key create shop --name orders --scope messages:send --expires-in 90d
                 """
         )
 
@@ -92,7 +95,13 @@ struct KeyCommand: ParsableCommand {
     }
 
     struct List: AdminVerb {
-        static let configuration = CommandConfiguration(abstract: "List a tenant's keys, without their secrets.")
+        static let configuration = CommandConfiguration(
+            abstract: "List a tenant's keys, without their secrets.",
+            discussion: """
+                Example:
+                  fcm-gateway key list shop
+                """
+        )
 
         @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
@@ -112,7 +121,8 @@ struct KeyCommand: ParsableCommand {
                 The old key works for the overlap, so that services can be changed one after another. A key is named by its \
                 id, or by its name where no other key of the tenant that is in use has the same.
 
-                fcm-gateway key rotate shop orders --overlap 7d
+                Example:
+                  fcm-gateway key rotate shop orders --overlap 7d
                 """
         )
 
@@ -154,7 +164,13 @@ struct KeyCommand: ParsableCommand {
     }
 
     struct Revoke: AdminVerb {
-        static let configuration = CommandConfiguration(abstract: "End a key at once.")
+        static let configuration = CommandConfiguration(
+            abstract: "End a key at once.",
+            discussion: """
+                Example:
+                  fcm-gateway key revoke shop cfbee4wzpt
+                """
+        )
 
         @Argument(help: "The tenant.") var tenant: TenantID
         @Argument(help: "The key's id.") var id: String
@@ -178,7 +194,8 @@ struct KeyCommand: ParsableCommand {
                 Needs no gateway. Keep it in a file that only you can read, and let gateways accept it by \
                 key create --key-file or by key_file in what tenant apply reads:
 
-                (umask 077; fcm-gateway key generate > shared.key)
+                Example:
+                  (umask 077; fcm-gateway key generate > shared.key)
                 """
         )
 

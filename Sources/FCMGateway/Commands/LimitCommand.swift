@@ -33,7 +33,13 @@ struct LimitCommand: ParsableCommand {
     )
 
     struct Get: AdminVerb {
-        static let configuration = CommandConfiguration(abstract: "Show the limits in force.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show the limits in force.",
+            discussion: """
+                Example:
+                  fcm-gateway limit get shop
+                """
+        )
 
         @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
@@ -51,7 +57,8 @@ struct LimitCommand: ParsableCommand {
                 Scopes that are not named get the default. Where that resets limits of the tenant's own, they are shown and \
                 asked for first; limit set changes only what is named. \(PolicyOptions.explanation)
 
-                fcm-gateway limit put shop --device 240/60s:60 --tenant 1000/1s:2000
+                Example:
+                  fcm-gateway limit put shop --device 240/60s:60 --tenant 1000/1s:2000
                 """
         )
 
@@ -96,7 +103,8 @@ struct LimitCommand: ParsableCommand {
             discussion: """
                 Scopes that are not named stay as they are. \(PolicyOptions.explanation)
 
-                fcm-gateway limit set shop --device 240/60s:60
+                Example:
+                  fcm-gateway limit set shop --device 240/60s:60
                 """
         )
 
@@ -118,7 +126,10 @@ struct LimitCommand: ParsableCommand {
     struct Reset: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Return the limits of some scopes to their defaults.",
-            discussion: "fcm-gateway limit reset shop device topic"
+            discussion: """
+                Example:
+                  fcm-gateway limit reset shop device topic
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID

@@ -17,6 +17,9 @@ struct RetiredTokenCommand: AsyncParsableCommand {
             discussion: """
                 The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key, which needs the scope \
                 tokens:manage, comes from --key-file or GATEWAY_KEY.
+
+                Example:
+                  fcm-gateway retired-token delete shop TOKEN
                 """
         )
 

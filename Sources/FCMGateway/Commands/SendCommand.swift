@@ -16,7 +16,8 @@ struct SendCommand: AsyncParsableCommand {
             The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file, \
             GATEWAY_KEY or GATEWAY_KEY_FILE. The exit code is 1 when any recipient was refused.
 
-            fcm-gateway send shop --topic news --title Hello --body World
+            Example:
+              fcm-gateway send shop --topic news --title Hello --body World
             """
     )
 

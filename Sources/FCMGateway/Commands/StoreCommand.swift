@@ -25,6 +25,9 @@ struct StoreMigrateCommand: AsyncParsableCommand {
             is brought up to date by serve.
 
             Exit codes: 0 the schema is up to date, 1 refused or failed, and nothing was changed.
+
+            Example:
+              fcm-gateway store migrate --config gateway.yaml
             """
     )
 
@@ -65,6 +68,9 @@ struct StoreCopyCommand: AsyncParsableCommand {
 
             Exit codes: 0 all is there and verified, 1 refused or failed, and the target is as empty as it was; the message \
             says so where an answer was lost at the very end.
+
+            Example:
+              fcm-gateway store copy --from sqlite:gateway.sqlite --to postgres://fcm_owner@db/fcm_gateway
             """
     )
 

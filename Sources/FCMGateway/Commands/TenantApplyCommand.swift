@@ -24,6 +24,9 @@ struct TenantApplyCommand: AdminVerb {
             Exit codes: 0 done, with --dry-run nothing to do; 1 refused or failed, and what was done is said; 2 with \
             --dry-run there are changes to be made; 128 and the signal's number (SIGINT 130, SIGTERM 143, SIGHUP 129) \
             when a signal stopped it.
+
+            Example:
+              fcm-gateway tenant apply -f tenants.yaml --dry-run
             """
     )
 

@@ -20,7 +20,13 @@ struct TenantCommand: ParsableCommand {
     ]
 
     struct List: AdminVerb {
-        static let configuration = CommandConfiguration(abstract: "List all tenants.")
+        static let configuration = CommandConfiguration(
+            abstract: "List all tenants.",
+            discussion: """
+                Example:
+                  fcm-gateway tenant list
+                """
+        )
 
         @OptionGroup var admin: AdminOptions
         @OptionGroup var list: ListOptions
@@ -33,7 +39,13 @@ struct TenantCommand: ParsableCommand {
     }
 
     struct Get: AdminVerb {
-        static let configuration = CommandConfiguration(abstract: "Show one tenant.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show one tenant.",
+            discussion: """
+                Example:
+                  fcm-gateway tenant get shop
+                """
+        )
 
         @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
@@ -51,7 +63,8 @@ struct TenantCommand: ParsableCommand {
                 The tenant becomes exactly what the options say. Where that resets a setting that they do not name, it is \
                 shown and asked for first. tenant set changes only what is named.
 
-                fcm-gateway tenant put shop --display-name Shop --upstream v1 --project-id shop-1a2b
+                Example:
+                  fcm-gateway tenant put shop --display-name Shop --project-id shop-1a2b
                 """
         )
 
@@ -125,7 +138,8 @@ struct TenantCommand: ParsableCommand {
             discussion: """
                 Settings that are not named stay as they are.
 
-                fcm-gateway tenant set shop --upstream v1 --reset sender-id
+                Example:
+                  fcm-gateway tenant set shop --upstream v1 --reset sender-id
                 """
         )
 
@@ -171,7 +185,10 @@ struct TenantCommand: ParsableCommand {
     struct Enable: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Let a tenant send again.",
-            discussion: "fcm-gateway tenant enable shop"
+            discussion: """
+                Example:
+                  fcm-gateway tenant enable shop
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
@@ -186,7 +203,10 @@ struct TenantCommand: ParsableCommand {
     struct Disable: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Refuse all of a tenant's requests.",
-            discussion: "fcm-gateway tenant disable shop"
+            discussion: """
+                Example:
+                  fcm-gateway tenant disable shop
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID
@@ -201,7 +221,10 @@ struct TenantCommand: ParsableCommand {
     struct Delete: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Delete a tenant with its keys, credentials and limits.",
-            discussion: "fcm-gateway tenant delete shop"
+            discussion: """
+                Example:
+                  fcm-gateway tenant delete shop
+                """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantID

@@ -15,6 +15,33 @@ struct FCMGatewayCommandTests {
         }
     }
 
+    /// All verbs but those that moved, which have no help.
+    private static func verbs(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+        let below = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }
+        return below.isEmpty ? [command] : below.flatMap { Self.verbs(of: $0) }
+    }
+
+    @Test("Each verb's help is at most 80 columns wide, and has an example that is right usage")
+    func help() throws {
+        let verbs = Self.verbs(of: FCMGatewayCommand.self)
+        #expect(verbs.count > 35)
+        for verb in verbs {
+            let message = FCMGatewayCommand.helpMessage(for: verb, columns: FCMGatewayCommand.helpWidth)
+            let help = FCMGatewayCommand.wrapped(message)
+            let name = "\(verb)"
+            for line in help.split(separator: "\n") {
+                #expect(line.count <= FCMGatewayCommand.helpWidth, "\(name): \(line)")
+            }
+            let example = help.split(separator: "Example:").dropFirst().first?.split(separator: "\n\n").first
+            let words = try #require(example?.split(separator: "fcm-gateway ").last, "\(name) has no example")
+            let arguments = words.prefix { $0 != ")" && $0 != ">" }.split(whereSeparator: \.isWhitespace)
+                .map(String.init)
+            #expect(Self.exitCode(arguments) == nil, "\(name): \(arguments)")
+            let command = try? FCMGatewayCommand.parseAsRoot(arguments)
+            #expect(command.map { "\(type(of: $0))" } == "\(verb)", "\(name): \(arguments)")
+        }
+    }
+
     @Test(
         "Right usage is accepted",
         arguments: [

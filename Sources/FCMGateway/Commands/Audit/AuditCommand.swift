@@ -15,7 +15,13 @@ struct AuditCommand: ParsableCommand {
     )
 
     struct Query: AdminVerb {
-        static let configuration = CommandConfiguration(abstract: "Print records, newest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "Print records, newest first.",
+            discussion: """
+                Example:
+                  fcm-gateway audit query --tenant shop --outcome rejected --limit 20
+                """
+        )
 
         @OptionGroup var filter: AuditFilter
         @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.")
@@ -37,7 +43,12 @@ struct AuditCommand: ParsableCommand {
     struct Tail: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Print the newest records, oldest of them first.",
-            discussion: "With --output json, one record a line."
+            discussion: """
+                With --output json, one record a line.
+
+                Example:
+                  fcm-gateway audit tail -n 20 -f
+                """
         )
 
         static let pollInterval = Duration.seconds(2)

@@ -21,6 +21,9 @@ struct AuditExportCommand: AsyncParsableCommand {
 
             Exit codes: 0 written, 1 the store was changed by somebody and the first bad record is named, 66 it could \
             not be read or nobody ever had the tenant's name, 73 the output could not be written.
+
+            Example:
+              fcm-gateway audit export --config gateway.yaml > audit.ndjson
             """
     )
 

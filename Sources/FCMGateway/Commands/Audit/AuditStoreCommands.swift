@@ -52,6 +52,9 @@ struct AuditIntentsCommand: AsyncParsableCommand {
             Reads the store directly. In strict mode each send leaves two records, and so does each change by an operator \
             in any mode. An intent alone says that the gateway was killed meanwhile, and that the message may have been \
             sent. One JSON record a line, oldest first; while a gateway serves, what is under way is among them.
+
+            Example:
+              fcm-gateway audit intents --config gateway.yaml
             """
     )
 
@@ -91,6 +94,9 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
             compute those of a tenant that was deleted: its salt is gone.
 
             Tokens come from a file or, with -, from standard input, one a line; each answer is a line, in the same order.
+
+            Example:
+              fcm-gateway audit pseudonym shop --token-file tokens.txt --config gateway.yaml
             """
     )
 
@@ -141,6 +147,9 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
         discussion: """
             Reads the store directly and needs the master key. The key is no secret: keep it where those who run the \
             gateway can't change it, and give it to audit verify --public-key.
+
+            Example:
+              fcm-gateway audit public-key --config gateway.yaml
             """
     )
 

@@ -20,6 +20,9 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             With --sink, the second sink is checked as well, and compared with the store: an older copy of the store \
             that was put back is noticed by that alone. With --export, a file that audit export wrote is checked, and \
             nothing else; the key at hand must be that of the gateway that wrote it.
+
+            Example:
+              fcm-gateway audit verify --config gateway.yaml
             """
     )
 
