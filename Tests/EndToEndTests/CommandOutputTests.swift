@@ -30,7 +30,7 @@ extension EndToEnd {
                         ("key list demo", "keys"), ("key generate", "key"), ("limit put demo --defaults", "device"),
                         ("limit set demo --topic 9/1s:9", "topic"), ("limit reset demo topic", "topic"),
                         ("limit get demo", "own"), ("explain demo \(body)", "requests"),
-                        ("send demo --token t", "status"), ("audit query --limit 1", "records"),
+                        ("send demo --token t", "status"), ("audit query --limit 1", "action"),
                         ("audit tail -n 1", "action"), ("audit verify --data-dir \(data)", "verdict"),
                         ("doctor --offline", "findings"), ("config check", "valid"),
                         ("config show", "settings"),

@@ -74,7 +74,7 @@ extension EndToEnd {
             Trouble("A port out of range", .problem, .configuration, "GATEWAY_HTTP_PORT: ",
                 set: ["GATEWAY_HTTP_PORT": "65536"]),
             Trouble("Limits that no policy can be", .problem, .configuration, "within 30 days",
-                set: ["GATEWAY_LIMITS_DEFAULTS_TOPIC": #"[{"rate":1,"perS":86400,"burst":31}]"#]),
+                set: ["GATEWAY_LIMITS_DEFAULTS_TOPIC": "1/1d:31"]),
             Trouble("Authorities that are not there", .problem, .configuration, "holds no certificate in PEM",
                 set: ["GATEWAY_UPSTREAM_CA_FILE": "/nowhere/authorities.pem"]),
             Trouble("A secret's file that is not there", .problem, .files, "is not there",

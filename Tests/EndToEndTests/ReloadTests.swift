@@ -12,7 +12,7 @@ extension EndToEnd {
         private static let gauge = "fcmgw_config_last_reload_successful"
 
         private static func limits(_ burst: Int) -> String {
-            "limits:\n  defaults:\n    device: [{rate: 1, perS: 3600, burst: \(burst)}]\n"
+            "limits:\n  defaults:\n    device: [1/3600s:\(burst)]\n"
         }
 
         @Test("Other default limits hold from the next send on, with full buckets")

@@ -41,7 +41,7 @@ extension EndToEnd {
                     "gateway.yaml:3: http.tls.certificateFile"
                 ),
                 (
-                    "limits:\n  defaults:\n    tenant: [{rate: 1, perS: 36000, burst: 1000}]", [:],
+                    "limits:\n  defaults:\n    tenant: [1/36000s:1000]", [:],
                     "limits.defaults.tenant"
                 ),
             ] as [(String, [String: String], String)]
@@ -63,7 +63,7 @@ extension EndToEnd {
         @Test("The file configures, and the environment wins over it")
         func configured() async throws {
             try await PrivateDirectory.with { directory in
-                let yaml = "http:\n  port: 1\nlimits:\n  defaults:\n    tenant: [{rate: 3, perS: 7, burst: 5}]\n"
+                let yaml = "http:\n  port: 1\nlimits:\n  defaults:\n    tenant: [3/7s:5]\n"
                 let file = try directory.write(yaml, to: "gateway.yaml")
                 let environment = directory.environment()
                 try await RunningGateway.serving(environment, configuration: file) { gateway in

@@ -36,7 +36,7 @@ extension EndToEnd {
                 display_name: \(display)
                 upstream: legacy
                 sender_id: "123"
-                limits: {device: [{rate: 30, per_s: 60, burst: 10}]}
+                limits: {device: [30/60s:10]}
                 credentials:
                   legacy: {server_key_file: secrets/shop.key, endpoint: "\(emulator.address)"}
                   v1: {service_account_file: secrets/account.json}

@@ -104,10 +104,10 @@ CONDITIONS = [
 ]
 CONFIGURATIONS = [
     "http:\n  port: 8080\n  host: \"::\"\n", "http: {port: 1, tls: {certificateFile: a}}", "- a", "http.port: 1",
-    "limits:\n  defaults:\n    topic: &t\n      - {rate: 1, perS: 1, burst: 1}\n    tenant: *t\n",
+    "limits:\n  defaults:\n    topic: &t\n      - 1/1s:1\n    tenant: *t\n",
     "upstream:\n  allowedTokenHosts: [a.b, c.d]\n  timeoutMs: 100\n", "masterKey: x", "a: b: c", "http: [", "? [a]\n: b",
     "log:\n  level: off\n", "http:\n  port: 1\n  port: 2\n", "---\na: 1\n---\nb: 2\n", "%YAML 1.2\n---\n", "a: *a", "\tx: 1",
-    "limits: {defaults: {topic: [], device: [1], tenant: [{rate: a}], deviceCollapsible: [{rate: 0, perS: 1, burst: 1}]}}",
+    "limits: {defaults: {topic: [], device: [1], tenant: [{rate: a}], deviceCollapsible: [0/1s:1]}}",
     "limits: {defaults: {topic: [{rte: 1, [a]: 2, perS: 1}]}}", "upstream: {allowedTokenHosts: [1], caFile: {a: b}}",
     "audit: !!map {mode: !!str strict}\n", "dataDir: |\n  a\n  b\n", "eventLoops: 99999999999999999999", "a\x00b",
 ]

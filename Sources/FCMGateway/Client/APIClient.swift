@@ -373,9 +373,22 @@ struct AdminClient: Sendable {
         limit: Int? = nil
     ) async throws -> [JSONValue] {
         var elements: [JSONValue] = []
+        try await self.forEachPage(path, member: member, query: query, limit: limit) { elements += $0 }
+        return elements
+    }
+
+    /// Gives a body each page of a list, to the end or so many elements; returns whether more follow.
+    @discardableResult
+    func forEachPage(
+        _ path: [String],
+        member: String,
+        query: [(name: String, value: String)] = [],
+        limit: Int? = nil,
+        _ body: ([JSONValue]) throws -> Void
+    ) async throws -> Bool {
+        var wanted = limit ?? .max
         var cursor: String?
         while true {
-            let wanted = limit.map { $0 - elements.count } ?? Self.maxPageElements
             let page = try await self.page(
                 path,
                 member: member,
@@ -383,9 +396,10 @@ struct AdminClient: Sendable {
                 limit: min(wanted, Self.maxPageElements),
                 cursor: cursor
             )
-            elements += page.elements
-            if let limit, elements.count >= limit { return Array(elements.prefix(limit)) }
-            guard let next = page.nextCursor else { return elements }
+            try body(Array(page.elements.prefix(wanted)))
+            guard let next = page.nextCursor else { return page.elements.count > wanted }
+            wanted -= page.elements.count
+            guard wanted > 0 else { return true }
             guard next != cursor else { throw CommandFailure("the gateway repeated a page's cursor") }
             cursor = next
         }

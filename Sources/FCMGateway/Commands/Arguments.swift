@@ -23,22 +23,14 @@ extension ClientName: ExpressibleByArgument {
 }
 
 extension Timestamp: ExpressibleByArgument {
-    package init?(argument: String) { self.init(rfc3339: argument) }
+    /// Accepts a time, or a date, which stands for its first moment in UTC.
+    package init?(argument: String) {
+        self.init(rfc3339: argument.utf8.count == 10 ? "\(argument)T00:00:00Z" : argument)
+    }
 }
 
 extension RatePolicy: ExpressibleByArgument {
-    /// Accepts `RATE/PERIOD:BURST`, such as `180/60s:60`.
-    package init?(argument: String) {
-        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return nil }
-        let rest = parts[1].split(separator: ":", omittingEmptySubsequences: false)
-        guard rest.count == 2, let rate = Int(digits: parts[0]),
-            let period = DurationArgument(argument: String(rest[0])), let burst = Int(digits: rest[1])
-        else { return nil }
-        self.init(rate: rate, periodSeconds: period.seconds, burst: burst)
-    }
-
-    var argument: String { "\(self.rate)/\(self.periodSeconds)s:\(self.burst)" }
+    package init?(argument: String) { try? self.init(parsing: argument) }
 }
 
 extension AuditPublicKey: ExpressibleByArgument {
@@ -64,17 +56,17 @@ struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
         self.seconds = seconds
     }
 
-    /// Accepts digits and one unit; a bare number is ambiguous and refused.
     init?(argument: String) {
-        let factors: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        guard let unit = argument.last, let factor = factors[unit],
-            let number = Int(digits: argument.dropLast()),
-            case let (seconds, overflow) = number.multipliedReportingOverflow(by: factor), !overflow
-        else { return nil }
+        guard let seconds = Int(secondsIn: argument) else { return nil }
         self.seconds = seconds
     }
 
-    var defaultValueDescription: String { "\(self.seconds)s" }
+    var defaultValueDescription: String {
+        for (unit, length) in [("h", 3_600), ("m", 60)] where self.seconds > 0 && self.seconds % length == 0 {
+            return "\(self.seconds / length)\(unit)"
+        }
+        return "\(self.seconds)s"
+    }
 }
 
 // MARK: Options

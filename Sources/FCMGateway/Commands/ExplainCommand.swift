@@ -70,8 +70,10 @@ struct ExplainCommand: AsyncParsableCommand {
         let limits = answer["limits"]
         let target = limits?.list("targets").first?.elements
         let quotas = (limits?.list("tenant") ?? []) + (target.map { Array($0) } ?? [])
-        let columns = ["scope", "rate", "per_s", "burst", "remaining", "reset_s"]
-        parts.append(TextTable(columns: columns, objects: quotas).text)
+        let rows = quotas.map { quota in
+            [quota.text("scope") ?? "", LimitCommand.policy(quota)] + ["remaining", "reset_s"].map { quota[$0]?.cell ?? "" }
+        }
+        parts.append(TextTable(titles: ["SCOPE", "POLICY", "REMAINING", "RESET_S"], rows: rows).text)
         return parts.joined(separator: "\n\n")
     }
 

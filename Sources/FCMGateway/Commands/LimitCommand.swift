@@ -170,9 +170,14 @@ struct LimitCommand: ParsableCommand {
         guard let answer else { return CommandOutput("", remark: "limits stored") }
         guard !json else { return CommandOutput(answer.prettyText()) }
         let rows = Self.scopes.flatMap { scope in
-            answer.list(scope.rawValue)
-                .map { policy in [scope.rawValue] + ["rate", "per_s", "burst"].map { policy[$0]?.cell ?? "" } }
+            answer.list(scope.rawValue).map { [scope.rawValue, Self.policy($0)] }
         }
-        return CommandOutput(TextTable(titles: ["SCOPE", "RATE", "PER_S", "BURST"], rows: rows).text)
+        return CommandOutput(TextTable(titles: ["SCOPE", "POLICY"], rows: rows).text)
+    }
+
+    /// A policy of an answer as the options write it.
+    static func policy(_ json: JSONValue) -> String {
+        let (rate, period, burst) = (json["rate"]?.cell, json["per_s"]?.cell, json["burst"]?.cell)
+        return "\(rate ?? "?")/\(period ?? "?")s:\(burst ?? "?")"
     }
 }

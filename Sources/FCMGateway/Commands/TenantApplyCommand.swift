@@ -11,7 +11,7 @@ struct TenantApplyCommand: AdminVerb {
         discussion: """
             The file is YAML with a list tenants. Each has tenant (its name) and what tenant put sets: display_name, \
             upstream, project_id, sender_id, disabled, client_names. Beside these it may have limits (by scope, lists of \
-            rate, per_s and burst), credentials (legacy: server_key_file, endpoint; v1: service_account_file, endpoint) \
+            policies such as 180/60s:60), credentials (legacy: server_key_file, endpoint; v1: service_account_file, endpoint) \
             and keys (name, scopes, topic_prefixes, expires_at, key_file). Files are named relative to it. Limits, \
             credentials and keys that it does not name are left as they are.
 

@@ -34,10 +34,10 @@ struct ConfigurationText {
           host: 127.0.0.1
           port: 8081
 
-        # Limits of tenants that have none of their own: burst messages at once, and rate of them every perS seconds.
+        # Limits of tenants that have none of their own: 9000 messages a second, and 9000 at once.
         # limits:
         #   defaults:
-        #     tenant: [{rate: 9000, perS: 1, burst: 9000}]
+        #     tenant: [9000/1s:9000]
         \(self.upstream)
         audit:
           # bounded: a kill -9 may lose the records of the last 10 ms. strict: a send waits for its record.

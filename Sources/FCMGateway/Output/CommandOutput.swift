@@ -32,6 +32,8 @@ struct CommandOutput: Sendable, Equatable {
     var remark: String
     /// Whether the answer is a refusal, so that the process must exit with 1.
     var isRefusal: Bool
+    /// Whether more answers follow, which a reader who has gone need not wait for.
+    var isContinued = false
     /// What to do when the answer can't be written, for one that can't be had again because it holds a secret.
     var adviceIfLost: String?
 
@@ -80,9 +82,9 @@ struct CommandOutput: Sendable, Equatable {
 
     /// Prints the answer and the remarks.
     ///
-    /// A reader who has gone, as `| head` does, is no failure, unless the answer can't be had again. Throws when the
-    /// answer could not be written.
-    func write() throws(CommandFailure) {
+    /// A reader who has gone, as `| head` does, is no failure, unless the answer can't be had again. Throws
+    /// `CommandFailure` when the answer could not be written, `ExitCode.success` when the reader of more has gone.
+    func write() throws {
         let terminal = Terminal(.standardOutput, environment: ProcessInfo.processInfo.environment)
         let text = terminal.showsColour ? self.colouredAnswer ?? self.answer : self.answer
         var failure: StandardStream.Failure?
@@ -95,7 +97,11 @@ struct CommandOutput: Sendable, Equatable {
         }
         // What is known beside a secret that was lost, such as its id, is what is needed to end it.
         Self.remark(self.remark)
-        guard let failure, !failure.isClosedPipe || self.adviceIfLost != nil else { return }
+        guard let failure else { return }
+        guard !failure.isClosedPipe || self.adviceIfLost != nil else {
+            if self.isContinued { throw ExitCode.success }
+            return
+        }
         let advice = self.adviceIfLost.map { ". \($0)" } ?? ""
         throw CommandFailure("the answer can't be written to standard output: \(failure)\(advice)")
     }

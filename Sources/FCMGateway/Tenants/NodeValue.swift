@@ -104,17 +104,9 @@ struct NodeValue {
         return scalar.string == "true"
     }
 
-    func wholeNumber(in range: ClosedRange<Int>) -> Int? {
-        guard let number = self.node.wholeNumber, range.contains(number) else {
-            self.report("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
-            return nil
-        }
-        return number
-    }
-
     /// A moment, which YAML may take for one of its own timestamps.
     func time() -> Timestamp? {
-        guard case .scalar(let scalar) = self.node, let time = Timestamp(rfc3339: scalar.string) else {
+        guard case .scalar(let scalar) = self.node, let time = Timestamp(argument: scalar.string) else {
             self.report("must be a time such as 2026-03-01T12:00:00Z")
             return nil
         }

@@ -270,7 +270,7 @@ struct TenantPlan: Sendable {
     /// Policies as the options of `limit put` write them.
     private static func fields(_ limits: [LimitScope: [RatePolicy]]) -> [(name: String, value: String?)] {
         LimitScope.allCases.map { scope in
-            (name: scope.rawValue, value: limits[scope]?.map(\.argument).joined(separator: ", "))
+            (name: scope.rawValue, value: limits[scope]?.map(\.text).joined(separator: ", "))
         }
     }
 

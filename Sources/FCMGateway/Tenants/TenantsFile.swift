@@ -135,23 +135,13 @@ struct TenantsFile {
     }
 
     private static func policy(_ value: NodeValue) -> RatePolicy? {
-        let names = ["rate", "per_s", "burst"]
-        guard let members = value.members(known: names) else { return nil }
-        var numbers: [Int] = []
-        for name in names {
-            guard let member = members[name] else {
-                value.report("is missing", member: name)
-                continue
-            }
-            let most = name == "per_s" ? RatePolicy.maxPeriodSeconds : RatePolicy.maxCount
-            if let number = member.wholeNumber(in: 1...most) { numbers.append(number) }
-        }
-        guard numbers.count == names.count else { return nil }
-        guard let policy = RatePolicy(rate: numbers[0], periodSeconds: numbers[1], burst: numbers[2]) else {
-            value.report("must refill its burst within 30 days")
+        guard let text = value.text() else { return nil }
+        do {
+            return try RatePolicy(parsing: text)
+        } catch {
+            value.report("\(error)")
             return nil
         }
-        return policy
     }
 
     // MARK: Credentials and keys

@@ -42,6 +42,15 @@ extension Int {
         guard text.isDigits else { return nil }
         self.init(text)
     }
+
+    /// The seconds of a length of time such as `90s`, `15m`, `24h` or `7d`; `nil` for a bare number, which is ambiguous.
+    package init?(secondsIn text: some StringProtocol) {
+        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let unit = text.last.flatMap({ units[$0] }), let number = Int(digits: text.dropLast()),
+            case let (seconds, overflow) = number.multipliedReportingOverflow(by: unit), !overflow
+        else { return nil }
+        self = seconds
+    }
 }
 
 extension String {

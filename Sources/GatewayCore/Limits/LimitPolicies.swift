@@ -1,3 +1,5 @@
+import FCMModel
+
 /// A bound on how often something may happen: at most `burst + rate·t/period` times in any span t.
 package struct RatePolicy: Sendable, Hashable {
     /// How many are replenished in one period.
@@ -21,6 +23,33 @@ package struct RatePolicy: Sendable, Hashable {
         else { return nil }
         self.init(checkedRate: rate, periodSeconds: periodSeconds, burst: burst)
     }
+
+    /// Why a text is no policy.
+    package struct Problem: Error, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Reads `RATE/PERIOD:BURST`, such as `180/60s:60` or `4000/1h:1000`, as people write it everywhere.
+    package init(parsing text: String) throws(Problem) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let rest = parts.last?.split(separator: ":", omittingEmptySubsequences: false) ?? []
+        guard parts.count == 2, rest.count == 2, let rate = Int(digits: parts[0]),
+            let period = Int(secondsIn: rest[0]), let burst = Int(digits: rest[1])
+        else { throw Problem(description: "expected RATE/PERIOD:BURST, such as 180/60s:60") }
+        for (name, number, most) in [
+            ("rate", rate, Self.maxCount), ("period in seconds", period, Self.maxPeriodSeconds),
+            ("burst", burst, Self.maxCount),
+        ] where !(1...most).contains(number) {
+            throw Problem(description: "the \(name) must be from 1 to \(most), not \(number)")
+        }
+        guard let policy = RatePolicy(rate: rate, periodSeconds: period, burst: burst) else {
+            throw Problem(description: "a policy must refill its burst within 30 days")
+        }
+        self = policy
+    }
+
+    /// The policy as ``init(parsing:)`` reads it.
+    package var text: String { "\(self.rate)/\(self.periodSeconds)s:\(self.burst)" }
 
     private init(checkedRate rate: Int, periodSeconds: Int, burst: Int) {
         self.rate = rate

@@ -243,9 +243,9 @@ extension ConfigurationFormat where Written == RatePolicyList, Value == [RatePol
     static var policies: Self {
         Self(
             values: "one to four policies",
-            problems: { $0.problems },
+            problems: { _ in [] },
             value: { $0.policies },
-            text: { RatePolicyList.json($0) }
+            text: { $0.map(\.text).joined(separator: ",") }
         )
     }
 }

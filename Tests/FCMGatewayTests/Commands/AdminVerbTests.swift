@@ -1,6 +1,7 @@
 import ArgumentParser
 import GatewayTestKit
 import StrictJSON
+import Synchronization
 import Testing
 
 @testable import FCMGateway
@@ -102,9 +103,9 @@ struct AdminVerbTests {
         Case("limit get demo", "GET /admin/v1/tenants/demo/limits",
             reply: #"{"tenant":[{"rate":9,"per_s":1,"burst":2}],"device":[{"rate":180,"per_s":60,"burst":60}]}"#,
             answer: """
-                SCOPE   RATE  PER_S  BURST
-                device  180   60     60
-                tenant  9     1      2
+                SCOPE   POLICY
+                device  180/60s:60
+                tenant  9/1s:2
                 """),
         Case("limit put demo --device 180/1m:60 --device-collapsible 1/180s:20 --output json",
             "PUT /admin/v1/tenants/demo/limits", after: "GET /admin/v1/tenants/demo/limits",
@@ -122,8 +123,10 @@ struct AdminVerbTests {
             GET /admin/v1/audit?tenant=demo&outcome=rejected&target=a%2Bb&from=2026-01-01T00%3A00%3A00.000Z&limit=500
             """, reply: #"{"records":[{"time":"t1","action":"send","outcome":"rejected","bytes":3}]}"#,
             answer: "TIME  ACTION  OUTCOME\nt1    send    rejected"),
-        Case("audit query --limit 1 --output json", "GET /admin/v1/audit?limit=1", reply: #"{"records":[{"seq":1}]}"#,
-            answer: "{\n  \"records\" : [\n    {\n      \"seq\" : 1\n    }\n  ]\n}"),
+        Case("audit query --limit 2 --from 2026-01-01 --output json", """
+            GET /admin/v1/audit?from=2026-01-01T00%3A00%3A00.000Z&limit=2
+            """, reply: #"{"records":[{"seq":2},{"seq":1}]}"#, answer: "{\"seq\":2}\n{\"seq\":1}"),
+        Case("audit query", "GET /admin/v1/audit?limit=500", reply: #"{"records":[]}"#, remark: "no records"),
     ]
 
     @Test("Each verb makes its request and prints the answer", arguments: Self.cases)
@@ -256,11 +259,60 @@ struct AdminVerbTests {
         try await StubServer.withClient(answer) { api, server in
             var trail = AuditTrail()
             _ = trail.unseen([try JSONValue(parsing: #"{"writer":"w","seq":2}"#)])
-            let records = try await verb.poll(AdminClient(api), &trail)
-            #expect(records.map { $0.integer("seq") } == [3, 4, 5])
+            var lines: [String] = []
+            try await verb.poll(AdminClient(api), &trail) { lines.append($0.answer) }
+            #expect(lines == ["seq=3 writer=w", "seq=4 writer=w", "seq=5 writer=w"])
             #expect(server.requests.count == 2)
-            #expect(try await verb.poll(AdminClient(api), &trail).isEmpty)
-            #expect(server.requests.count == 3)
+            try await verb.poll(AdminClient(api), &trail) { lines.append($0.answer) }
+            #expect(lines.count == 3 && server.requests.count == 3)
+        }
+    }
+
+    @Test("Following waits for a gateway that does not answer, loses nothing, and ends where the token is refused")
+    func auditFollowOverRestart() async throws {
+        let verb = try #require(try FCMGatewayCommand.parseAsRoot(["audit", "tail", "-f"]) as? AuditCommand.Tail)
+        let statuses = Mutex([200, 503, 503, 200, 200, 401])
+        let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in
+            let status = statuses.withLock { $0.removeFirst() }
+            if request.uri.contains("cursor") { return .init(status: status, body: #"{"records":[{"seq":1}]}"#) }
+            return .init(status: status, body: #"{"records":[{"seq":2}],"next_cursor":"c"}"#)
+        }
+        try await StubServer.withClient(answer) { api, server in
+            var trail = AuditTrail()
+            var outputs: [CommandOutput] = []
+            // The first page comes and the second does not, so that the first must be read again.
+            for _ in 1...3 { try await verb.poll(AdminClient(api), &trail) { outputs.append($0) } }
+            #expect(outputs.map(\.answer) == ["", "", "seq=1", "seq=2"])
+            #expect(outputs[0].remark.hasSuffix("waiting for the gateway"))
+            #expect(outputs[1].remark == "the gateway answers again")
+            await #expect(throws: APIError.self) { try await verb.poll(AdminClient(api), &trail) { _ in } }
+        }
+    }
+
+    @Test("A query prints page after page, stops at its limit and says that there is more")
+    func auditQuery() async throws {
+        @Sendable func page(_ numbers: ClosedRange<Int>) -> StubServer.Reply {
+            let records = numbers.map { #"{"seq":\#($0)}"# }.joined(separator: ",")
+            return StubServer.Reply(body: #"{"records":[\#(records)],"next_cursor":"c\#(numbers.upperBound)"}"#)
+        }
+        for (arguments, limits, counts, remark) in [
+            ([], [500, 500], [500, 500], "1000 records; more match, which --limit or --all prints"),
+            (["--limit", "501"], [500, 1], [500, 1], "501 records; more match, which --limit or --all prints"),
+            (["--all"], [500, 500, 500], [500, 500, 2], ""),
+        ] as [([String], [Int], [Int], String)] {
+            let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in
+                if request.uri.contains("cursor=c1000") { return .init(body: #"{"records":[{"seq":1},{"seq":2}]}"#) }
+                return request.uri.contains("cursor=c500") ? page(501...1_000) : page(1...500)
+            }
+            let line = ["audit", "query", "--output", "json"] + arguments
+            let verb = try #require(try FCMGatewayCommand.parseAsRoot(line) as? AuditCommand.Query)
+            try await StubServer.withClient(answer) { api, server in
+                let outputs = try await verb.outputs(api)
+                #expect(outputs.filter { !$0.answer.isEmpty }.map { $0.answer.split(separator: "\n").count } == counts)
+                #expect(outputs.map(\.remark).joined() == remark)
+                #expect(server.requests.map { $0.uri.contains("limit=\(limits[0])") }.first == true)
+                #expect(server.requests.count == limits.count)
+            }
         }
     }
 

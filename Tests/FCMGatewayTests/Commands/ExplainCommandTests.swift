@@ -60,9 +60,9 @@ struct ExplainCommandTests {
                         /token            /message/token
                         /mutable_content  (not sent)
 
-                        SCOPE   RATE  PER_S  BURST  REMAINING  RESET_S
-                        tenant  9     1      9      8          0
-                        device  1     60     2      2          0
+                        SCOPE   POLICY   REMAINING  RESET_S
+                        tenant  9/1s:9   8          0
+                        device  1/60s:2  2          0
                         """,
                         remark: """
                             warning: /mutable_content: It has no effect

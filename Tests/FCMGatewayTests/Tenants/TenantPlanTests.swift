@@ -45,7 +45,7 @@ struct TenantPlanTests {
     func same() throws {
         let yaml = """
               - tenant: shop
-                limits: {topic: [{rate: 1, per_s: 2, burst: 3}]}
+                limits: {topic: [1/2s:3]}
                 keys: [{name: orders, scopes: [messages:send, audit:read, messages:send]}]
             """
         let limits =
@@ -61,7 +61,7 @@ struct TenantPlanTests {
               - tenant: shop
                 display_name: The shop
                 project_id: p
-                limits: {device: [{rate: 1, per_s: 60, burst: 2}]}
+                limits: {device: [1/60s:2]}
               - tenant: new
             """
         let limits = #"{"topic":[{"rate":1,"per_s":2,"burst":3}],"own":["topic"]}"#

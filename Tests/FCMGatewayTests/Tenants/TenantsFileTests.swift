@@ -35,7 +35,7 @@ struct TenantsFileTests {
                     disabled: true
                     client_names: [Orders.Example]
                     limits:
-                      device: [{rate: 30, per_s: 60, burst: 10}]
+                      device: [30/60s:10]
                     credentials:
                       legacy: {server_key_file: shop.key, endpoint: "http://127.0.0.1:8085"}
                     keys:
@@ -137,17 +137,17 @@ struct TenantsFileTests {
                 ["t.yaml:3: tenants[0].client_names: must have at most 16 names"]
             ),
             (
-                "tenants:\n  - tenant: a\n    limits:\n      devices: []\n      topic: []\n      tenant: [{rate: 0, per_s: 1}]",
+                "tenants:\n  - tenant: a\n    limits:\n      devices: []\n      topic: []\n      tenant: [0/1s:1, {rate: 1}]",
                 [
                     "t.yaml:4: tenants[0].limits.devices: is not known; did you mean device?",
                     "t.yaml:5: tenants[0].limits.topic: must have 1 to 4 policies",
-                    "t.yaml:6: tenants[0].limits.tenant[0].rate: must be a whole number from 1 to 1000000000",
-                    "t.yaml:6: tenants[0].limits.tenant[0].burst: is missing",
+                    "t.yaml:6: tenants[0].limits.tenant[0]: the rate must be from 1 to 1000000000, not 0",
+                    "t.yaml:6: tenants[0].limits.tenant[1]: must be text, in quotes where YAML takes it for something else",
                 ]
             ),
             (
-                "tenants:\n  - tenant: a\n    limits:\n      topic: [{rate: 1, per_s: 86400, burst: 31}]",
-                ["t.yaml:4: tenants[0].limits.topic[0]: must refill its burst within 30 days"]
+                "tenants:\n  - tenant: a\n    limits:\n      topic: [1/86400s:31]",
+                ["t.yaml:4: tenants[0].limits.topic[0]: a policy must refill its burst within 30 days"]
             ),
             (
                 "tenants:\n  - tenant: a\n    credentials:\n      legacy: {endpoint: ftp://x}\n      V1: {}",

@@ -124,7 +124,7 @@ enum Words {
         "  host: \"::\"\n", "  tls:\n    certificateFile: a.pem\n    privateKeyFile: a.key\n", "admin:\n",
         "dataDir: var\n",
         "eventLoops: 2\n", "masterKey: x\n", "store:\n  url: sqlite:a.db\n", "limits:\n  defaults:\n    topic: ",
-        "[{rate: 1, perS: 1, burst: 1}]\n", "{rate: 1, perS: 1, burst: 1}", "upstream:\n", "  timeoutMs: 100\n",
+        "[1/1s:1]\n", "1/1s:1", "upstream:\n", "  timeoutMs: 100\n",
         "  allowedTokenHosts: [a.b]\n", "  legacyEndpoint: https://a\n", "audit:\n  mode: strict\n",
         "log:\n  level: info\n", "  maxConnections: 1000\n",
     ]

@@ -23,7 +23,7 @@ struct ConfigurationReloaderTests {
                   level: debug
                 limits:
                   defaults:
-                    tenant: [{rate: 3, perS: 7, burst: 5}]
+                    tenant: [3/7s:5]
                 upstream:
                   timeoutMs: 1500
                   deadlineMs: 2500
@@ -69,7 +69,7 @@ struct ConfigurationReloaderTests {
             ("log:\n  level: debug\n  bro", "line=", "file="),
             ("log: {level: debug", "line=", "file="),
             (
-                "log:\n  level: debug\nlimits:\n  defaults:\n    topic: [{rate: 1, perS: 86400, burst: 1000000}]",
+                "log:\n  level: debug\nlimits:\n  defaults:\n    topic: [1/86400s:1000000]",
                 "line=5",
                 "key=limits.defaults.topic"
             ),

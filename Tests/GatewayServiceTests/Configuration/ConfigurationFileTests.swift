@@ -49,21 +49,20 @@ struct ConfigurationFileTests {
                 ]
             ),
             (
-                "limits:\n  defaults:\n    topic:\n      - {rate: 1, perS: 1, burst: 1}\n      - {rate: 1, per_s: 1}",
+                "limits:\n  defaults:\n    topic:\n      - 1/1s:1\n      - {rate: 1, per_s: 1}",
                 [
-                    #"g.yaml:5: limits.defaults.topic: policy 2: "per_s" is not known; a policy has rate, perS and burst"#,
-                    "g.yaml:5: limits.defaults.topic: policy 2: perS, burst missing",
+                    "g.yaml:5: limits.defaults.topic: policy 2: expected RATE/PERIOD:BURST, such as 180/60s:60"
                 ]
             ),
             (
-                "limits:\n  defaults:\n    topic: [{rate: 0, perS: 1, burst: 1}]",
-                ["g.yaml:3: limits.defaults.topic: policy 1: rate must be from 1 to 1000000000, not 0"]
+                "limits:\n  defaults:\n    topic: [0/1s:1]",
+                ["g.yaml:3: limits.defaults.topic: policy 1: the rate must be from 1 to 1000000000, not 0"]
             ),
             (
-                "limits:\n  defaults:\n    topic: [{rate: a, perS: 1, burst: 1}]",
-                ["g.yaml:3: limits.defaults.topic: policy 1: rate must be a whole number"]
+                "limits:\n  defaults:\n    topic: [a/1s:1]",
+                ["g.yaml:3: limits.defaults.topic: policy 1: expected RATE/PERIOD:BURST, such as 180/60s:60"]
             ),
-            ("limits:\n  defaults:\n    topic: []", ["g.yaml:3: limits.defaults.topic: must hold at least one policy"]),
+            ("limits:\n  defaults:\n    topic: []", ["g.yaml:3: limits.defaults.topic: must hold one to 4 policies"]),
             ("a: 1\n---\nb: 2", ["g.yaml:2: but found another document"]),
         ]
     )

@@ -43,7 +43,7 @@ struct ConfigurationInputTests {
             upstream:
               allowedTokenHosts: [localhost:8085]
               v1Endpoint: http://localhost:8085/
-            limits: {defaults: {topic: [{rate: 1, perS: 2, burst: 3}]}}
+            limits: {defaults: {topic: [1/2s:3]}}
             audit: {mode: strict}
             admin: {headTimeoutMs: 700, maxConnections: 9}
             """
@@ -53,7 +53,7 @@ struct ConfigurationInputTests {
                 "GATEWAY_ADMIN_BODY_TIMEOUT_MS": "800",
                 "GATEWAY_HTTP_PORT": "9001",
                 "GATEWAY_UPSTREAM_V1_ENDPOINT": "http://localhost:8086",
-                "GATEWAY_LIMITS_DEFAULTS_DEVICE": #" [ {"rate": 4, "perS": 5, "burst": 6} ] "#,
+                "GATEWAY_LIMITS_DEFAULTS_DEVICE": " 4/5s:6 ",
                 "GATEWAY_LOG_FORMAT": "text",
             ]
         )
@@ -226,12 +226,12 @@ struct ConfigurationInputTests {
                 "g.yaml:1: store.url: a store in memory forgets tenants and audit records; name a file"
             ),
             (
-                "limits: {defaults: {topic: [{rate: 1, perS: 86400, burst: 1000000}]}}",
-                "g.yaml:1: limits.defaults.topic: a policy must refill its burst within 30 days"
+                "limits: {defaults: {topic: [1/86400s:1000000]}}",
+                "g.yaml:1: limits.defaults.topic: policy 1: a policy must refill its burst within 30 days"
             ),
             (
-                "limits: {defaults: {topic: [\(Array(repeating: "{rate: 1, perS: 1, burst: 1}", count: 5).joined(separator: ","))]}}",
-                "g.yaml:1: limits.defaults.topic: at most 4 policies for one scope"
+                "limits: {defaults: {topic: [\(Array(repeating: "1/1s:1", count: 5).joined(separator: ","))]}}",
+                "g.yaml:1: limits.defaults.topic: must hold one to 4 policies"
             ),
             (
                 "limits: {redisUrl: 'redis://:secret@h'}",
@@ -263,13 +263,10 @@ struct ConfigurationInputTests {
             ("GATEWAY_HTTP_MAX_CONNECTIONS", "0", "must be from 1 to 1000000, not 0"),
             ("GATEWAY_AUDIT_MODE", "Bounded", #"must be one of bounded, strict, not "Bounded""#),
             (
-                "GATEWAY_LIMITS_DEFAULTS_TENANT", "180/60",
-                #"expected a JSON list such as [{"rate":180,"perS":60,"burst":60}]"#
+                "GATEWAY_LIMITS_DEFAULTS_TENANT", "180/60s:60,180/60",
+                "policy 2: expected RATE/PERIOD:BURST, such as 180/60s:60"
             ),
-            (
-                "GATEWAY_LIMITS_DEFAULTS_TENANT", #"[{"rate":1,"perS":1,"burst":1,"x":1}]"#,
-                #"policy 1: "x" is not known; a policy has rate, perS and burst"#
-            ),
+            ("GATEWAY_LIMITS_DEFAULTS_TENANT", "", "must hold one to 4 policies"),
             ("GATEWAY_HTTP_PROT", "1", "is not known; did you mean GATEWAY_HTTP_PORT?"),
             ("GATEWAY_MASTERKEY", "1", "is not known; did you mean GATEWAY_MASTER_KEY?"),
             ("GATEWAY_COMPLETELY_DIFFERENT_THING", "1", "is not known"),

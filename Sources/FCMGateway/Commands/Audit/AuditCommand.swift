@@ -18,25 +18,39 @@ struct AuditCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print records, newest first.",
             discussion: """
+                Prints page after page, 1,000 records unless told otherwise. With --output json, one record a line.
+
                 Example:
                   fcm-gateway audit query --tenant shop --outcome rejected --limit 20
                 """
         )
 
         @OptionGroup var filter: AuditFilter
-        @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.")
+        @Option(name: .long, help: "Only records from then on, such as 2026-01-31 or 2026-01-31T12:00:00Z.")
         var from: Timestamp?
         @Option(name: .long, help: "Only records before then.") var to: Timestamp?
-        @OptionGroup var list: ListOptions
+        @Option(name: .long, help: "The most to print.") var limit = 1_000
+        @Flag(name: .long, help: "Print all.") var all = false
         @OptionGroup var admin: AdminOptions
+
+        func validate() throws {
+            if self.limit < 1 { throw ValidationError("--limit must be at least 1.") }
+        }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var query = self.filter.query
             if let from = self.from { query.append((name: "from", value: from.rfc3339)) }
             if let to = self.to { query.append((name: "to", value: to.rfc3339)) }
-            let records = try await client.list(["audit"], member: "records", query: query, limit: self.list.limit)
-            let columns = AuditTrail.columns(of: records)
-            try print(.list(records, member: "records", columns: columns, json: self.wantsJSON))
+            let limit = self.all ? nil : self.limit
+            var count = 0
+            let isCutShort = try await client.forEachPage(["audit"], member: "records", query: query, limit: limit) {
+                if !$0.isEmpty { try print(AuditTrail.page($0, json: self.wantsJSON)) }
+                count += $0.count
+            }
+            if count == 0 { try print(CommandOutput("", remark: "no records")) }
+            if isCutShort {
+                try print(CommandOutput("", remark: "\(count) records; more match, which --limit or --all prints"))
+            }
         }
     }
 
@@ -44,7 +58,8 @@ struct AuditCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the newest records, oldest of them first.",
             discussion: """
-                With --output json, one record a line.
+                With --output json, one record a line. With --follow it waits for a gateway that does not answer, such as \
+                during a restart, and continues where it stopped.
 
                 Example:
                   fcm-gateway audit tail -n 20 -f
@@ -55,7 +70,7 @@ struct AuditCommand: ParsableCommand {
 
         @OptionGroup var filter: AuditFilter
         @Option(name: [.customShort("n"), .long], help: "How many records to begin with.") var lines = 20
-        @Flag(name: [.short, .long], help: "Go on printing records as they come.") var follow = false
+        @Flag(name: [.short, .long], help: "Continue with records as they come.") var follow = false
         @OptionGroup var admin: AdminOptions
 
         func validate() throws {
@@ -78,8 +93,35 @@ struct AuditCommand: ParsableCommand {
             try self.show(trail.unseen(first.elements).suffix(self.lines), print)
             while self.follow {
                 try await Task.sleep(for: Self.pollInterval)
-                try self.show(try await self.poll(client, &trail).filter(self.isShown), print)
+                try await self.poll(client, &trail, print: print)
             }
+        }
+
+        /// Prints what is new; where the gateway does not answer, says so once and leaves the trail as it was.
+        func poll(
+            _ client: AdminClient,
+            _ trail: inout AuditTrail,
+            print: (CommandOutput) throws -> Void
+        ) async throws {
+            var read = trail
+            let records: [JSONValue]
+            do {
+                records = try await self.unseen(client, &read)
+            } catch let failure where Self.mayPass(failure) {
+                if !trail.isInterrupted { try print(CommandOutput("", remark: "\(failure)\nwaiting for the gateway")) }
+                trail.isInterrupted = true
+                return
+            }
+            if trail.isInterrupted { try print(CommandOutput("", remark: "the gateway answers again")) }
+            read.isInterrupted = false
+            trail = read
+            try self.show(records.filter(self.isShown), print)
+        }
+
+        /// Whether a failure may be of a gateway that restarts, or of what stands in front of it.
+        private static func mayPass(_ failure: any Error) -> Bool {
+            guard let refusal = failure as? APIError else { return failure is CommandFailure }
+            return refusal.status >= 500 || refusal.status == 429
         }
 
         /// Whether a record that came is more than the trace of following: each poll is recorded itself.
@@ -87,7 +129,7 @@ struct AuditCommand: ParsableCommand {
             self.filter.action != nil || record["action"]?.string != "audit.list"
         }
 
-        func poll(_ client: AdminClient, _ trail: inout AuditTrail) async throws -> [JSONValue] {
+        private func unseen(_ client: AdminClient, _ trail: inout AuditTrail) async throws -> [JSONValue] {
             var pages: [[JSONValue]] = []
             var cursor: String?
             while true {
@@ -109,7 +151,9 @@ struct AuditCommand: ParsableCommand {
 
         private func show(_ records: some Sequence<JSONValue>, _ print: (CommandOutput) throws -> Void) throws {
             for record in records {
-                try print(CommandOutput(self.wantsJSON ? record.canonicalText : AuditTrail.line(record)))
+                var output = CommandOutput(self.wantsJSON ? record.canonicalText : AuditTrail.line(record))
+                output.isContinued = self.follow
+                try print(output)
             }
         }
     }
@@ -143,6 +187,9 @@ struct AuditTrail {
     /// How many records are remembered; enough for the pages that one poll reads again.
     static let maxRemembered = 20_000
 
+    /// Whether the last poll had no answer.
+    var isInterrupted = false
+
     /// What tells one record from another: its place in the chains, or all of it where it has none.
     private var seen: Set<String> = []
     private var order: [String] = []
@@ -162,6 +209,18 @@ struct AuditTrail {
             self.order.removeFirst(surplus)
         }
         return fresh
+    }
+
+    /// A page of many as a table, or one record a line.
+    static func page(_ records: [JSONValue], json: Bool) -> CommandOutput {
+        var output =
+            if json {
+                CommandOutput(records.map(\.canonicalText).joined(separator: "\n"))
+            } else {
+                CommandOutput(TextTable(columns: Self.columns(of: records), objects: records).styled)
+            }
+        output.isContinued = true
+        return output
     }
 
     /// The members a table shows: the usual ones that occur, or all when none does.
