@@ -15,14 +15,18 @@ struct DevCommand: AsyncParsableCommand {
         abstract: "Run a gateway to try, with a fake FCM behind it.",
         discussion: """
             Everything is made on the first start and kept in the data directory: secrets, store, the tenant demo and \
-            its key. Not for production: the secrets lie beside the data that they protect.
+            its key. Not for production: the secrets lie beside the data that they protect. Variables that configure a \
+            gateway, GATEWAY_…, are ignored.
+
+            Example:
+              fcm-gateway-dev dev --port 8090
             """
     )
 
     @Option(name: .long, help: "Where everything is kept.", completion: .directory) var dataDir = "./var/dev"
-    @Option(name: .long, help: "The data listener's port.") var port = 8080
-    @Option(name: .long, help: "The admin listener's port.") var adminPort = 8081
-    @Option(name: .long, help: "The fake FCM's port.") var emulatorPort = 8085
+    @Option(name: .long, help: "The data listener's port.") var port = Port(8080)
+    @Option(name: .long, help: "The admin listener's port.") var adminPort = Port(8081)
+    @Option(name: .long, help: "The fake FCM's port.") var emulatorPort = Port(8085)
     @Option(name: .long, help: "How to print the answer.") var output: OutputFormat = .table
 
     func run() async throws {
@@ -38,11 +42,11 @@ struct DevCommand: AsyncParsableCommand {
         // Until the demo tenant can send.
         gateway.readiness.hold()
         let emulator = FCMEmulator(
-            configuration: EmulatorConfiguration(port: self.emulatorPort, serverKeys: [try files.serverKey()]),
+            configuration: EmulatorConfiguration(port: self.emulatorPort.number, serverKeys: [try files.serverKey()]),
             logger: logger
         )
         let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files, format: self.output)
-        try await FCMEmulator.namingAddress("127.0.0.1", self.emulatorPort) {
+        try await FCMEmulator.namingAddress("127.0.0.1", self.emulatorPort.number) {
             // There is no file to read anew: a SIGHUP says that the terminal has gone.
             try await gateway.group(
                 with: [emulator, setup],
@@ -57,7 +61,7 @@ struct DevCommand: AsyncParsableCommand {
         var configuration = GatewayConfiguration()
         configuration.dataDir = self.dataDir
         configuration.http.server.host = "127.0.0.1"
-        configuration.http.server.port = self.port
+        configuration.http.server.port = self.port.number
         configuration.http.drainGrace = .zero
         // It shares processor and disk with other programs; slowness is no reason to refuse requests.
         configuration.http.maxLag = .seconds(10)
@@ -68,7 +72,7 @@ struct DevCommand: AsyncParsableCommand {
         configuration.upstream.deadline = .seconds(60)
         configuration.audit.commitTimeout = .seconds(20)
         configuration.audit.spoolAfter = .seconds(2)
-        configuration.admin.server.port = self.adminPort
+        configuration.admin.server.port = self.adminPort.number
         return configuration
     }
 }

@@ -11,11 +11,15 @@ struct DevelopmentFiles: Sendable {
     /// Makes the directory when it is not there.
     init(directory: String) throws {
         self.directory = directory
-        try FileManager.default.createDirectory(
-            atPath: directory,
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
-        )
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        } catch {
+            throw GatewayError(.storeUnavailable, "\(directory) can't be made: \(SystemError.text(error))")
+        }
     }
 
     var path: String { self.directory }

@@ -13,11 +13,16 @@ struct EmulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "emulator",
         abstract: "Run a fake FCM for tests.",
-        discussion: "It accepts every server key, and lists the requests it received at /_emulator/journal."
+        discussion: """
+            It accepts every server key, and lists the requests it received at /_emulator/journal.
+
+            Example:
+              fcm-gateway-dev emulator --port 8085
+            """
     )
 
     @Option(name: .long, help: "The address to listen on.") var host = "127.0.0.1"
-    @Option(name: .long, help: "The port to listen on; 0 lets the system choose.") var port = 8085
+    @Option(name: .long, help: "The port to listen on; 0 lets the system choose.") var port = Port(8085)
 
     @Option(
         name: .long,
@@ -32,12 +37,12 @@ struct EmulatorCommand: AsyncParsableCommand {
         let emulator = FCMEmulator(
             configuration: EmulatorConfiguration(
                 host: self.host,
-                port: self.port,
+                port: self.port.number,
                 certificate: try self.tlsDir.map(EmulatorCertificate.init(keptIn:))
             ),
             logger: logger
         )
-        try await FCMEmulator.namingAddress(self.host, self.port) {
+        try await FCMEmulator.namingAddress(self.host, self.port.number) {
             try await ServiceGroup(
                 services: [emulator],
                 gracefulShutdownSignals: [.sigterm, .sigint],
@@ -54,7 +59,8 @@ extension FCMEmulator {
         do {
             try await body()
         } catch let error as IOError {
-            throw GatewayError(.conflict, "Listening on \(host):\(port) is not possible", cause: error)
+            let reason = SystemError.text(error.errnoCode)
+            throw GatewayError(.conflict, "Listening on \(host):\(port) is not possible: \(reason)")
         }
     }
 }

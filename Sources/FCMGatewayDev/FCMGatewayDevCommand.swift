@@ -45,12 +45,28 @@ struct FCMGatewayDevCommand: AsyncParsableCommand {
     }
 }
 
+/// A TCP port; 0 lets the system choose.
+struct Port: ExpressibleByArgument, CustomStringConvertible {
+    let number: Int
+
+    init(_ number: UInt16) {
+        self.number = Int(number)
+    }
+
+    init?(argument: String) {
+        guard let number = UInt16(argument) else { return nil }
+        self.init(number)
+    }
+
+    var description: String { "\(self.number)" }
+}
+
 /// How `dev` prints where it listens, and both verbs why they failed.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
     case table
     case json
 
-    /// Whether arguments ask for JSON, also where they can't be parsed.
+    /// True if arguments ask for JSON, also where they can't be parsed.
     static func isJSON(askedBy arguments: [String]) -> Bool {
         arguments.contains("--output=json")
             || zip(arguments, arguments.dropFirst()).contains { $0 == ("--output", "json") }

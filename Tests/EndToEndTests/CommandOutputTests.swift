@@ -31,7 +31,9 @@ extension EndToEnd {
                         ("limit set demo --topic 9/1s:9", "topic"), ("limit reset demo topic", "topic"),
                         ("limit get demo", "own"), ("explain demo \(body)", "requests"),
                         ("send demo --token t", "status"), ("audit query --limit 1", "action"),
-                        ("audit tail -n 1", "action"), ("audit verify --data-dir \(data)", "verdict"),
+                        ("audit tail -n 1", "action"), ("audit public-key --data-dir \(data)", "public_key"),
+                        ("audit pseudonym demo --topic t --data-dir \(data)", "pseudonyms"),
+                        ("audit verify --data-dir \(data)", "verdict"),
                         ("doctor --offline", "findings"), ("config check", "valid"),
                         ("config show", "settings"),
                     ] {

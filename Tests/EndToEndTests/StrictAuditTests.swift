@@ -20,7 +20,8 @@ extension EndToEnd {
 
         private func intents(_ data: String) async throws -> [String] {
             let environment = ["GATEWAY_DATA_DIR": data]
-            let outcome = try await Program.gateway(["audit", "intents"], environment: environment).expect(0)
+            let outcome = try await Program.gateway(["audit", "intents", "--output", "json"], environment: environment)
+                .expect(0)
             return outcome.output.split(separator: "\n").map(String.init)
         }
 

@@ -13,7 +13,7 @@ import StrictJSON
 /// A listener's address: scheme, host, port and perhaps a path in front of the API's own; no user, query or fragment.
 struct BaseURL: Sendable, Equatable {
     let origin: HTTPOrigin
-    /// What stands before the API's own paths: empty, or starts with a slash.
+    /// The path before the API's own paths: empty, or starts with a slash.
     private let prefix: String
     /// The address without a trailing slash.
     let text: String
@@ -92,8 +92,8 @@ struct APIClient: Sendable {
         static func data(keyFile file: String?) -> Directions {
             Directions(
                 address: "Is the gateway running? Its data listener's address is set by --url or GATEWAY_URL.",
-                token: "The API key from \(file ?? "the environment") is not valid here; it is set by --key-file or "
-                    + "GATEWAY_KEY."
+                token: "The API key from \(file ?? "the environment") is not valid here; it is set by --key-file, "
+                    + "GATEWAY_KEY or GATEWAY_KEY_FILE."
             )
         }
     }
@@ -271,18 +271,18 @@ struct APIError: Error, Sendable {
     let requestID: String?
     /// The problem details; nil when something else answered.
     let problem: JSONValue?
-    /// What the operator may do about it; nil where the gateway's own words are enough.
+    /// Advice for the operator; nil where the gateway's own words are enough.
     var hint: String?
 
     var code: String? { self.problem?.text("code") }
 
-    /// Whether the gateway itself says that nothing was done.
+    /// True if the gateway itself says that nothing was done.
     private var meansUndone: Bool {
         guard let code = self.code else { return false }
         return (400...499).contains(self.status) || code == OutcomeCode.auditUnavailable.rawValue
     }
 
-    /// Why something failed, with what to do where nobody knows whether it was done all the same.
+    /// Returns a failure with advice for the case that the work was done in spite of it.
     static func doubting(_ error: any Error, _ advice: String) -> any Error {
         switch error {
         case var refusal as APIError:

@@ -131,7 +131,7 @@ struct AdminOptions: ParsableArguments {
     }
 }
 
-/// Where the data listener is, and the key to show it, as a tenant's service has them.
+/// The address of the data listener and a tenant's key for it.
 struct ServiceOptions: ParsableArguments {
     @Option(name: .long, help: "The data listener's address.") var url: BaseURL?
     @Option(name: .long, help: "The file that holds the API key, or - for standard input.", completion: .file())
@@ -200,7 +200,7 @@ extension AdminVerb {
     }
 }
 
-// MARK: What options name
+// MARK: Tokens and files of options
 
 /// The token that a verb presents.
 enum BearerToken {
@@ -233,7 +233,7 @@ enum BearerToken {
     }
 }
 
-/// What an option names: a file, or standard input for `-`; failures name it, and quote nothing of it.
+/// Reads the file that an option names, or standard input for `-`. A failure names the file and quotes nothing of it.
 enum InputFile {
     static func read(_ path: String) throws(CommandFailure) -> ByteBuffer {
         ByteBuffer(bytes: try self.data(path))
@@ -281,9 +281,10 @@ enum InputFile {
                 throw CommandFailure("standard input cannot be read")
             }
         }
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandFailure("\(path) cannot be read")
+        do {
+            return try Data(contentsOfFile: path)
+        } catch {
+            throw CommandFailure("\(error)")
         }
-        return data
     }
 }

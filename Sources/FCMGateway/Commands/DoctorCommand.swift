@@ -54,6 +54,7 @@ struct DoctorCommand: AsyncParsableCommand {
         findings.append(ConfigurationCheck.descriptors(configuration, limit: DescriptorPlan.currentLimit))
         findings += await ConfigurationCheck.limits(configuration)
         let store = await StoreCheck(configuration: configuration, isThorough: self.thorough).examine()
+        findings += ConfigurationCheck.clientNames(configuration, store.inspection?.tenants.map(\.tenant) ?? [])
         let running = await RunningGatewayCheck(
             configuration: configuration,
             environment: environment,

@@ -71,7 +71,8 @@ struct ExplainCommand: AsyncParsableCommand {
         let target = limits?.list("targets").first?.elements
         let quotas = (limits?.list("tenant") ?? []) + (target.map { Array($0) } ?? [])
         let rows = quotas.map { quota in
-            [quota.text("scope") ?? "", LimitCommand.policy(quota)] + ["remaining", "reset_s"].map { quota[$0]?.cell ?? "" }
+            let left = ["remaining", "reset_s"].map { quota[$0]?.cell ?? "" }
+            return [quota.text("scope") ?? "", LimitCommand.policy(quota)] + left
         }
         parts.append(TextTable(titles: ["SCOPE", "POLICY", "REMAINING", "RESET_S"], rows: rows).text)
         return parts.joined(separator: "\n\n")

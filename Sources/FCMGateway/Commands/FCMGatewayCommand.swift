@@ -1,6 +1,8 @@
 import ArgumentParser
+import FCMModel
 import Foundation
 import GatewayService
+import Logging
 
 /// `fcm-gateway`: the server, and the verbs that manage one.
 @main
@@ -12,8 +14,8 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             Verbs that manage a running gateway speak its admin API at --admin-url or GATEWAY_ADMIN_URL, with the token \
             from --admin-token-file, GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE.
 
-            With --output json, a verb prints one JSON object (audit tail one a line), and a failure is one on standard \
-            error. --generate-completion-script bash, zsh or fish prints completions for that shell.
+            With --output json, a verb prints one JSON object, those that list audit records one for each, a line long; \
+            a failure is one on standard error. completion install lets your shell complete verbs and options.
 
             Exit codes: 0 done, 1 refused or failed, also when an answer can't be written, 2 where a verb's own help says so, \
             64 wrong usage.
@@ -34,6 +36,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             StoreCommand.self,
             ConfigCommand.self,
             DoctorCommand.self,
+            CompletionCommand.self,
             MovedDevCommand.self,
             MovedEmulatorCommand.self,
         ]
@@ -55,10 +58,11 @@ struct FCMGatewayCommand: AsyncParsableCommand {
         } catch  where self.exitCode(for: error) == .success {
             try? StandardStream.output.write(self.wrapped(self.fullMessage(for: error)) + "\n")
         } catch {
-            guard OutputFormat.isJSON(askedBy: CommandLine.arguments), FailureReport(error) != nil else {
-                self.exit(withError: error)
+            if OutputFormat.isJSON(askedBy: CommandLine.arguments), FailureReport(error) != nil {
+                FailureReport.write(error)
+            } else {
+                CommandOutput.remark(self.wrapped(self.fullMessage(for: error)) + self.hint(for: CommandLine.arguments))
             }
-            FailureReport.write(error)
             self.exit(withError: self.exitCode(for: error))
         }
     }
@@ -68,11 +72,26 @@ extension FCMGatewayCommand {
     /// The widest line of a help text.
     static let helpWidth = 80
 
+    /// The verb that arguments may mean, on a line of its own; empty where they name one, or none is near.
+    static func hint(for arguments: [String]) -> String {
+        var command: any ParsableCommand.Type = Self.self
+        for word in arguments.dropFirst() {
+            let verbs = command.configuration.subcommands
+            let names = verbs.map { $0._commandName }
+            guard let index = names.firstIndex(of: word) else {
+                let hint = word.hasPrefix("-") ? "" : NearestName.hint(for: word, among: names)
+                return hint.isEmpty ? "" : "\n  \(word.printable)\(hint)"
+            }
+            command = verbs[index]
+        }
+        return ""
+    }
+
     /// Wraps the line of a help text that lists all options, which the library leaves as long as it is.
     static func wrapped(_ help: String) -> String {
         help.split(separator: "\n", omittingEmptySubsequences: false)
             .map { line in
-                guard line.hasPrefix("USAGE: "), line.count > Self.helpWidth else { return String(line) }
+                guard line.uppercased().hasPrefix("USAGE: "), line.count > Self.helpWidth else { return String(line) }
                 var lines = [""]
                 for part in line.replacing(" [", with: "\n[").replacing(" <", with: "\n<").split(separator: "\n") {
                     // An option and its value, which a blank parts, stay together.
@@ -108,7 +127,12 @@ struct ServeCommand: AsyncParsableCommand {
         let options = self.options
         let environment = ProcessInfo.processInfo.environment
         try await FailureReport.reporting {
-            try await Gateway.serve { options.input(environment: environment) }
+            try await Gateway.serve {
+                options.input(environment: environment)
+            } warning: {
+                FilesCheck.examine(file: options.config, environment: environment, $0).filter { $0.status != .ok }
+                    .map { ["file": "\($0.subject ?? "")", "reason": "\($0.seen)", "advice": "\($0.advice ?? "")"] }
+            }
         }
     }
 }

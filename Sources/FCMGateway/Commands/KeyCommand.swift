@@ -238,7 +238,7 @@ struct KeyCommand: ParsableCommand {
         )
     }
 
-    /// What to do about a key that was made and that nobody has.
+    /// Advice about a key that was made and never shown.
     static func adviceIfLost(_ id: String, tenant: TenantID) -> String {
         "The key \(id) of tenant \(tenant) was made, and nobody has it: revoke it "
             + "(fcm-gateway key revoke \(tenant) \(id)) and make another"

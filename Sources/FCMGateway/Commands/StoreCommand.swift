@@ -40,7 +40,11 @@ struct StoreMigrateCommand: AsyncParsableCommand {
             guard let settings = configuration.postgreSQL else {
                 throw GatewayError(.invalid, "store.url names no PostgreSQL; serve brings SQLite's schema up to date")
             }
-            try Self.answer(try await PostgreSQLDatabase.migrate(settings), json: self.output.isJSON).write()
+            let steps = try await PostgreSQLDatabase.migrate(
+                settings,
+                whenUnreachable: GatewayConfiguration.reportWaiting
+            )
+            try Self.answer(steps, json: self.output.isJSON).write()
         }
     }
 

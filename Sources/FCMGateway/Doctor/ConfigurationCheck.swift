@@ -77,7 +77,22 @@ struct ConfigurationCheck {
             ? .warning(.certificates, subject, seen, advice) : .ok(.certificates, subject, seen)
     }
 
-    /// Whether the Redis that limits are kept in answers; nothing where they are kept in memory.
+    /// Tenants that ask for client certificates, which nothing can show where the data listener asks for none.
+    static func clientNames(_ configuration: GatewayConfiguration, _ tenants: [Tenant]) -> [Finding] {
+        guard configuration.http.tls.clientCAFile == nil else { return [] }
+        return tenants.filter { !$0.clientNames.isEmpty }
+            .map {
+                .warning(
+                    .certificates,
+                    "\($0.id)",
+                    "its keys need a client certificate (client_names), which the data listener does not ask for: all "
+                        + "of its requests are refused",
+                    "Set http.tls.clientCaFile, or: fcm-gateway tenant set \($0.id) --reset client-names"
+                )
+            }
+    }
+
+    /// True if the Redis that limits are kept in answers; nothing where they are kept in memory.
     static func limits(_ configuration: GatewayConfiguration) async -> [Finding] {
         guard !configuration.limits.redisURL.isEmpty else { return [] }
         do {
@@ -89,7 +104,7 @@ struct ConfigurationCheck {
         }
     }
 
-    /// Whether the connections that are configured fit the file descriptors, by the plan that `serve` goes by.
+    /// True if the connections that are configured fit the file descriptors, by the plan that `serve` goes by.
     static func descriptors(_ configuration: GatewayConfiguration, limit: Int?) -> Finding {
         guard let limit else { return .ok(.resources, "file descriptors", "are not bounded") }
         let plan = DescriptorPlan(configuration, limit: limit)

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// What one check of `doctor` saw.
+/// A result of one check of `doctor`.
 struct Finding: Sendable, Equatable {
     enum Status: String, Sendable, CaseIterable, Comparable {
         case ok
@@ -29,12 +29,12 @@ struct Finding: Sendable, Equatable {
     }
 
     var check: Check
-    /// What was looked at, such as a file or a tenant; nil where the check says it all.
+    /// The thing examined, such as a file or a tenant; nil where the check says it all.
     var subject: String?
     var status: Status
-    /// What was seen; never holds a secret.
+    /// The observation; never holds a secret.
     var seen: String
-    /// What to do; nil where there is nothing.
+    /// Advice; nil where nothing is to be done.
     var advice: String?
 
     static func ok(_ check: Check, _ subject: String?, _ seen: String) -> Finding {

@@ -1,12 +1,12 @@
 import Foundation
 import GatewayService
 
-/// Who owns a file and what others may do with it.
+/// The owner of a file and the access of others.
 struct FileFacts: Sendable, Equatable {
     var owner: Int
     var mode: Int
     var isDirectory: Bool
-    /// Whether somebody who is neither its owner nor of its group can reach it: all directories above let them through.
+    /// True if somebody who is neither its owner nor of its group can reach it: all directories above let them through.
     var isReachableByOthers: Bool
 
     /// Looks at a file, behind symbolic links; nil when it is not there, or can't be reached.
@@ -117,8 +117,13 @@ enum DataDirectoryCheck {
             return [.problem(.dataDirectory, path, "is no directory", "Set dataDir to a directory")]
         }
         let access = Self.access(path, facts)
-        let free = (try? FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize]) as? NSNumber
-        return [access] + [free.map { Self.space(path, freeBytes: $0.intValue) }].compactMap(\.self)
+        return [access] + [Self.freeBytes(path).map { Self.space(path, freeBytes: $0) }].compactMap(\.self)
+    }
+
+    /// The room that is left on the disk of a file or directory.
+    static func freeBytes(_ path: String) -> Int? {
+        let free = try? FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? NSNumber
+        return free?.intValue
     }
 
     static func space(_ path: String, freeBytes: Int) -> Finding {

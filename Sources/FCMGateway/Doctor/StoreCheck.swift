@@ -55,7 +55,9 @@ struct StoreCheck: Sendable {
             result.findings.append(try await Self.audit(database, isServed: result.isServed))
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
-            result.findings.append(.problem(.store, path, error.message + cause, Self.advice(error)))
+            let isFull = DataDirectoryCheck.freeBytes(path).map { $0 < DataDirectoryCheck.problemBytes } ?? false
+            let advice = isFull ? "Make room on its disk first, then look again" : Self.advice(error)
+            result.findings.append(.problem(.store, path, error.message + cause, advice))
         }
         return result
     }
@@ -135,7 +137,7 @@ struct StoreCheck: Sendable {
         return findings
     }
 
-    /// Whether the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
+    /// True if the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
     private func rows(
         _ database: any SQLDatabase,
         _ masterKey: MasterKey

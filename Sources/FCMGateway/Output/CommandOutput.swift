@@ -9,7 +9,7 @@ enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
     case table
     case json
 
-    /// Whether arguments ask for JSON, also where they are not right otherwise: failures are printed in the same form.
+    /// True if arguments ask for JSON, also where they are not right otherwise: failures are printed in the same form.
     static func isJSON(askedBy arguments: [String]) -> Bool {
         let own = arguments.prefix { $0 != "--" }
         return own.contains("--output=json") || zip(own, own.dropFirst()).contains { $0 == ("--output", "json") }
@@ -23,16 +23,16 @@ struct OutputOptions: ParsableArguments {
     var isJSON: Bool { self.output == .json }
 }
 
-/// What a verb has to say.
+/// The answer of a verb and its remarks.
 struct CommandOutput: Sendable, Equatable {
     var answer: String
     /// The answer for a terminal that shows colours; nil where it is the same.
     var colouredAnswer: String?
     /// Remarks for standard error, which keep the answer clean for programs.
     var remark: String
-    /// Whether the answer is a refusal, so that the process must exit with 1.
+    /// True if the answer is a refusal, so that the process must exit with 1.
     var isRefusal: Bool
-    /// Whether more answers follow, which a reader who has gone need not wait for.
+    /// True if more answers follow; the verb ends when its reader has gone.
     var isContinued = false
     /// What to do when the answer can't be written, for one that can't be had again because it holds a secret.
     var adviceIfLost: String?
@@ -82,8 +82,9 @@ struct CommandOutput: Sendable, Equatable {
 
     /// Prints the answer and the remarks.
     ///
-    /// A reader who has gone, as `| head` does, is no failure, unless the answer can't be had again. Throws
-    /// `CommandFailure` when the answer could not be written, `ExitCode.success` when the reader of more has gone.
+    /// A reader that has gone, such as `| head`, is no failure, unless the answer can't be printed again. Throws
+    /// `CommandFailure` when the answer could not be written, `ExitCode.success` when more was to follow and the reader
+    /// has gone.
     func write() throws {
         let terminal = Terminal(.standardOutput, environment: ProcessInfo.processInfo.environment)
         let text = terminal.showsColour ? self.colouredAnswer ?? self.answer : self.answer
@@ -106,7 +107,7 @@ struct CommandOutput: Sendable, Equatable {
         throw CommandFailure("the answer can't be written to standard output: \(failure)\(advice)")
     }
 
-    /// Prints a remark; where it can't be written, nobody is left to be told.
+    /// Prints a remark; a failure to write it can't be reported anywhere.
     static func remark(_ text: String) {
         guard !text.isEmpty else { return }
         try? StandardStream.errors.write("\(text)\n")

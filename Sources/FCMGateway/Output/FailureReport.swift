@@ -26,7 +26,7 @@ struct FailureReport {
     /// The same with the members of problem details: `code`, `detail`, and what is known beside them.
     let problem: ByteBuffer
 
-    /// What is to be said of an error; nil for one of which all was said, or that is none, such as a call for help.
+    /// Returns nil for an error that was reported before, and for a call for help.
     init?(_ error: any Error) {
         switch error {
         case is ExitCode, is CleanExit:

@@ -40,7 +40,7 @@ final class StopSignals: Sendable {
 /// A key that the gateway made is shown whatever happens after it: a change that fails, or a signal to stop.
 struct TenantApplication {
     let plan: TenantPlan
-    /// Whether all is said in one object at the end, or each change as it is made.
+    /// True if all is said in one object at the end, or each change as it is made.
     let isJSON: Bool
 
     private struct Progress {

@@ -50,7 +50,7 @@ struct TenantChange: Sendable {
     var fields: [Field] = []
     /// What the admin API is to be given, which may hold a secret; nil for nothing.
     var body: Redacted<ByteBuffer>?
-    /// Whether the gateway makes a key by it, which it shows in its answer and never again.
+    /// True if the gateway makes a key by it, which it shows in its answer and never again.
     var makesKey = false
 
     var method: APIClient.Method {
@@ -118,12 +118,12 @@ struct TenantChange: Sendable {
     }
 }
 
-/// What is to be done so that a gateway has what a file declares; reads nothing and changes nothing.
+/// The changes that bring a gateway to the state a file declares. Computing them changes nothing.
 struct TenantPlan: Sendable {
     private(set) var changes: [TenantChange] = []
-    /// What stands in the way of the whole plan, in words.
+    /// The problems that prevent the whole plan, in words.
     private(set) var conflicts: [String] = []
-    /// What is left as it is, though the file does not say so, in words.
+    /// The objects that the file does not name and that stay as they are, in words.
     private(set) var remarks: [String] = []
 
     /// Keys in force, credentials and limits of declared tenants that the file does not name, in words.
@@ -160,7 +160,7 @@ struct TenantPlan: Sendable {
         self.checkSizes()
     }
 
-    /// Whether an imported key is not where the file wants it, so that only all tenants' keys tell whose it is.
+    /// True if an imported key is not where the file wants it, so that only all tenants' keys tell whose it is.
     static func asksWhoseKeys(_ declared: [DeclaredTenant], _ present: [PresentTenant]) -> Bool {
         let owners = Self.owners(of: present)
         return declared.contains { tenant in

@@ -7,7 +7,7 @@ import NIOCore
 import StrictJSON
 import Yams
 
-/// What a file for `tenant apply` declares, with the secrets that it names.
+/// The contents of a file for `tenant apply`, with the secrets that it names.
 ///
 /// The settings are checked here as the gateway checks them, so that a mistake is found before the first change.
 struct TenantsFile {

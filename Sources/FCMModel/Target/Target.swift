@@ -33,6 +33,14 @@ package enum Target: Sendable, Hashable {
         }
     }
 
+    /// The number of listed recipients that are repetitions of earlier ones.
+    package var repeatedRecipients: Int {
+        switch self {
+        case .tokens(let texts), .installations(let texts): texts.count - Set(texts.map { Array($0.utf8) }).count
+        case .token, .installation, .topic, .condition, .notificationKey: 0
+        }
+    }
+
     /// The longest answer with so many outcomes, in bytes: several times as long as FCM's, which names a message of
     /// some fifty characters, or an error, for each.
     package static func maxAnswerBytes(recipients: Int) -> Int {
@@ -79,7 +87,7 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
         self.init(String(decoding: to.utf8.dropFirst(Self.legacyPrefix.utf8.count), as: UTF8.self))
     }
 
-    /// Whether a legacy `to` addresses a topic: it starts with ``legacyPrefix``, compared byte by byte (L-TOPIC).
+    /// True if a legacy `to` addresses a topic: it starts with ``legacyPrefix``, compared byte by byte (L-TOPIC).
     ///
     /// A combining mark after the prefix would change its last character, though not the prefix that FCM reads.
     package static func hasLegacyPrefix(_ to: String) -> Bool {
@@ -98,7 +106,7 @@ package enum RegistrationToken {
     /// Far beyond the tokens that FCM issues, in bytes.
     package static let maxBytes = 4_096
 
-    /// Whether a text can stand for a device: neither empty nor beyond the bounds, nor one that would address something
+    /// True if a text can stand for a device: neither empty nor beyond the bounds, nor one that would address something
     /// else in a path or in a legacy `to`.
     package static func isPlausible(_ text: String) -> Bool {
         PercentEncoding.isAddressable(text) && Self.isWithinBounds(text) && !TopicName.hasLegacyPrefix(text)
@@ -109,7 +117,7 @@ package enum RegistrationToken {
 }
 
 extension Sequence<String> {
-    /// Whether a token is among these, compared by its bytes: as texts, some that FCM tells apart are equal.
+    /// True if a token is among these, compared by its bytes: as texts, some that FCM tells apart are equal.
     package func containsToken(_ token: String) -> Bool {
         self.contains { $0.utf8.elementsEqual(token.utf8) }
     }

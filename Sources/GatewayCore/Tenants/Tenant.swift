@@ -9,10 +9,10 @@ package struct Tenant: Sendable, Hashable {
     package var projectID: String?
     /// The numeric sender id, where device groups are used.
     package var senderID: String?
-    /// Whether FCM's names of its device groups begin with the tenant's own, because another tenant had the sender id
+    /// True if FCM's names of its device groups begin with the tenant's own, because another tenant had the sender id
     /// before; settled by the store when the sender id is put.
     package var prefixesGroups: Bool
-    /// Whether its keys are refused.
+    /// True if its keys are refused.
     package var isDisabled: Bool
     /// The names of which a client's certificate must carry one for the tenant's keys to be accepted; empty asks for no
     /// certificate.
@@ -73,6 +73,11 @@ package struct TenantDraft: Sendable, Hashable {
     package static let maxClientNames = 16
     /// A new tenant's, since Google's own servers take no other protocol any more.
     package static let defaultUpstream = UpstreamKind.v1
+
+    /// True if a project's id may have a byte: Google's have lower-case letters, digits and hyphens, older ones a domain.
+    package static func isProjectByte(_ byte: UInt8) -> Bool {
+        byte.isLetter || byte.isDigit || "-._:".utf8.contains(byte)
+    }
 
     package var displayName: String
     package var upstream: UpstreamKind

@@ -109,6 +109,9 @@ private struct TenantChange: Sendable {
                 self.parts.append { $0.upstream = kind }
             case .projectID:
                 let id = value.flatMap { problems.label($0, at: pointer) }
+                if let id, !id.utf8.allSatisfy(TenantDraft.isProjectByte) {
+                    problems.report(.invalidField, at: pointer, "A project id has letters, digits and - . _ : alone")
+                }
                 self.parts.append { $0.projectID = id }
             case .senderID:
                 let id = value.flatMap { problems.label($0, at: pointer) }

@@ -65,7 +65,7 @@ struct SendExplanation {
         self.requests = self.refusal == nil ? requests : []
         self.requestCount = self.requests.isEmpty ? 0 : kind == .legacy ? 1 : target.recipientCount
         self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [kind.member(for: target)])] + traces
-        self.warnings = Self.warnings(message, traces, profile)
+        self.warnings = Self.warnings(message, to: target, traces, profile)
     }
 
     private static func requests(
@@ -97,8 +97,22 @@ struct SendExplanation {
         }
     }
 
-    private static func warnings(_ message: Message, _ traces: [FieldTrace], _ profile: TenantProfile) -> [Warning] {
+    private static func warnings(
+        _ message: Message,
+        to target: Target,
+        _ traces: [FieldTrace],
+        _ profile: TenantProfile
+    ) -> [Warning] {
         var warnings: [Warning] = []
+        let repeated = target.repeatedRecipients
+        if repeated > 0 {
+            let detail = "Recipients stand in the list again, \(repeated) in all, and would each get the message again"
+            warnings.append(Warning(pointer: "/\(target.kind.fieldName)", detail: detail))
+        }
+        if message.notification == nil, message.data.isEmpty, !message.contentAvailable {
+            let detail = "The message has neither a notification nor data, so that a device shows nothing"
+            warnings.append(Warning(pointer: "", detail: detail))
+        }
         if profile.storedCredential == nil {
             let detail = "The tenant has no credential for its upstream, so that nothing can be sent"
             warnings.append(Warning(pointer: "", detail: detail))

@@ -1,7 +1,7 @@
 import EventLoopHTTP
 package import GatewayCore
 import GatewayHTTP
-import Logging
+package import Logging
 import ServiceLifecycle
 import UnixSignals
 
@@ -9,8 +9,11 @@ extension Gateway {
     /// Runs a gateway until SIGTERM or SIGINT; a SIGHUP reads the configuration again.
     ///
     /// Throws `ConfigurationProblems` for what is to be set otherwise, such as a port that is taken; else what a service
-    /// threw. The log is flushed before.
-    package static func serve(reading input: @escaping @Sendable () -> ConfigurationInput) async throws {
+    /// threw. The log is flushed before. What the caller has to say of a configuration is logged as warnings.
+    package static func serve(
+        reading input: @escaping @Sendable () -> ConfigurationInput,
+        warning: (GatewayConfiguration) -> [Logger.Metadata] = { _ in [] }
+    ) async throws {
         let (started, secrets) = try LoadedConfiguration.read(input())
         // From here on a SIGHUP must not end the process, whatever it is at.
         let signals = await UnixSignalsSequence(trapping: .sighup)
@@ -21,6 +24,9 @@ extension Gateway {
         logger.info("Starting.", metadata: started.startMetadata)
         for warning in started.configuration.servingWarnings.map(started.sources.locate) {
             logger.warning("A setting may not do what is meant.", metadata: warning.metadata)
+        }
+        for metadata in warning(started.configuration) {
+            logger.warning("A file is not safe from others.", metadata: metadata)
         }
         do {
             try await stop.watching {

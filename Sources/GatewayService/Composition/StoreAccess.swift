@@ -48,7 +48,7 @@ extension GatewayConfiguration {
     package func openStoreForReading() async throws(GatewayError) -> any SQLDatabase {
         guard var settings = self.postgreSQL else { return try SQLiteReadOnlyDatabase(path: self.databasePath) }
         settings.poolSize = Self.commandPoolSize
-        return try await PostgreSQLDatabase(settings)
+        return try await PostgreSQLDatabase(settings, whenUnreachable: Self.reportWaiting)
     }
 
     /// A store that a command changes while gateways may serve it.
@@ -64,7 +64,7 @@ extension GatewayConfiguration {
     package func joinStore(sealingBy fingerprint: String) async throws(GatewayError) -> JoinedStore {
         if var settings = self.postgreSQL {
             settings.poolSize = Self.commandPoolSize
-            let database = try await PostgreSQLDatabase(settings)
+            let database = try await PostgreSQLDatabase(settings, whenUnreachable: Self.reportWaiting)
             return JoinedStore(
                 database: database,
                 requireMasterKey: { try SQLReplicaStore.requireMasterKey(fingerprint, $0) },
@@ -77,6 +77,11 @@ extension GatewayConfiguration {
             requireMasterKey: { _ in try database.requireMasterKey(fingerprint) },
             close: { try? database.close() }
         )
+    }
+
+    /// Says on standard error that a command waits for the store, and why.
+    package static func reportWaiting(_ reason: String) {
+        try? StandardStream.errors.write("The store can't be reached yet, waiting for it: \(reason)\n")
     }
 
     /// A command asks one thing after the other.

@@ -216,8 +216,11 @@ package enum ConfigurationTable {
         .secret(
             "base64 of 32 bytes",
             problem: { text in
-                Data(base64Encoded: text)?.count == MasterKey.byteCount
-                    ? nil : "must be base64 of exactly \(MasterKey.byteCount) bytes"
+                let count = Data(base64Encoded: text)?.count
+                guard count != MasterKey.byteCount else { return nil }
+                let found = count.map { "of \($0)" } ?? "other text of \(text.utf8.count) characters"
+                return "must be base64 of exactly \(MasterKey.byteCount) bytes, not \(found); "
+                    + "openssl rand -base64 \(MasterKey.byteCount) prints one"
             },
             value: { Data(base64Encoded: $0).map { [UInt8]($0) } },
             text: { Data($0).base64EncodedString() }

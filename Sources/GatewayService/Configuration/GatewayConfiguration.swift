@@ -308,7 +308,7 @@ package struct GatewayConfiguration: Sendable {
         return ConfigurationProblem(
             .variable(variable),
             key: path,
-            message: "is not set, nor is \(variable)_FILE; serve does not start without it"
+            message: "is not set, nor is \(variable)_FILE; serve does not start without it. fcm-gateway init makes one"
         )
     }
 }

@@ -7,9 +7,7 @@ package enum PEMFile {
         in file: String,
         key: String
     ) throws(ConfigurationProblems) -> [NIOSSLCertificate] {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw self.problem(key, "\(file) cannot be read")
-        }
+        let data = try Self.contents(of: file, key)
         do {
             let certificates = try NIOSSLCertificate.fromPEMBytes(Array(data))
             if !certificates.isEmpty, Self.isWhole(data) { return certificates }
@@ -28,13 +26,19 @@ package enum PEMFile {
     }
 
     package static func privateKey(in file: String, key: String) throws(ConfigurationProblems) -> NIOSSLPrivateKey {
-        guard FileManager.default.isReadableFile(atPath: file) else {
-            throw self.problem(key, "\(file) cannot be read")
-        }
+        let data = try Self.contents(of: file, key)
         do {
-            return try NIOSSLPrivateKey(file: file, format: .pem)
+            return try NIOSSLPrivateKey(bytes: Array(data), format: .pem)
         } catch {
             throw self.problem(key, "\(file) holds no private key in PEM without a passphrase, or one that is cut off")
+        }
+    }
+
+    private static func contents(of file: String, _ key: String) throws(ConfigurationProblems) -> Data {
+        do {
+            return try Data(contentsOfFile: file)
+        } catch {
+            throw self.problem(key, "\(error)")
         }
     }
 

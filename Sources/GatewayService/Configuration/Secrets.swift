@@ -90,8 +90,11 @@ package enum SecretVariable {
     /// Reads a secret from a file, without the one newline that editors leave at the end.
     package static func read(file path: String) throws(Unusable) -> String {
         guard !path.isEmpty else { throw Unusable(message: "names no file") }
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw Unusable(message: "\(path) cannot be read")
+        let data: Data
+        do {
+            data = try Data(contentsOfFile: path)
+        } catch {
+            throw Unusable(message: "\(error)")
         }
         return try Self.secret(data, from: path)
     }

@@ -15,7 +15,8 @@ package struct YAMLSource {
     package private(set) var problem: ConfigurationProblem?
 
     package init(path: String, maxBytes: Int) {
-        if let data = FileManager.default.contents(atPath: path) {
+        do {
+            let data = try Data(contentsOfFile: path)
             if data.count > maxBytes {
                 self.init(path, "is larger than \(maxBytes) bytes")
             } else if let text = String(bytes: data, encoding: .utf8) {
@@ -23,8 +24,8 @@ package struct YAMLSource {
             } else {
                 self.init(path, "is not UTF-8")
             }
-        } else {
-            self.init(path, "cannot be read")
+        } catch {
+            self.init(path, error.reason)
         }
     }
 

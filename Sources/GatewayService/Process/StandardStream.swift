@@ -9,13 +9,10 @@ package enum StandardStream: Int32, Sendable {
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         package let number: Int32
 
-        /// Whether whoever read it has gone, as `| head` does when it has enough.
+        /// True if whoever read it has gone, as `| head` does when it has enough.
         package var isClosedPipe: Bool { self.number == EPIPE }
 
-        package var description: String {
-            // The text belongs to the system and is copied at once.
-            unsafe String(cString: strerror(self.number))
-        }
+        package var description: String { SystemError.text(self.number) }
     }
 
     /// Writes a text; throws when not all of it was taken.
@@ -61,7 +58,7 @@ private func writeBytes(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count
 
 /// What one of the process's streams leads to, and what may be written to it.
 package struct Terminal: Sendable {
-    /// Whether somebody watches: the stream is a terminal.
+    /// True if somebody watches: the stream is a terminal.
     package let isTerminal: Bool
     private let environment: [String: String]
 
@@ -74,7 +71,7 @@ package struct Terminal: Sendable {
         self.environment = environment
     }
 
-    /// Whether words may be coloured.
+    /// True if words may be coloured.
     ///
     /// `NO_COLOR` forbids it everywhere; `CLICOLOR_FORCE` demands it everywhere else; without either, terminals that can
     /// show colours get them.
@@ -84,7 +81,7 @@ package struct Terminal: Sendable {
         return self.rewritesLines && self.environment["CLICOLOR"] != "0"
     }
 
-    /// Whether a line can be written over: a terminal that is not a dumb one.
+    /// True if a line can be written over: a terminal that is not a dumb one.
     package var rewritesLines: Bool {
         self.isTerminal && self.isSet("TERM") && self.environment["TERM"] != "dumb"
     }

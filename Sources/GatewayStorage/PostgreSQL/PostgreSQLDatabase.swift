@@ -51,12 +51,15 @@ package final class PostgreSQLDatabase: SQLDatabase {
     ///
     /// Returns the steps that were taken now. Throws `invalid` when a version has been at it beside which this one
     /// can't serve, `storeUnavailable` otherwise.
-    package static func migrate(_ settings: PostgreSQLSettings) async throws(GatewayError) -> [String] {
+    package static func migrate(
+        _ settings: PostgreSQLSettings,
+        whenUnreachable: (@Sendable (_ reason: String) -> Void)? = nil
+    ) async throws(GatewayError) -> [String] {
         var settings = settings
         settings.poolSize = 4
         let database = PostgreSQLDatabase(unchecked: settings, metrics: nil)
         defer { database.close() }
-        try await database.awaitServer()
+        try await database.awaitServer(whenUnreachable)
         return try await database.migrate()
     }
 

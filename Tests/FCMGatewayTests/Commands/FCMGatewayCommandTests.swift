@@ -76,7 +76,8 @@ struct FCMGatewayCommandTests {
             "audit verify --export e.jsonl", "audit verify --export - --data-dir d --output json",
             "audit intents --data-dir d", "audit pseudonym demo --topic news",
             "audit pseudonym demo --token-file - --config g.yaml", "audit pseudonym demo --topic news --data-dir d",
-            "audit public-key", "audit public-key --config g.yaml", "audit public-key --data-dir d",
+            "audit public-key --output json", "audit public-key --config g.yaml", "completion install zsh",
+            "audit public-key --data-dir d",
             "config check", "config show --config g.yaml --output json", "config check --output json",
             "tenant apply -f t.yaml", "tenant apply --file t.yaml --dry-run --output json --progress",
             "tenant apply -f t.yaml --prune --yes --no-progress", "key generate", "key generate --output json",
@@ -121,7 +122,7 @@ struct FCMGatewayCommandTests {
             "audit pseudonym demo --token secret", "audit pseudonym demo --topic a --token-file b",
             "audit pseudonym Demo --topic a", "audit export demo", "audit export --from yesterday",
             "audit verify --sink-only", "audit verify --public-key none", "audit verify --export e --sink a",
-            "audit verify --export", "audit verify demo", "audit public-key demo", "audit public-key --output json",
+            "audit verify --export", "audit verify demo", "audit public-key demo", "completion install tcsh",
             "audit intents demo",
             "config check --config",
             // Verbs of fcm-gateway-dev.
@@ -195,5 +196,35 @@ struct FCMGatewayCommandTests {
         #expect(try plain.baseURL(environment: ["GATEWAY_ADMIN_URL": "https://b"]).text == "https://b")
         #expect(try option.baseURL(environment: ["GATEWAY_ADMIN_URL": "https://b"]).text == "http://a:1")
         #expect(throws: ValidationError.self) { try plain.baseURL(environment: ["GATEWAY_ADMIN_URL": "b"]) }
+    }
+
+    @Test(
+        "A verb that is not known is met with the nearest one of its place",
+        arguments: [
+            ("tenants list", "tenants; did you mean tenant?"), ("tenant sett x", "sett; did you mean set?"),
+            ("tenant list x", ""), ("--foo", ""), ("qqqqqq", ""),
+            ("audit\u{1B} tail", "audit\\u{1b}; did you mean audit?"),
+        ]
+    )
+    func nearestVerb(line: String, hint: String) {
+        let words = line.split(separator: " ").map(String.init)
+        let text = FCMGatewayCommand.hint(for: ["fcm-gateway"] + words)
+        #expect(text.trimmingPrefix { $0.isWhitespace } == hint)
+    }
+
+    @Test("Completions go to where each shell looks for them")
+    func completions() {
+        let environment = ["HOME": "/h", "SHELL": "/usr/bin/zsh"]
+        #expect(CompletionCommand.Shell(environment: environment) == .zsh)
+        #expect(CompletionCommand.Shell(environment: [:]) == nil)
+        let places = CompletionCommand.Shell.allCases.map {
+            "\($0.directory(isRoot: false, environment).path)/\($0.fileName)"
+        }
+        #expect(
+            places == [
+                "/h/.local/share/bash-completion/completions/fcm-gateway",
+                "/h/.local/share/zsh/site-functions/_fcm-gateway", "/h/.config/fish/completions/fcm-gateway.fish",
+            ]
+        )
     }
 }

@@ -56,6 +56,16 @@ struct DoctorChecksTests {
         #expect(Diagnosis(cautions).status == .warning)
     }
 
+    @Test("Tenants that need a client certificate are warned of where the listener asks for none")
+    func clientNames() throws {
+        let tenants = [try Tenant.sample("open"), try Tenant.sample("strict", clientNames: ["orders.example.com"])]
+        var configuration = Self.configuration
+        let findings = ConfigurationCheck.clientNames(configuration, tenants)
+        #expect(findings.map(\.subject) == ["strict"] && findings.map(\.status) == [.warning])
+        configuration.http.tls.clientCAFile = "/ca.pem"
+        #expect(ConfigurationCheck.clientNames(configuration, tenants).isEmpty)
+    }
+
     @Test(
         "Free space is judged",
         arguments: [(1 << 30, .ok), ((1 << 30) - 1, .warning), (64 << 20, .warning), ((64 << 20) - 1, .problem)]

@@ -15,9 +15,9 @@ struct CommandOutputTests {
                     "the configuration is good",
                     remark: """
                         warning: GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; \
-                        serve does not start without it
+                        serve does not start without it. fcm-gateway init makes one
                         warning: GATEWAY_ADMIN_TOKEN: is not set, nor is GATEWAY_ADMIN_TOKEN_FILE; \
-                        serve does not start without it
+                        serve does not start without it. fcm-gateway init makes one
                         warning: http.host: API keys travel in the clear on 0.0.0.0; set http.tls.certificateFile, or \
                         listen on 127.0.0.1 behind a proxy that speaks TLS
                         """

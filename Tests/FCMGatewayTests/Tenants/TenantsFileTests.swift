@@ -142,7 +142,7 @@ struct TenantsFileTests {
                     "t.yaml:4: tenants[0].limits.devices: is not known; did you mean device?",
                     "t.yaml:5: tenants[0].limits.topic: must have 1 to 4 policies",
                     "t.yaml:6: tenants[0].limits.tenant[0]: the rate must be from 1 to 1000000000, not 0",
-                    "t.yaml:6: tenants[0].limits.tenant[1]: must be text, in quotes where YAML takes it for something else",
+                    "t.yaml:6: tenants[0].limits.tenant[1]: expected text, but found keys and values",
                 ]
             ),
             (
@@ -176,7 +176,7 @@ struct TenantsFileTests {
                 ]
             ),
             (
-                "tenants:\n  - tenant: a\n    keys: [{name: n, scopes: [audit:read], expires_at: 2030-01-01, topic_prefixes: [a b]}]",
+                "tenants:\n  - tenant: a\n    keys: [{name: n, scopes: [audit:read], expires_at: 2030-02-30, topic_prefixes: [a b]}]",
                 [
                     "t.yaml:3: tenants[0].keys[0].topic_prefixes[0]: no topic can start like this",
                     "t.yaml:3: tenants[0].keys[0].expires_at: must be a time such as 2026-03-01T12:00:00Z",

@@ -83,6 +83,7 @@ struct TenantsControllerTests {
                 #expect(try answer.json == expected, "\(body)")
             }
             try await gateway.admin(.patch, path, body: #"{"sender_id":"x"}"#).expectProblem(422, "invalid_field")
+            try await gateway.admin(.patch, path, body: #"{"project_id":"a b"}"#).expectProblem(422, "invalid_field")
             try await gateway.admin(.patch, path, body: #"{"name":"x"}"#).expectProblem(422, "unknown_field")
             // Only a patch has a meaning for null.
             try await gateway.admin(.put, path, body: #"{"sender_id":null}"#).expectProblem(422, "invalid_field")

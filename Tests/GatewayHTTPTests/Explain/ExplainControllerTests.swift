@@ -157,6 +157,25 @@ struct ExplainControllerTests {
         }
     }
 
+    @Test(
+        "Recipients that stand in a list again are warned of, and so is a message that shows nothing",
+        arguments: [
+            (#"{"tokens":["a","b","a","a"],"data":{"k":"v"}}"#, ["/tokens"]),
+            (#"{"fids":["a","a"],"notification":{"title":"t"}}"#, ["/fids"]),
+            (#"{"token":"a"}"#, [""]), (#"{"token":"a","content_available":true}"#, []),
+            (#"{"tokens":["a","b"],"data":{"k":"v"}}"#, []),
+        ]
+    )
+    func unintended(body: String, pointers: [String]) async throws {
+        try await TestGateway.run { gateway, key in
+            let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+            let warnings = (json["warnings"]?.elements ?? [])
+                .filter { $0["detail"]?.text?.contains("no credential") == false }
+            #expect(warnings.map { $0["pointer"]?.text } == pointers)
+            if pointers == ["/tokens"] { #expect(warnings.first?["detail"]?.text?.contains("2 in all") == true) }
+        }
+    }
+
     @Test("A list of 1,000 tokens is explained as it would be sent", arguments: [UpstreamKind.legacy, .v1])
     func list(upstream: UpstreamKind) async throws {
         try await TestGateway.run { gateway, key in
@@ -270,7 +289,8 @@ struct ExplainControllerTests {
                 body: #"{"server_key":"the-server-key","endpoint":"https://fcm.example.com"}"#
             )
             #expect(put.status < 300)
-            let answer = await gateway.data(.post, Self.path, key: key, body: #"{"token":"secret-device"}"#)
+            let body = #"{"token":"secret-device","data":{"k":"v"}}"#
+            let answer = await gateway.data(.post, Self.path, key: key, body: body)
             let json = answer.value
             #expect(json["requests"]?[0]?["url"] == "https://fcm.example.com/fcm/send")
             #expect(json["warnings"] == [])

@@ -101,7 +101,8 @@ struct ConfigurationFileTests {
                 ConfigurationFile(YAMLSource(path: path, maxBytes: ConfigurationFile.maxBytes))
             }
             let missing = file("\(directory.path)/none.yaml")
-            #expect(missing.problems.map(\.description) == ["\(directory.path)/none.yaml: cannot be read"])
+            let none = "\(directory.path)/none.yaml: cannot be read: No such file or directory"
+            #expect(missing.problems.map(\.description) == [none])
             let large = try directory.file("large.yaml", String(repeating: "#", count: ConfigurationFile.maxBytes + 1))
             #expect(file(large).problems.map(\.message) == ["is larger than 1048576 bytes"])
         }

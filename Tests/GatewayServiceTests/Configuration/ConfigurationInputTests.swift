@@ -295,7 +295,8 @@ struct ConfigurationInputTests {
             problems == [
                 "g.yaml:1: nope: is not known",
                 "GATEWAY_WHAT_IS_THIS_VARIABLE: is not known",
-                "GATEWAY_MASTER_KEY: must be base64 of exactly 32 bytes",
+                "GATEWAY_MASTER_KEY: must be base64 of exactly 32 bytes, not other text of 5 characters; "
+                    + "openssl rand -base64 32 prints one",
                 "g.yaml:2: http.port: must be from 0 to 65535, not 70000",
                 "GATEWAY_LOG_LEVEL: must be one of trace, debug, info, notice, warning, error, critical, not \"loud\"",
             ]

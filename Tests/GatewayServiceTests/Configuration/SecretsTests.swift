@@ -51,11 +51,15 @@ struct SecretVariableTests {
             #expect(Self.problem(["GATEWAY_ADMIN_TOKEN_FILE": empty]) == "GATEWAY_ADMIN_TOKEN_FILE: \(empty) is empty")
             #expect(
                 Self.problem(["GATEWAY_ADMIN_TOKEN_FILE": missing])
-                    == "GATEWAY_ADMIN_TOKEN_FILE: \(missing) cannot be read"
+                    == "GATEWAY_ADMIN_TOKEN_FILE: \(missing) cannot be read: No such file or directory"
             )
             #expect(
                 Self.problem(["GATEWAY_MASTER_KEY_FILE": binary])
                     == "GATEWAY_MASTER_KEY_FILE: \(binary) is not a secret: text of at most 65536 bytes"
+            )
+            #expect(
+                Self.problem(["GATEWAY_MASTER_KEY_FILE": directory.path])
+                    == "GATEWAY_MASTER_KEY_FILE: \(directory.path) cannot be read: it is a directory"
             )
             #expect(Self.problem(["GATEWAY_MASTER_KEY_FILE": ""]) == "GATEWAY_MASTER_KEY_FILE: names no file")
         }
@@ -65,8 +69,14 @@ struct SecretVariableTests {
         "A secret that cannot serve is refused without being repeated",
         arguments: [
             ("GATEWAY_MASTER_KEY", "", "is empty"),
-            ("GATEWAY_MASTER_KEY", "not base64!", "must be base64 of exactly 32 bytes"),
-            ("GATEWAY_MASTER_KEY", "c2hvcnQ=", "must be base64 of exactly 32 bytes"),
+            (
+                "GATEWAY_MASTER_KEY", "not base64!",
+                "must be base64 of exactly 32 bytes, not other text of 11 characters; openssl rand -base64 32 prints one"
+            ),
+            (
+                "GATEWAY_MASTER_KEY", "c2hvcnQ=",
+                "must be base64 of exactly 32 bytes, not of 5; openssl rand -base64 32 prints one"
+            ),
             ("GATEWAY_ADMIN_TOKEN", "thirty-one-characters-are-no-go", "must have at least 32 characters"),
             (
                 "GATEWAY_ADMIN_TOKEN", "thirty-two characters with spaces",
@@ -84,8 +94,8 @@ struct SecretVariableTests {
         let configuration = try ConfigurationInput(file: nil as String?, environment: loopback).configuration()
         #expect(
             configuration.warnings.map(\.description) == [
-                "GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; serve does not start without it",
-                "GATEWAY_ADMIN_TOKEN: is not set, nor is GATEWAY_ADMIN_TOKEN_FILE; serve does not start without it",
+                "GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; serve does not start without it. fcm-gateway init makes one",
+                "GATEWAY_ADMIN_TOKEN: is not set, nor is GATEWAY_ADMIN_TOKEN_FILE; serve does not start without it. fcm-gateway init makes one",
             ]
         )
         #expect(throws: ConfigurationProblems.self) { try configuration.servingSecrets() }

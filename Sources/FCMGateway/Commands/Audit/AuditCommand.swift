@@ -118,13 +118,13 @@ struct AuditCommand: ParsableCommand {
             try self.show(records.filter(self.isShown), print)
         }
 
-        /// Whether a failure may be of a gateway that restarts, or of what stands in front of it.
+        /// True if a failure may come from a gateway that restarts, or from a proxy in front of it.
         private static func mayPass(_ failure: any Error) -> Bool {
             guard let refusal = failure as? APIError else { return failure is CommandFailure }
             return refusal.status >= 500 || refusal.status == 429
         }
 
-        /// Whether a record that came is more than the trace of following: each poll is recorded itself.
+        /// False for the records of the polls themselves.
         private func isShown(_ record: JSONValue) -> Bool {
             self.filter.action != nil || record["action"]?.string != "audit.list"
         }
@@ -187,10 +187,10 @@ struct AuditTrail {
     /// How many records are remembered; enough for the pages that one poll reads again.
     static let maxRemembered = 20_000
 
-    /// Whether the last poll had no answer.
+    /// True if the last poll had no answer.
     var isInterrupted = false
 
-    /// What tells one record from another: its place in the chains, or all of it where it has none.
+    /// The identity of each record: its place in the chains, or its whole text where it has none.
     private var seen: Set<String> = []
     private var order: [String] = []
 

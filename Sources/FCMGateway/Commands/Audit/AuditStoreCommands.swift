@@ -6,6 +6,7 @@ import GatewayService
 import GatewayStorage
 import NIOCore
 import NIOFoundationCompat
+import StrictJSON
 
 /// The options of audit verbs that read the store directly, whether or not a gateway serves it.
 struct AuditStoreOptions: ParsableArguments {
@@ -51,7 +52,8 @@ struct AuditIntentsCommand: AsyncParsableCommand {
         discussion: """
             Reads the store directly. In strict mode each send leaves two records, and so does each change by an operator \
             in any mode. An intent alone says that the gateway was killed meanwhile, and that the message may have been \
-            sent. One JSON record a line, oldest first; while a gateway serves, what is under way is among them.
+            sent. One record a line, oldest first, with --output json as JSON; while a gateway serves, what is under way \
+            is among them.
 
             Example:
               fcm-gateway audit intents --config gateway.yaml
@@ -59,6 +61,7 @@ struct AuditIntentsCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: AuditStoreOptions
+    @OptionGroup var output: OutputOptions
 
     private static let chunk = 1_000
 
@@ -77,9 +80,12 @@ struct AuditIntentsCommand: AsyncParsableCommand {
                     last = end
                 }
             }
-            let lines = LineOutput(.standardOutput)
-            for record in intents.withoutOutcome { try lines.write(AuditLine.record(record).text) }
-            try lines.flush()
+            for record in intents.withoutOutcome {
+                let line = try JSONDocument(parsing: AuditLine.record(record).text, limits: .trusted).root
+                var output = CommandOutput(self.output.isJSON ? line.canonicalText : AuditTrail.line(line))
+                output.isContinued = true
+                try output.write()
+            }
         }
     }
 }
@@ -104,6 +110,7 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
     @Option(name: .long, help: "The file with the tokens; - reads standard input.") var tokenFile: String?
     @Option(name: .long, help: "A topic, or the name of a device group.") var topic: String?
     @OptionGroup var store: AuditStoreOptions
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
         guard (self.tokenFile == nil) != (self.topic == nil) else {
@@ -126,9 +133,9 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
                 )
             }
             let pseudonymizer = Pseudonymizer(auditKey: secrets.auditKey, tenantSalt: salt)
-            for text in texts {
-                try CommandOutput(pseudonymizer.pseudonym(of: text).description).write()
-            }
+            let pseudonyms = texts.map { pseudonymizer.pseudonym(of: $0).description }
+            let answer = CommandOutput(pseudonyms.joined(separator: "\n"))
+            try (self.output.isJSON ? .json { $0.member("pseudonyms", pseudonyms) } : answer).write()
         }
     }
 
@@ -154,6 +161,7 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: AuditStoreOptions
+    @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let configuration = try self.store.load()
@@ -161,7 +169,8 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
             guard configuration.masterKey != nil else { throw GatewayConfiguration.missingMasterKey }
             let database = try await configuration.openStoreForReading()
             guard let secrets = try await configuration.secrets(of: database) else { return }
-            try CommandOutput(secrets.auditSigner().publicKey.base64).write()
+            let key = try secrets.auditSigner().publicKey.base64
+            try (self.output.isJSON ? .json { $0.member("public_key", key) } : CommandOutput(key)).write()
         }
     }
 }
@@ -171,7 +180,7 @@ final class LineOutput {
     struct Unwritable: Error, CustomStringConvertible {
         let cause: any Error
 
-        var description: String { "the output can't be written: \(self.cause.localizedDescription)" }
+        var description: String { "the output can't be written: \(SystemError.text(self.cause))" }
     }
 
     private static let capacity = 1 << 16

@@ -1,0 +1,92 @@
+import ArgumentParser
+import Foundation
+import GatewayService
+import StrictJSON
+
+/// `completion`: lets a shell complete verbs and options.
+struct CompletionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "completion",
+        abstract: "Let your shell complete verbs and options.",
+        subcommands: [Install.self]
+    )
+
+    struct Install: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write the completions to where your shell looks for them.",
+            discussion: """
+                Without an argument, for the shell that SHELL names. Root installs them for all users, others for \
+                themselves. A new shell knows them. --generate-completion-script SHELL prints them instead.
+
+                Example:
+                  fcm-gateway completion install bash
+                """
+        )
+
+        @Argument(help: "The shell: bash, zsh or fish.") var shell: Shell?
+        @OptionGroup var output: OutputOptions
+
+        func run() throws {
+            let environment = ProcessInfo.processInfo.environment
+            guard let shell = self.shell ?? Shell(environment: environment) else {
+                throw ValidationError("SHELL names none of bash, zsh and fish: give one of them.")
+            }
+            let (directory, remark) = shell.directory(isRoot: geteuid() == 0, environment)
+            let file = "\(directory)/\(shell.fileName)"
+            do {
+                try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+                try FCMGatewayCommand.completionScript(for: shell.completion)
+                    .write(toFile: file, atomically: true, encoding: .utf8)
+            } catch {
+                throw CommandFailure("\(file) can't be written: \(SystemError.text(error))")
+            }
+            let text = ["completions written to \(file)", remark].compactMap(\.self).joined(separator: "\n")
+            try CommandOutput.done(text, json: self.output.isJSON) { $0.member("file", file) }.write()
+        }
+    }
+
+    /// A shell and where it looks for completions.
+    enum Shell: String, CaseIterable, ExpressibleByArgument {
+        case bash
+        case zsh
+        case fish
+
+        init?(environment: [String: String]) {
+            self.init(rawValue: URL(fileURLWithPath: environment["SHELL"] ?? "/").lastPathComponent)
+        }
+
+        var completion: CompletionShell {
+            switch self {
+            case .bash: .bash
+            case .zsh: .zsh
+            case .fish: .fish
+            }
+        }
+
+        var fileName: String {
+            switch self {
+            case .bash: "fcm-gateway"
+            case .zsh: "_fcm-gateway"
+            case .fish: "fcm-gateway.fish"
+            }
+        }
+
+        /// The folder, and what the user has yet to do.
+        func directory(isRoot: Bool, _ environment: [String: String]) -> (path: String, remark: String?) {
+            let home = environment["HOME"] ?? NSHomeDirectory()
+            let data = environment["XDG_DATA_HOME"] ?? "\(home)/.local/share"
+            switch self {
+            case .bash:
+                let needed = "bash reads it if the package bash-completion is installed"
+                return ("\(isRoot ? "/usr/local/share" : data)/bash-completion/completions", needed)
+            case .zsh:
+                if isRoot { return ("/usr/local/share/zsh/site-functions", nil) }
+                let directory = "\(data)/zsh/site-functions"
+                return (directory, "put this before compinit in ~/.zshrc: fpath=(\(directory) $fpath)")
+            case .fish:
+                if isRoot { return ("/usr/local/share/fish/vendor_completions.d", nil) }
+                return ("\(environment["XDG_CONFIG_HOME"] ?? "\(home)/.config")/fish/completions", nil)
+            }
+        }
+    }
+}

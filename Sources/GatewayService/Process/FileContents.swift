@@ -1,0 +1,48 @@
+package import Foundation
+
+/// The reason that a file can't be read, in the system's words; never holds a part of its content.
+package struct UnreadableFile: Error, CustomStringConvertible {
+    private let path: String
+    /// The reason without the file's name.
+    package let reason: String
+
+    package var description: String { "\(self.path) \(self.reason)" }
+
+    fileprivate init(_ path: String) {
+        self.path = path
+        var isDirectory: ObjCBool = false
+        // The call sets the flag before it returns.
+        if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue {
+            self.reason = "cannot be read: it is a directory"
+            return
+        }
+        // The path is copied for the call.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let number = errno
+        if descriptor >= 0 { close(descriptor) }
+        let reason = descriptor < 0 ? SystemError.text(number) : "its content can't be had"
+        self.reason = "cannot be read: \(reason)"
+    }
+}
+
+extension Data {
+    /// Reads a file whole.
+    package init(contentsOfFile path: String) throws(UnreadableFile) {
+        guard let data = FileManager.default.contents(atPath: path) else { throw UnreadableFile(path) }
+        self = data
+    }
+}
+
+/// The system's errors in words.
+package enum SystemError {
+    package static func text(_ number: Int32) -> String {
+        // The text belongs to the system and is copied at once.
+        unsafe String(cString: strerror(number))
+    }
+
+    /// The reason of an error of Foundation's files, whose own text may be its number alone.
+    package static func text(_ error: any Error) -> String {
+        guard let reason = (error as? CocoaError)?.underlying as? POSIXError else { return error.localizedDescription }
+        return self.text(reason.code.rawValue)
+    }
+}
