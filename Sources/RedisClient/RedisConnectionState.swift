@@ -92,7 +92,7 @@ struct RedisConnectionState<Call> {
             return self.introduced(step, value)
         case .ready:
             guard let call = self.removeOldestCall() else {
-                return .close(RedisClientError(.invalidReply, "The server sent a reply that nobody waits for"))
+                return .close(RedisClientError(.invalidReply, "The server sent a reply without a request"))
             }
             guard let error = self.end(after: value) else { return .deliver(call, value) }
             return .deliverAndClose(call, value, error)

@@ -125,7 +125,7 @@ struct CredentialCommand: ParsableCommand {
 
     struct Check: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches nobody.",
+            abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches no device.",
             discussion: """
                 The exit code is 1 when the credential that its sends use is not valid.
 

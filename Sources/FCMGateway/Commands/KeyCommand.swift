@@ -234,13 +234,13 @@ struct KeyCommand: ParsableCommand {
         APIError.doubting(
             error,
             "Whether a key was made is not known: if fcm-gateway key list \(tenant) shows one more, revoke it and make "
-                + "another, since nobody has it."
+                + "another, since it was not shown."
         )
     }
 
     /// Advice about a key that was made and never shown.
     static func adviceIfLost(_ id: String, tenant: TenantID) -> String {
-        "The key \(id) of tenant \(tenant) was made, and nobody has it: revoke it "
+        "The key \(id) of tenant \(tenant) was made and could not be shown: revoke it "
             + "(fcm-gateway key revoke \(tenant) \(id)) and make another"
     }
 

@@ -21,7 +21,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         discussion: """
             Connects to store.url, as the user who owns the tables or is to own them, and takes all steps that are \
             missing or none. Makes the roles fcmgw_tenant and fcmgw_gateway where they are missing: that user may make \
-            roles, or somebody else has made them. To repeat it does no harm, and two at once take turns. SQLite's schema \
+            roles, or an administrator has made them. To repeat it does no harm, and two at once take turns. SQLite's schema \
             is brought up to date by serve.
 
             Exit codes: 0 the schema is up to date, 1 refused or failed, and nothing was changed.

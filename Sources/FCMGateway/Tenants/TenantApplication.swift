@@ -181,7 +181,7 @@ struct TenantApplication {
         return APIError.doubting(
             error,
             "Whether the \(change.title) was made is not known: if fcm-gateway key list "
-                + "\(change.tenant) shows it, revoke it before the file is applied again, since nobody has it."
+                + "\(change.tenant) shows it, revoke it before the file is applied again, since it was not shown."
         )
     }
 }

@@ -344,7 +344,7 @@ extension OutcomeCode {
         case .outcomeUnknown:
             Columns(504, nil, .never, .recipient, .internalServerError, .deadlineExceeded, .deadlineExceeded)
                 .title("It is not known whether this was done")
-                .advice("Nobody knows whether the message was delivered; repeating it may deliver it twice")
+                .advice("The message may have been delivered; repeating it may deliver it twice")
         case .auditUnavailable:
             Columns(503, .wait, .later, .recipient, .unavailable, .unavailable, .unavailable)
                 .title("The audit log can't be written, so nothing was done")

@@ -84,7 +84,7 @@ struct TimedOutput: Sendable {
             let count = unsafe poll(&waiting, 1, self.timeoutMs)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.failure("Standard output can't be written", errno) }
-            guard count > 0 else { throw GatewayError(.storeUnavailable, "Nobody reads standard output") }
+            guard count > 0 else { throw GatewayError(.storeUnavailable, "Standard output has no reader") }
             // Writing where the reader has gone would end the process by a signal.
             guard waiting.revents & Int16(POLLERR | POLLNVAL) == 0 else {
                 throw Self.failure("Standard output is closed", EPIPE)

@@ -80,7 +80,7 @@ package enum ConfigurationTable {
         Key("limits.redisTimeoutMs", \.limits.redisTimeout, .milliseconds(1...1_000),
             "how long it may take for a decision before it counts as failing"),
         Key("limits.whenRedisFails", \.limits.whenRedisFails, .choice,
-            "what decides while it fails: each replica its part of the limits, nobody, or a refusal of everything"),
+            "the rule while it fails: each replica allows its part of the limits, all is allowed, or all is refused"),
         Key("limits.perReplica", \.limits.perReplica, .flag,
             "whether each replica on PostgreSQL is to allow the limits by itself; without it, or `limits.redisUrl`, "
             + "`serve` does not start there"),

@@ -20,7 +20,7 @@ package struct UnreadableFile: Error, CustomStringConvertible {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         let number = errno
         if descriptor >= 0 { close(descriptor) }
-        let reason = descriptor < 0 ? SystemError.text(number) : "its content can't be had"
+        let reason = descriptor < 0 ? SystemError.text(number) : "it has no readable content"
         self.reason = "cannot be read: \(reason)"
     }
 }

@@ -19,8 +19,8 @@ struct AuditExportCommand: AsyncParsableCommand {
 
             What is written is checked; seals and signatures too where the master key is at hand.
 
-            Exit codes: 0 written, 1 the store was changed by somebody and the first bad record is named, 66 it could \
-            not be read or nobody ever had the tenant's name, 73 the output could not be written.
+            Exit codes: 0 written, 1 the store was tampered with and the first bad record is named, 66 it could \
+            not be read or no tenant ever had the name, 73 the output could not be written.
 
             Example:
               fcm-gateway audit export --config gateway.yaml > audit.ndjson

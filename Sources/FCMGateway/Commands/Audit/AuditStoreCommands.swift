@@ -96,8 +96,8 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
         commandName: "pseudonym",
         abstract: "Print the pseudonym under which the audit keeps a token or topic.",
         discussion: """
-            Reads the store directly and needs the master key. Pseudonyms differ from tenant to tenant, and nobody can \
-            compute those of a tenant that was deleted: its salt is gone.
+            Reads the store directly and needs the master key. Pseudonyms differ from tenant to tenant, and those \
+            of a deleted tenant can't be computed any more: its salt is gone.
 
             Tokens come from a file or, with -, from standard input, one a line; each answer is a line, in the same order.
 

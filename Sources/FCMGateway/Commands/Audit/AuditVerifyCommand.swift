@@ -8,7 +8,7 @@ import GatewayStorage
 struct AuditVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Check that nobody changed the audit trail.",
+        abstract: "Check that the audit trail was not changed.",
         discussion: """
             Reads the store directly. Exit codes: 0 the trail is intact (a gateway that writes to it meanwhile is fine), \
             1 it was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \

@@ -39,7 +39,7 @@ extension AuditLog {
             let tail = try await self.tail(of: chain, writer, spooled)
             writer.move(to: chain, tail, skipping: spooled.stored)
             self.logger.warning(
-                "This replica's audit chain was closed meanwhile; the audit goes on on a new one",
+                "This replica's audit chain was closed meanwhile; the audit continues on a new one",
                 metadata: [
                     "former_writer": .stringConvertible(former.writer), "writer": .stringConvertible(chain.writer),
                 ]

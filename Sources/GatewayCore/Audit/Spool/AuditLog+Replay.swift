@@ -53,7 +53,7 @@ extension AuditLog {
         let lost = isComplete ? 0 : try await self.countMissing(from: spool)
         if found.isTorn {
             self.logger.notice(
-                "The audit's spool ends within a batch, as after a kill; nobody was told it was recorded"
+                "The audit's spool ends within a batch, as after a kill; no caller was told that it was recorded"
             )
         }
         guard found.isDamaged || lost > 0 else {
