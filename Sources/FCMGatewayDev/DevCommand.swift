@@ -13,6 +13,7 @@ struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",
         abstract: "Run a gateway to try, with a fake FCM behind it.",
+        usage: "fcm-gateway-dev dev [OPTIONS]",
         discussion: """
             Everything is made on the first start and kept in the data directory: secrets, store, the tenant demo and \
             its key. Not for production: the secrets lie beside the data that they protect. Variables that configure a \

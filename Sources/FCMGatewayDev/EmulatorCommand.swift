@@ -13,6 +13,7 @@ struct EmulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "emulator",
         abstract: "Run a fake FCM for tests.",
+        usage: "fcm-gateway-dev emulator [OPTIONS]",
         discussion: """
             It accepts every server key, and lists the requests it received at /_emulator/journal.
 

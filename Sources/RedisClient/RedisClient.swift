@@ -262,7 +262,7 @@ final class RedisClientLoop: Sendable {
             }
         connecting.assumeIsolated()
             .whenFailure { error in
-                connection.close(RedisClientError(.unavailable, "\(endpoint) can't be reached: \(error)"))
+                connection.close(RedisClientError(.unavailable, "\(endpoint) can't be reached", causedBy: error))
             }
     }
 

@@ -1,4 +1,6 @@
+import Foundation
 import NIOCore
+import NIOPosix
 
 /// A command as it goes over the wire: an array of strings, which every version of the protocol takes.
 package struct RedisCommand: Sendable {
@@ -60,6 +62,26 @@ package struct RedisClientError: Error, Sendable, CustomStringConvertible {
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
+    }
+
+    /// A failure of the network or of TLS in words; the libraries' own texts name types and source files.
+    init(_ code: Code, _ subject: String, causedBy error: any Error) {
+        let connecting = error as? NIOConnectionError
+        let cause = connecting?.connectionErrors.first?.error ?? error
+        let reason =
+            if let system = cause as? IOError {
+                // The text belongs to the system and is copied at once.
+                unsafe String(cString: strerror(system.errnoCode))
+            } else if connecting != nil {
+                "its name is not known"
+            } else if "\(cause)".contains("CERTIFICATE_VERIFY_FAILED") {
+                "its certificate is expired, or not signed by a trusted authority"
+            } else if "\(cause)".contains("failedToValidateHostname") {
+                "its certificate is for another name"
+            } else {
+                "the connection failed, perhaps since one side speaks TLS and the other does not"
+            }
+        self.init(code, "\(subject): \(reason)")
     }
 
     package var description: String { "\(self.code.rawValue): \(self.message)" }

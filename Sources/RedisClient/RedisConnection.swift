@@ -97,7 +97,7 @@ final class RedisConnection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.close(RedisClientError(.connectionClosed, "The connection failed: \(error)"))
+        self.close(RedisClientError(.connectionClosed, "The connection failed", causedBy: error))
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import GatewayTestKit
 import ProcessTestKit
@@ -8,12 +9,33 @@ import Testing
 extension EndToEnd {
     @Suite("Verbs over TLS")
     struct ClientTLSTests {
-        private static let verbs = [
-            "tenant put shop --display-name Shop", "tenant set shop --sender-id 7", "tenant disable shop",
-            "tenant enable shop", "tenant get shop", "tenant list", "limit set shop --device 10/1s:10",
-            "limit reset shop device", "limit get shop", "key create shop --scope messages:send", "key list shop",
-            "audit query", "audit tail -n 1", "health", "doctor",
+        /// Each verb that calls a listener, in an order in which it has something to do, with its exit code.
+        private static let verbs: [(String, Int32)] = [
+            ("tenant put shop --display-name Shop", 0), ("tenant set shop --sender-id 7", 0),
+            ("tenant disable shop", 0),
+            ("tenant enable shop", 0), ("tenant get shop", 0), ("tenant list", 0), ("tenant apply -f tenants.yaml", 0),
+            ("tenant diff tenants.yaml", 2), ("limit put shop --topic 5/1s:5 --yes", 0),
+            ("limit set shop --device 10/1s:10", 0), ("limit reset shop device", 0), ("limit get shop", 0),
+            ("key create shop --name app --scope messages:send --scope tokens:manage", 0), ("key list shop", 0),
+            ("key rotate shop app", 0), ("explain shop body.json", 0),
+            // Without a credential the gateway refuses the message.
+            ("send shop --file body.json", 1), ("retired-token delete shop t", 1),
+            ("credential put shop legacy --server-key-file server.key --endpoint http://127.0.0.1:9", 0),
+            ("credential get shop", 0), ("credential check shop", 1), ("credential delete shop legacy --yes", 0),
+            ("audit query", 0), ("audit tail -n 1", 0), ("health", 0), ("doctor", 0), ("key revoke shop none", 1),
+            ("tenant delete shop --yes", 0),
         ]
+
+        /// The words of each verb that has an option for authorities.
+        private static func callingVerbs(
+            of command: any ParsableCommand.Type = FCMGatewayCommand.self,
+            _ words: [String] = []
+        ) -> [String] {
+            let below = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }
+            guard below.isEmpty else { return below.flatMap { Self.callingVerbs(of: $0, words + [$0._commandName]) } }
+            let help = FCMGatewayCommand.helpMessage(for: command)
+            return help.contains("--ca-file") ? [words.joined(separator: " ")] : []
+        }
 
         /// A gateway whose listeners ask for certificates, the variables of a client, and its certificate's files.
         private func serving(
@@ -26,6 +48,9 @@ extension EndToEnd {
                 let tls = try directory.tls("ADMIN", server, clients: authority)
                     .merging(directory.tls("HTTP", server, clients: authority)) { $1 }
                 let environment = directory.environment(tls)
+                _ = try directory.write("tenants: []\n", to: "tenants.yaml")
+                _ = try directory.write(#"{"token": "t", "notification": {"title": "T"}}"#, to: "body.json")
+                _ = try directory.write("a-server-key", to: "server.key")
                 let files = [
                     ("--ca-file", "GATEWAY_CA_FILE", directory.path("ca.crt")),
                     (
@@ -57,18 +82,25 @@ extension EndToEnd {
                 let options = byOptions ? files.flatMap { [$0.option, $0.path] } : []
                 let variables = byOptions ? [] : files.map { ($0.variable, $0.path) }
                 var environment = environment.merging(variables) { $1 }
-                for verb in Self.verbs {
-                    let arguments = verb.split(separator: " ").map(String.init) + options
-                    let outcome = try await Program.gateway(arguments, environment: environment).expect(0, verb)
+                let folder = URL(filePath: files[0].path).deletingLastPathComponent()
+                for verb in Self.callingVerbs() {
+                    #expect(Self.verbs.contains { $0.0 == verb || $0.0.hasPrefix(verb + " ") }, "\(verb) is not tried")
+                }
+                for (verb, code) in Self.verbs {
+                    let words = verb.split(separator: " ")
+                        .map { word in
+                            let file = folder.appending(path: String(word)).path
+                            return FileManager.default.fileExists(atPath: file) ? file : String(word)
+                        }
+                    let outcome = try await Program.gateway(words + options, environment: environment)
+                        .expect(code, verb)
+                    #expect(!outcome.text.contains("no answer from https"), "\(outcome.text)")
                     if verb == "doctor" { #expect(outcome.output.contains("the gateway is ready"), "\(outcome.text)") }
+                    if verb.hasPrefix("send") { #expect(outcome.errors.contains("upstream_credentials")) }
                     if verb.hasPrefix("key create") {
                         environment["GATEWAY_KEY"] = outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
                     }
                 }
-                // Without a credential the gateway refuses what came to it.
-                let send = ["send", "shop", "--token", "t"] + options
-                let sent = try await Program.gateway(send, environment: environment).expect(1)
-                #expect(sent.errors.contains("upstream_credentials"), "\(sent.text)")
             }
         }
 
@@ -76,12 +108,19 @@ extension EndToEnd {
         func failures() async throws {
             try await self.serving { environment, files in
                 let (authority, certificate, key) = (files[0].path, files[1].path, files[2].path)
+                let folder = URL(filePath: key).deletingLastPathComponent()
+                let otherKey = folder.appending(path: "other.key").path
+                try Data(TestAuthority().certify("other").privateKey.utf8).write(to: URL(filePath: otherKey))
                 for (options, code, words) in [
                     ([], 1, "name the authority with --ca-file or GATEWAY_CA_FILE"),
                     (["--ca-file", authority], 1, "it asks for a client certificate: give --client-certificate"),
                     (["--ca-file", authority, "--client-certificate", certificate], 64, "give --client-key"),
                     (["--ca-file", key], 1, "--ca-file: \(key) holds no certificate in PEM"),
                     (["--ca-file", "/none"], 1, "--ca-file: /none cannot be read"),
+                    (
+                        ["--ca-file", authority, "--client-certificate", certificate, "--client-key", otherKey], 1,
+                        "is not that of "
+                    ),
                 ] as [([String], Int32, String)] {
                     let list = ["tenant", "list"] + options
                     let outcome = try await Program.gateway(list, environment: environment).expect(code, "\(options)")

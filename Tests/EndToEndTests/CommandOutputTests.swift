@@ -18,7 +18,8 @@ extension EndToEnd {
                 try await DevGateway.with(data) { dev in
                     func run(_ line: String, input: String = "") async throws -> Program.Outcome {
                         let arguments = line.split(separator: " ").map(String.init) + ["--output", "json"]
-                        return try await Program.gateway(arguments, environment: dev.environment, input: input)
+                        let environment = dev.environment.merging(["XDG_DATA_HOME": directory.path("share")]) { $1 }
+                        return try await Program.gateway(arguments, environment: environment, input: input)
                     }
                     for (line, member) in [
                         ("tenant put late --display-name Late", "tenant"), ("tenant list", "tenants"),
@@ -30,7 +31,8 @@ extension EndToEnd {
                         ("key list demo", "keys"), ("key generate", "key"), ("limit put demo --defaults", "device"),
                         ("limit set demo --topic 9/1s:9", "topic"), ("limit reset demo topic", "topic"),
                         ("limit get demo", "own"), ("explain demo \(body)", "requests"),
-                        ("send demo --token t", "status"), ("audit query --limit 1", "action"),
+                        ("send demo --token t", "status"), ("tenant diff \(file)", "changes"),
+                        ("completion install bash", "file"), ("audit query --limit 1", "action"),
                         ("audit tail -n 1", "action"), ("audit public-key --data-dir \(data)", "public_key"),
                         ("audit pseudonym demo --topic t --data-dir \(data)", "pseudonyms"),
                         ("audit verify --data-dir \(data)", "verdict"),
@@ -168,6 +170,20 @@ extension EndToEnd {
                 let data = directory.path("data")
                 try await DevGateway.with(data) { dev in
                     _ = try await dev.send(#"{"token": "t"}"#)
+                    // A terminal is asked, and only its yes deletes.
+                    for (answer, status) in [("no", 200), ("yes", 404)] {
+                        let arguments = ["-qec", "\(program) tenant delete demo", "/dev/null"]
+                        let environment = dev.environment
+                        let outcome = try await Program.run(
+                            script,
+                            arguments,
+                            environment: environment,
+                            input: answer + "\n"
+                        )
+                        #expect(outcome.output.contains("Type yes: "), "\(outcome.text)")
+                        #expect(outcome.output.contains("nothing was changed") == (answer == "no"), "\(outcome.text)")
+                        #expect(try await dev.gateway.admin("GET", "tenants/demo").status == status)
+                    }
                     try await dev.gateway.stopInOrder()
                 }
                 let verify = "audit verify --data-dir \(data)"

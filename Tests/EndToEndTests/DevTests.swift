@@ -40,6 +40,20 @@ extension EndToEnd {
         }
 
         @Test(
+            "A port beyond 65535 is wrong usage, and help is at most 80 columns wide",
+            arguments: ["dev", "emulator"]
+        )
+        func usage(verb: String) async throws {
+            let program = try Program.development()
+            let refused = try await Program.run(program, [verb, "--port", "70001"]).expect(64)
+            #expect(refused.errors.contains("70001"), "\(refused.text)")
+            for arguments in [["--help"], [verb, "--help"]] {
+                let help = try await Program.run(program, arguments).expect(0)
+                for line in help.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+            }
+        }
+
+        @Test(
             "The printed command has the tenant send by HTTP v1, and changes nothing else of it",
             .enabled(if: Self.shell != nil, "bash is needed")
         )

@@ -204,6 +204,12 @@ extension EndToEnd {
                     let found = try await Diagnosed.by(small)
                     #expect(found.has(.problem, .dataDirectory, "MiB are free"), "\(found.text)")
                     #expect(found.end == .code(1))
+                    // A start leaves a file without tables behind, which the next start fills.
+                    try disk.fill()
+                    try await Program.gateway(["serve"], environment: small).expect(1)
+                    #expect(FileManager.default.fileExists(atPath: Self.store(small)))
+                    let left = try await Diagnosed.by(small)
+                    #expect(left.has(.ok, .store, "holds nothing yet"), "\(left.text)")
                 }
             }
         }

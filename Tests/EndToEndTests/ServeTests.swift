@@ -75,6 +75,50 @@ extension EndToEnd {
             }
         }
 
+        @Test("A fresh gateway has a series of each counter that panels and alerts read")
+        func firstScrape() async throws {
+            try await PrivateDirectory.with { directory in
+                try await RunningGateway.serving(directory.environment()) { gateway in
+                    let metrics = try await gateway.metrics()
+                    for name in [
+                        "messages_total", "subscription_changes_total", "device_group_requests_total",
+                        "http_rejected_total", "purge_guard_active", "breaker_state",
+                    ] {
+                        #expect(metrics.contains("\nfcmgw_\(name){"), "\(name)")
+                    }
+                    try await gateway.stopInOrder()
+                }
+            }
+        }
+
+        @Test("Listeners beyond this machine without TLS, and secrets that others can read, are warned of by each verb")
+        func warnings() async throws {
+            try await PrivateDirectory.with { directory in
+                let key = try directory.write(RunningGateway.masterKey(), to: "master.key")
+                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
+                try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: key)
+                let environment = directory.environment([
+                    "GATEWAY_HTTP_HOST": "0.0.0.0", "GATEWAY_ADMIN_HOST": "0.0.0.0", "GATEWAY_MASTER_KEY": nil,
+                    "GATEWAY_MASTER_KEY_FILE": key,
+                ])
+                let places = ["http.host", "admin.host"]
+                try await RunningGateway.serving(environment) { gateway in
+                    try await gateway.stopInOrder()
+                    let text = gateway.process.errors.text
+                    for place in places {
+                        #expect(text.contains("\"\(place)") || text.contains(place.variable), "\(text)")
+                    }
+                    #expect(text.contains("A file is not safe from others.") && text.contains(key), "\(text)")
+                }
+                let checked = try await Program.gateway(["config", "check"], environment: environment).expect(0)
+                let found = try await Diagnosed.by(environment)
+                for place in places {
+                    #expect(checked.errors.contains(place.variable), "\(checked.text)")
+                    #expect(found.text.contains(place.variable), "\(found.text)")
+                }
+            }
+        }
+
         @Test("The log says what starts, what is served and what a stop leaves, with numbers as numbers")
         func startAndStop() async throws {
             try await PrivateDirectory.with { directory in
@@ -218,4 +262,9 @@ extension EndToEnd {
             }
         }
     }
+}
+
+extension String {
+    /// The variable of a configuration key.
+    fileprivate var variable: String { "GATEWAY_" + self.replacing(".", with: "_").uppercased() }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import RedisTestKit
 import Testing
@@ -25,6 +26,28 @@ extension EndToEnd {
                         try await gateway.stopInOrder()
                     }
                     #expect(!FileManager.default.fileExists(atPath: directory.path("data/gateway.sqlite.limits")))
+                }
+            }
+        }
+
+        @Test("The authorities of a Redis with TLS are those of its settings; a failure is said in words")
+        func encryptedRedis() async throws {
+            let authority = try TestAuthority()
+            let identity = try authority.certify("redis", dnsNames: ["localhost"])
+            let kind = RedisServer.Kind.encrypted(certificate: identity.certificate, key: identity.privateKey)
+            try await RedisServer.with(kind) { server in
+                try await PrivateDirectory.with { directory in
+                    let file = try directory.write(authority.certificate, to: "redis-ca.crt")
+                    var environment = directory.environment()
+                    environment["GATEWAY_LIMITS_REDIS_URL"] = "rediss://localhost:\(server.port)"
+                    let refused = try await Self.doctor(
+                        ["--offline"],
+                        environment,
+                        says: "not signed by a trusted authority"
+                    )
+                    #expect(!refused.text.contains("BoringSSL"), "\(refused.text)")
+                    environment["GATEWAY_LIMITS_REDIS_CA_FILE"] = file
+                    _ = try await Self.doctor(["--offline"], environment, says: "Redis: answers")
                 }
             }
         }

@@ -70,7 +70,9 @@ extension EndToEnd {
                 #expect(try await self.verify(data) == .code(2))
                 let open = try await self.intents(data)
                 #expect(open.count == 1)
-                #expect(open.first?.contains(#""action":"message.send","outcome":"intent""#) == true)
+                let intent = try JSONValue(parsing: Data(try #require(open.first).utf8))
+                #expect(intent["action"]?.text == "message.send")
+                #expect(intent["outcome"]?.text == "intent")
                 try await RunningGateway.serving(RunningGateway.environment(dataDirectory: data)) { again in
                     #expect(try await self.verify(data) == .code(0))
                     #expect(try await again.audit("&action=message.send&outcome=intent").count == 1)

@@ -12,7 +12,7 @@ struct ExplainCommand: AsyncParsableCommand {
         discussion: """
             The body is one of POST /v1/tenants/TENANT/messages or of POST /fcm/send; which of the two is seen from \
             its recipient (to and registration_ids are legacy) unless --form says. The gateway is at --url or \
-            GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file or GATEWAY_KEY. The exit code \
+            GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file, GATEWAY_KEY or GATEWAY_KEY_FILE. The exit code \
             is 1 when the message would be refused.
 
             Example:

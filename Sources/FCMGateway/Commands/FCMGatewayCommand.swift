@@ -17,8 +17,8 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             With --output json, a verb prints one JSON object, those that list audit records one for each, a line long; \
             a failure is one on standard error. completion install lets your shell complete verbs and options.
 
-            Exit codes: 0 done, 1 refused or failed, also when an answer can't be written, 2 where a verb's own help says so, \
-            64 wrong usage.
+            Exit codes: 0 done, 1 refused or failed, also when an answer can't be written, 64 wrong usage, 128 and the \
+            signal's number if one ended the verb. A verb's own help says if it ends with 2, 66 or 73.
             """,
         version: GatewayVersion.current,
         subcommands: [

@@ -16,7 +16,7 @@ struct RetiredTokenCommand: AsyncParsableCommand {
             abstract: "Take a token off the list, so that the next send to it asks FCM.",
             discussion: """
                 The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key, which needs the scope \
-                tokens:manage, comes from --key-file or GATEWAY_KEY.
+                tokens:manage, comes from --key-file, GATEWAY_KEY or GATEWAY_KEY_FILE.
 
                 Example:
                   fcm-gateway retired-token delete shop TOKEN

@@ -53,6 +53,8 @@ struct StoreCheck: Sendable {
             }
             result.findings.insert(await self.structure(path, database), at: 1)
             result.findings.append(try await Self.audit(database, isServed: result.isServed))
+        } catch  where error.code == .notFound {
+            result.findings.append(.ok(.store, path, "holds nothing yet; serve makes the store in it"))
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
             let isFull = DataDirectoryCheck.freeBytes(path).map { $0 < DataDirectoryCheck.problemBytes } ?? false

@@ -27,7 +27,7 @@ package struct SendPipeline: Sendable {
         self.upstream = upstream
         self.audit = audit
         self.clock = clock
-        self.metrics = TenantCounters(.messages, metrics)
+        self.metrics = TenantCounters(.messages, metrics, startingWith: TargetKind.allCases.map(\.rawValue))
         self.groups = groups
     }
 

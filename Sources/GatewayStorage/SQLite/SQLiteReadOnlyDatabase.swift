@@ -24,8 +24,8 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
 
     /// Opens a store for looking; blocks.
     ///
-    /// - Throws: `notFound` when there is no file, `invalid` when it is not a gateway's store, an empty one, or one of a
-    ///   later version, `storeUnavailable` otherwise.
+    /// - Throws: `notFound` when there is no file or it holds nothing yet, `invalid` when it is not a gateway's store or one
+    ///   of a later version, `storeUnavailable` otherwise.
     package init(path: String) throws(GatewayError) {
         self.file = StoreFile(path)
         guard let stamp = self.file.stamp else {
@@ -127,7 +127,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         configuration.label = "fcm-gateway.store.reader"
         configuration.readonly = true
         configuration.busyMode = .timeout(2)
-        configuration.prepareDatabase { try SQLiteSchema.requireOurs($0) }
+        configuration.prepareDatabase { try SQLiteSchema.requireOursOrEmpty($0) }
         return configuration
     }
 }

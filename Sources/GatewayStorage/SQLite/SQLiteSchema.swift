@@ -28,11 +28,6 @@ enum SQLiteSchema {
     /// Stands in the file's header, where SQLite keeps a number for the application: `FCMG`.
     static let applicationID: Int32 = 0x4643_4D47
 
-    /// - Throws: `invalid` unless the file is a gateway's store.
-    static func requireOurs(_ db: Database) throws {
-        guard try self.storedApplicationID(db) == self.applicationID else { throw self.foreign }
-    }
-
     /// - Throws: `invalid` unless the file is a gateway's store or holds nothing yet.
     static func requireOursOrEmpty(_ db: Database) throws {
         let stored = try self.storedApplicationID(db)
@@ -73,10 +68,11 @@ enum SQLiteSchema {
         )
     }
 
-    /// - Throws: `invalid` when the first start of a gateway was killed before it made anything.
+    /// - Throws: `notFound` when the first start of a gateway ended before it made anything: it was killed, or the disk was
+    ///   full.
     static func requireTables(_ db: Database) throws {
         guard try !self.migrator.appliedIdentifiers(db).isEmpty else {
-            throw GatewayError(.invalid, "The store holds no audit log yet")
+            throw GatewayError(.notFound, "The store holds nothing yet; serve makes it")
         }
     }
 

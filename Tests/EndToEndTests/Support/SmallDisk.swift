@@ -41,7 +41,7 @@ struct SmallDisk: Sendable {
         else { throw Failed() }
         defer { try? file.close() }
         let block = Data(count: 4_096)
-        for _ in 1...512 {
+        for _ in 1...513 {
             do {
                 try file.write(contentsOf: block)
             } catch {

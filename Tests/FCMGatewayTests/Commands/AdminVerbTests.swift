@@ -148,8 +148,13 @@ struct AdminVerbTests {
         arguments: [
             (
                 "tenant put demo --display-name Other",
-                #"{"display_name":"D","upstream":"legacy","project_id":"p","disabled":true}"#,
-                ["upstream: legacy → v1", "project_id: p → none", "disabled: true → false"]
+                """
+                {"display_name":"D","upstream":"legacy","project_id":"p","sender_id":"7","client_names":["c"],"disabled":true}
+                """,
+                [
+                    "upstream: legacy → v1", "project_id: p → none", "sender_id: 7 → none", "client_names: ",
+                    "disabled: true → false",
+                ]
             ),
             (
                 "limit put demo --topic 9/1s:2", #"{"own":["device","topic"]}"#,

@@ -42,6 +42,25 @@ struct FCMGatewayCommandTests {
         }
     }
 
+    @Test("The help of each group of verbs is at most 80 columns wide, and the root's names every exit code")
+    func groupHelp() {
+        func groups(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
+            let below = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }
+            return below.isEmpty ? [] : [command] + below.flatMap(groups)
+        }
+        for group in groups(FCMGatewayCommand.self) {
+            let message = FCMGatewayCommand.helpMessage(for: group, columns: FCMGatewayCommand.helpWidth)
+            for line in FCMGatewayCommand.wrapped(message).split(separator: "\n") {
+                #expect(line.count <= FCMGatewayCommand.helpWidth, "\(group): \(line)")
+            }
+        }
+        let root = FCMGatewayCommand.helpMessage(columns: FCMGatewayCommand.helpWidth)
+        let codes = root.split(separator: "Exit codes:").last?.split(separator: "\n\n").first ?? ""
+        for code in ["0", "1", "2", "64", "66", "73", "128"] {
+            #expect(codes.contains(" \(code)") || codes.contains("\n\(code)"), "\(code): \(codes)")
+        }
+    }
+
     @Test(
         "Right usage is accepted",
         arguments: [

@@ -23,6 +23,18 @@ struct SendCommandTests {
                 ["--token", "t", "--title", "T", "--body", "B/\"", "--priority", "high", "--ttl", "15m"],
                 #"{"notification":{"body":"B/\"","title":"T"},"priority":"high","token":"t","ttl":900}"#
             ),
+            (["--fid", "f"], #"{"fid":"f"}"#), (["--device-group", "g"], #"{"device_group":"g"}"#),
+            (
+                [
+                    "--token", "t", "--image", "https://a/b.png", "--collapse-key", "k", "--restricted-package-name",
+                    "p",
+                    "--content-available", "--mutable-content",
+                ],
+                """
+                {"collapse_key":"k","content_available":true,"mutable_content":true,\
+                "notification":{"image":"https://a/b.png"},"restricted_package_name":"p","token":"t"}
+                """
+            ),
             (["--token", "t", "--data", "a=b=c", "--data", "e="], #"{"data":{"a":"b=c","e":""},"token":"t"}"#),
         ]
     )

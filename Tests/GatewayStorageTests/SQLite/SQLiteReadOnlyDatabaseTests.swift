@@ -78,12 +78,12 @@ struct SQLiteReadOnlyDatabaseTests {
         }
     }
 
-    @Test("An empty file is no store")
+    @Test("An empty file is a store that holds nothing yet")
     func emptyFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
             try Data().write(to: URL(fileURLWithPath: path))
-            await expectError(.invalid) { try SQLiteReadOnlyDatabase(path: path) }
+            await expectError(.notFound) { try SQLiteReadOnlyDatabase(path: path) }
             #expect(try contents(of: directory) == ["gateway.db": Data()])
         }
     }

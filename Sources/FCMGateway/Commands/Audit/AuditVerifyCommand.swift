@@ -12,7 +12,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         discussion: """
             Reads the store directly. Exit codes: 0 the trail is intact (a gateway that writes to it meanwhile is fine), \
             1 it was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
-            again since, 66 it could not be checked, or what was found not be written.
+            again since, 66 it could not be checked, or the result could not be written.
 
             With the master key, the seals on the chains' ends and the signatures are checked too. With --public-key \
             instead, the signatures alone. Without either, only whether all fits together.
