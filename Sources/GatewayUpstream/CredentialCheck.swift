@@ -38,7 +38,7 @@ extension FCMClient: CredentialProver {
             let context = self.checkContext(.legacy, of: profile, authorization, origin),
             let body = try? LegacyRequestEncoder.encode(Self.checkMessage, to: .topic(topic))
         else { return .badEndpoint }
-        let send = LegacySend(context: context, body: body, target: .topic(topic), isIdempotent: false)
+        let send = LegacySend(context: context, body: body, target: .topic(topic))
         return await self.perform(CheckCall(dryRun: send) { result, _ in CredentialReport(result) })
     }
 
@@ -59,8 +59,7 @@ extension FCMClient: CredentialProver {
             calls: V1Calls(Self.checkMessage, to: .topic(topic), now: self.clock.now().seconds),
             kind: .topic,
             mayBeGroup: false,
-            keepsAnswer: false,
-            gate: nil
+            keepsAnswer: false
         )
         let check = CheckCall(dryRun: send) { reading, response in
             let status = response.status.code
@@ -185,17 +184,17 @@ extension CredentialReport {
         self.init(finding, detail, upstreamCode: failure.code)
     }
 
-    fileprivate init(_ result: UpstreamResult) {
+    fileprivate init(_ result: SendResult) {
         let (finding, detail): (Finding, String) =
-            switch result.answer {
-            case .recipients, .group: (.valid, "FCM takes messages by this server key")
-            case .failed(.upstreamCredentials): (.keyRefused, "FCM refuses the server key")
-            case .failed(.upstreamUnavailable), .failed(.upstreamInternal):
+            switch result.refusal?.code {
+            case nil: (.valid, "FCM takes messages by this server key")
+            case .upstreamCredentials: (.keyRefused, "FCM refuses the server key")
+            case .upstreamUnavailable, .upstreamInternal:
                 (.endpointUnreachable, "FCM is in trouble or overloaded; try again later")
-            case .failed:
+            default:
                 (.unexpected, "What answers does not speak the legacy protocol; it is switched off at Google's")
             }
-        self.init(finding, detail, upstreamCode: result.upstreamCode)
+        self.init(finding, detail, upstreamCode: result.upstreamCode ?? "none")
     }
 
     fileprivate init(status: Int, _ body: V1ErrorBody, projectID: String, credential: ServiceAccountCredential) {

@@ -30,9 +30,9 @@ final class CallContext: Sendable {
     let profile: TenantProfile
     let origin: RequestOrigin
     let deadline: ContinuousClock.Instant
-    /// What each attempt of a call with an idempotency key has to ask; `nil` for any other.
-    let gate: SendReservation?
-    /// Whether an open breaker keeps calls from being made; a credential check is made all the same, and only reports.
+    /// Asked before each attempt of a call with an idempotency key; `nil` for any other.
+    let reservation: SendReservation?
+    /// True if an open breaker keeps calls from being made; a credential check is made all the same, and only reports.
     let heedsBreaker: Bool
 
     /// Calls by a tenant's account: to its messaging server unless a pool is named, by its credential unless a check
@@ -45,7 +45,7 @@ final class CallContext: Sendable {
         for profile: TenantProfile,
         origin: RequestOrigin,
         deadline: ContinuousClock.Instant,
-        gate: SendReservation? = nil
+        reservation: SendReservation? = nil
     ) {
         self.api = api
         self.pool = pool ?? account.pool
@@ -55,11 +55,18 @@ final class CallContext: Sendable {
         self.profile = profile
         self.origin = origin
         self.deadline = deadline
-        self.gate = gate
+        self.reservation = reservation
     }
 
     convenience init(_ api: FCMAPI, by account: FCMAccount, for call: UpstreamCall) {
-        self.init(api, by: account, for: call.profile, origin: call.origin, deadline: call.deadline, gate: call.gate)
+        self.init(
+            api,
+            by: account,
+            for: call.profile,
+            origin: call.origin,
+            deadline: call.deadline,
+            reservation: call.reservation
+        )
     }
 
     /// Why a call must not be made now; `nil` where it may, and then it is counted.

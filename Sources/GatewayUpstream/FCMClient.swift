@@ -188,7 +188,7 @@ package final class FCMClient: Sendable {
             call.context.health.report(server: .silent, credential: .silent, at: start)
             return (call.unanswered(.notStarted), nil)
         }
-        if let gate = call.context.gate, !gate.mayCall(within: timeLeft) {
+        if let reservation = call.context.reservation, !reservation.mayCall(within: timeLeft) {
             // Another replica may be about to settle the send.
             call.context.health.report(server: .silent, credential: .silent, at: start)
             return (call.unanswered(.notStarted), nil)
@@ -264,7 +264,7 @@ extension FCMClient: UpstreamSender {
         }
     }
 
-    package func send(_ call: UpstreamCall) async -> UpstreamResult {
+    package func send(_ call: UpstreamCall) async -> SendResult {
         switch call.profile.tenant.upstream {
         case .legacy: await self.sendByLegacy(call)
         case .v1: await self.sendByV1(call)
@@ -272,9 +272,9 @@ extension FCMClient: UpstreamSender {
     }
 }
 
-extension UpstreamResult {
+extension SendResult {
     /// A call that failed as a whole without an answer.
     init(_ failure: CallFailure) {
-        self.init(answer: .failed(failure.code), retryAfter: failure.retryAfter, upstreamCode: failure.upstreamCode)
+        self.init(refused: failure.code, retryAfter: failure.retryAfter, upstreamCode: failure.upstreamCode)
     }
 }

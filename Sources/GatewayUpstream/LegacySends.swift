@@ -9,7 +9,7 @@ extension FCMClient {
     /// The legacy protocol knows no installation ids, no negation and at most two operators in a condition.
     static func legacyRefusal(of target: Target) -> Refusal? {
         switch target {
-        case .token, .tokens, .topic, .notificationKey:
+        case .token, .tokens, .topic, .notificationKey, .deviceGroup:
             nil
         case .installation, .installations:
             Refusal(
@@ -28,9 +28,9 @@ extension FCMClient {
         }
     }
 
-    func sendByLegacy(_ call: UpstreamCall) async -> UpstreamResult {
+    func sendByLegacy(_ call: UpstreamCall) async -> SendResult {
         switch self.prepareLegacy(call) {
-        case .failure(let failure): UpstreamResult(failure)
+        case .failure(let failure): SendResult(failure)
         case .success(let send): await self.perform(send)
         }
     }
@@ -46,8 +46,7 @@ extension FCMClient {
                     LegacySend(
                         context: CallContext(.legacy, by: account, for: call),
                         body: body,
-                        target: call.target,
-                        isIdempotent: call.gate != nil
+                        target: call.target
                     )
                 )
             }
@@ -58,8 +57,6 @@ struct LegacySend: FCMCall {
     let context: CallContext
     let body: ByteBuffer
     let target: Target
-    /// Whether it has an idempotency key, so that it must not be sent twice (R-LOST).
-    let isIdempotent: Bool
 
     var route: String { "/fcm/send" }
 
@@ -69,16 +66,16 @@ struct LegacySend: FCMCall {
         return request
     }
 
-    func read(_ response: HTTPClientResponse, now: Int) -> (UpstreamResult, AnswerSign) {
+    func read(_ response: HTTPClientResponse, now: Int) -> (SendResult, AnswerSign) {
         let status = response.status.code
         let result = LegacyResponseReader.read(
             UpstreamResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body),
             for: self.target,
             now: now,
-            isIdempotent: self.isIdempotent
+            isIdempotent: self.context.reservation != nil
         )
-        guard case .failed(let code) = result.answer else { return (result, .well) }
-        switch code {
+        guard let refusal = result.refusal else { return (result, .well) }
+        switch refusal.code {
         case _ where status == 429:
             return (result, .excess)
         case .upstreamUnavailable, .upstreamInternal, .outcomeUnknown:
@@ -91,5 +88,5 @@ struct LegacySend: FCMCall {
         }
     }
 
-    func unanswered(_ failure: CallFailure) -> UpstreamResult { UpstreamResult(failure) }
+    func unanswered(_ failure: CallFailure) -> SendResult { SendResult(failure) }
 }

@@ -11,11 +11,11 @@ extension FCMClient {
         return Refusal(.invalidField, "A condition names at most five topics", field: target.kind.rawValue)
     }
 
-    func sendByV1(_ call: UpstreamCall) async -> UpstreamResult {
+    func sendByV1(_ call: UpstreamCall) async -> SendResult {
         switch self.prepareV1(call) {
-        case .failure(let failure): UpstreamResult(failure)
-        case .success(let send) where send.kind.isList: await self.sendEach(send)
-        case .success(let send): UpstreamResult(await self.perform(send))
+        case .failure(let failure): SendResult(failure)
+        case .success(let send) where UpstreamKind.v1.sendsEach(of: call.target): await self.sendEach(send)
+        case .success(let send): SendResult(await self.perform(send))
         }
     }
 
@@ -30,15 +30,14 @@ extension FCMClient {
                     calls: V1Calls(message, to: call.target, now: self.clock.now().seconds),
                     kind: call.target.kind,
                     mayBeGroup: call.mayBeGroup,
-                    keepsAnswer: message.passThrough != nil,
-                    gate: call.gate
+                    keepsAnswer: message.passThrough != nil
                 )
             }
     }
 
-    private func sendEach(_ send: V1Send) async -> UpstreamResult {
+    private func sendEach(_ send: V1Send) async -> SendResult {
         // Once for all calls: without a token none of them can be made.
-        if let failure = await send.context.missingToken() { return UpstreamResult(failure) }
+        if let failure = await send.context.missingToken() { return SendResult(failure) }
         let readings = await FanOut.readings(
             count: send.calls.count,
             width: self.settings.configuration.fanOut,
@@ -47,12 +46,13 @@ extension FCMClient {
         ) { index in
             var call = send
             call.index = index
-            if let gate = call.gate, !(await gate.pass(index)) { return (V1Send.notKept, .all) }
+            let reservation = call.context.reservation
+            if let reservation, !(await reservation.pass(index)) { return (V1Send.notMarked, .all) }
             let reading = await self.perform(call)
-            call.gate?.finish(index, reading.outcome)
+            reservation?.finish(index, reading.outcome)
             return (reading, reading.signal.holdsForAll ? .all : .one)
         }
-        return UpstreamResult(gathering: readings)
+        return SendResult(gathering: readings)
     }
 }
 
@@ -75,17 +75,14 @@ struct V1Send: FCMCall {
     let path: String
     let calls: V1Calls
     var index = 0
-    /// What they address together.
+    /// The kind of their common target.
     let kind: TargetKind
     let mayBeGroup: Bool
-    /// Whether the caller speaks v1 too and gets FCM's own answer.
+    /// True if the caller speaks v1 too and gets FCM's own answer.
     let keepsAnswer: Bool
-    /// What each call of a list has to pass before it leaves; `nil` without an idempotency key.
-    let gate: SendReservation?
 
-    /// A call whose leaving could not be kept, so that it did not leave; ``ReservedUpstream`` tells where another replica
-    /// may have made it.
-    static let notKept = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")
+    /// A call of a list that the reservation did not let leave.
+    static let notMarked = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")
 
     var route: String { V1Path.template }
 
@@ -105,7 +102,7 @@ struct V1Send: FCMCall {
             mayBeGroup: self.mayBeGroup,
             now: now,
             keepsAnswer: self.keepsAnswer,
-            isIdempotent: self.gate != nil
+            isIdempotent: self.context.reservation != nil
         )
         return (reading, AnswerSign(reading))
     }
@@ -164,16 +161,6 @@ extension V1Reading.Signal {
         switch self {
         case .tokenRefused, .credentialRefused, .projectQuota: true
         case .none, .targetQuota, .trouble: false
-        }
-    }
-}
-
-extension TargetKind {
-    /// Whether the answer is a list of outcomes, even for one recipient.
-    fileprivate var isList: Bool {
-        switch self {
-        case .tokens, .installations: true
-        case .token, .installation, .topic, .condition, .group: false
         }
     }
 }

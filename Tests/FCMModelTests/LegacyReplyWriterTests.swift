@@ -17,10 +17,9 @@ struct LegacyReplyWriterTests {
                 throw VectorProblem("unknown trouble \(word)")
             }
         }
-        let result =
-            vector.kind == .tokens
-            ? UpstreamResult(gathering: readings)
-            : UpstreamResult(try #require(readings.first), knownMembers: vector.knownMembers)
+        var result =
+            vector.kind == .tokens ? SendResult(gathering: readings) : SendResult(try #require(readings.first))
+        if let members = vector.knownMembers { result = result.counting(members) }
         #expect(vector.kind == .tokens || readings.count == 1)
         let writer = LegacyReplyWriter(
             shape: vector.shape,
@@ -211,24 +210,24 @@ struct LegacyReplyWriterTests {
 
     @Test("The gateway understands its own refusals as it meant them")
     func readBack() {
-        func code(_ refusal: Refusal, _ shape: LegacyReplyWriter.Shape = .single) -> UpstreamResult.Answer {
+        func result(_ refusal: Refusal, _ shape: LegacyReplyWriter.Shape = .single) -> SendResult {
             let reply = Self.reply(refusal, shape)
             let response = UpstreamResponse(status: reply.status, retryAfter: nil, body: reply.body)
-            return LegacyResponseReader.read(response, for: .token("t"), now: 0).answer
+            return LegacyResponseReader.read(response, for: .token("t"), now: 0)
         }
-        #expect(code(Refusal(.malformedJSON, "x")) == .failed(.malformedJSON))
-        #expect(code(Refusal(.invalidField, "x")) == .failed(.invalidField))
-        #expect(code(Refusal(.invalidTarget), .results(count: 1)) == .recipients([.rejected(.invalidTarget)]))
-        #expect(code(Refusal(.invalidDataKey)) == .failed(.invalidDataKey))
-        #expect(code(Refusal(.messageTooBig)) == .failed(.messageTooBig))
+        for code in [OutcomeCode.malformedJSON, .invalidField, .invalidDataKey, .messageTooBig] {
+            #expect(result(Refusal(code, "x")).refusal?.code == code)
+        }
+        let listed = result(Refusal(.invalidTarget), .results(count: 1))
+        #expect(listed.answer == .recipients([.rejected(.invalidTarget)]))
     }
 
     /// Answers with whatever an upstream call came to.
-    private static func reply(_ writer: LegacyReplyWriter, to result: UpstreamResult) -> Reply {
+    private static func reply(_ writer: LegacyReplyWriter, to result: SendResult) -> Reply {
         switch result.answer {
         case .recipients(let outcomes): writer.reply(with: outcomes)
         case .group(let group): writer.reply(with: group)
-        case .failed(let code): writer.reply(refusing: Rejection(code: code, retryAfter: result.retryAfter))
+        case .refused(let refusal): writer.reply(refusing: refusal.rejection)
         }
     }
 

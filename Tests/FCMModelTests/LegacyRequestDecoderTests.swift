@@ -139,7 +139,7 @@ struct LegacyRequestDecoderTests {
         case .topic: "topic"
         case .condition: "condition"
         case .notificationKey: "group"
-        case .installation, .installations: "unknown to the protocol"
+        case .installation, .installations, .deviceGroup: "unknown to the protocol"
         }
     }
 

@@ -16,9 +16,8 @@ struct LegacyResponseReaderTests {
             #expect(group.isRetryable == isRetryable)
         case (.results(let expected), .recipients(let outcomes)):
             #expect(outcomes.map(Self.result) == expected)
-        case (.results(let expected), .failed(let code)):
-            let outcomes = Array(repeating: RecipientOutcome.rejected(code), count: vector.target.recipientCount)
-            #expect(outcomes.map(Self.result) == expected)
+        case (.results(let expected), .refused):
+            #expect(result.outcomes(count: vector.target.recipientCount).map(Self.result) == expected)
         case (.group, _), (.results, .group):
             Issue.record("another shape: \(result.answer)")
         }
@@ -44,7 +43,7 @@ struct LegacyResponseReaderTests {
                 }
             for body in bodies {
                 let result = Self.read(status: status, body)
-                #expect(result.answer == .failed(expected), "\(status)")
+                #expect(result.refusal?.code == expected, "\(status)")
                 #expect(result.upstreamCode == String(status))
             }
         }
@@ -60,7 +59,7 @@ struct LegacyResponseReaderTests {
             for body in own + foreign {
                 let result = Self.read(status: status, body, isIdempotent: true)
                 if isProxys, foreign.contains(body) {
-                    #expect(result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: String(status)))
+                    #expect(result == SendResult(refused: .outcomeUnknown, upstreamCode: String(status)))
                 } else {
                     #expect(result == Self.read(status: status, body), "\(status) \(body)")
                 }
@@ -92,7 +91,7 @@ struct LegacyResponseReaderTests {
         ] as [(String, OutcomeCode)]
     )
     func badRequests(body: String, expected: OutcomeCode) {
-        #expect(Self.read(status: 400, body).answer == .failed(expected))
+        #expect(Self.read(status: 400, body).refusal?.code == expected)
     }
 
     @Test("A named error is kept as the upstream's own word, anything else as the status")
@@ -121,7 +120,7 @@ struct LegacyResponseReaderTests {
             #expect(single == .recipients([.accepted(Acceptance(messageID: expected))]))
             #expect(listed == single)
         } else {
-            #expect(single == .failed(.upstreamProtocol))
+            #expect(single == .refused(Refusal(.upstreamProtocol)))
             #expect(listed == .recipients([.rejected(.upstreamProtocol)]))
         }
     }
@@ -148,13 +147,13 @@ struct LegacyResponseReaderTests {
         let results = Array(repeating: #"{"error":"NotRegistered"}"#, count: count).joined(separator: ",")
         let body = #"{"multicast_id":1,"success":0,"failure":3,"results":[\#(results)]}"#
         let result = Self.read(status: 200, body, for: .tokens(["a", "b", "c"]))
-        #expect(result.answer == .failed(.upstreamProtocol))
+        #expect(result.refusal?.code == .upstreamProtocol)
     }
 
     @Test("A single answer says nothing about several recipients")
     func singleAnswers() {
         for body in [#"{"message_id":"1"}"#, "id=1", "{}", #"{"multicast_id":1}"#, "[]", "null", "7", "\"x\""] {
-            #expect(Self.read(status: 200, body, for: .tokens(["a", "b"])).answer == .failed(.upstreamProtocol))
+            #expect(Self.read(status: 200, body, for: .tokens(["a", "b"])).refusal?.code == .upstreamProtocol)
         }
     }
 
@@ -179,8 +178,8 @@ struct LegacyResponseReaderTests {
         let body = #"{"success":1,"failure":2,"failed_registration_ids":["r1",7,"r2"]}"#
         for target in [.token("t"), .tokens(["a", "b"]), .notificationKey("k"), topic] as [Target] {
             let result = Self.read(status: 200, body, retryAfter: "9", for: target)
-            #expect(result.answer == .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["r1", "r2"])))
-            #expect(result.retryAfter == 9)
+            let counts = GroupOutcome(success: 1, failure: 2, failedTokens: ["r1", "r2"], retryAfter: 9)
+            #expect(result.answer == .group(counts))
         }
         let all = Self.read(status: 200, #"{"success":2,"failure":0}"#, retryAfter: "9", for: .notificationKey("k"))
         #expect(all.answer == .group(GroupOutcome(success: 2, failure: 0, failedTokens: [])))
@@ -189,7 +188,7 @@ struct LegacyResponseReaderTests {
             #"{"multicast_id":1,"success":2,"failure":0}"#, #"{"success":-1,"failure":0}"#, #"{"success":2}"#,
             #"{"success":"2","failure":"0"}"#, #"{"success":1.5,"failure":0}"#,
         ] {
-            #expect(Self.read(status: 200, body, for: .notificationKey("k")).answer == .failed(.upstreamProtocol))
+            #expect(Self.read(status: 200, body, for: .notificationKey("k")).refusal?.code == .upstreamProtocol)
         }
     }
 
@@ -208,7 +207,7 @@ struct LegacyResponseReaderTests {
     )
     func foreignCounts(body: String) {
         for target in [.notificationKey("k"), .token("t"), .tokens(["a", "b"])] as [Target] {
-            #expect(Self.read(status: 200, body, for: target).answer == .failed(.upstreamProtocol))
+            #expect(Self.read(status: 200, body, for: target).refusal?.code == .upstreamProtocol)
         }
     }
 
@@ -232,12 +231,12 @@ struct LegacyResponseReaderTests {
                 Self.read(status: 200, listed, for: .tokens(["a", "b"])).answer
                     == .recipients([.rejected(.upstreamProtocol), .rejected(.unregistered)])
             )
-            #expect(Self.read(status: 200, #"{"message_id":"\#(id)"}"#).answer == .failed(.upstreamProtocol))
+            #expect(Self.read(status: 200, #"{"message_id":"\#(id)"}"#).refusal?.code == .upstreamProtocol)
         }
         let number = String(repeating: "9", count: 513)
-        #expect(Self.read(status: 200, #"{"message_id":\#(number)}"#).answer == .failed(.upstreamProtocol))
-        #expect(Self.read(status: 200, "id=\(long)").answer == .failed(.upstreamProtocol))
-        #expect(Self.read(status: 200, "id=\u{E9}").answer == .failed(.upstreamProtocol))
+        #expect(Self.read(status: 200, #"{"message_id":\#(number)}"#).refusal?.code == .upstreamProtocol)
+        #expect(Self.read(status: 200, "id=\(long)").refusal?.code == .upstreamProtocol)
+        #expect(Self.read(status: 200, "id=\u{E9}").refusal?.code == .upstreamProtocol)
         for token in [longToken, "/topics/all", "a b", "\u{E9}"] {
             let listed = #"{"results":[{"message_id":"1","registration_id":"\#(token)"}]}"#
             for body in [listed, "id=1\nregistration_id=\(token)"] {
@@ -256,15 +255,15 @@ struct LegacyResponseReaderTests {
     @Test("A page in place of two lines of text is not looked through")
     func longTexts() {
         let page = String(repeating: "\n", count: 1_000_000) + "id=1"
-        #expect(Self.read(status: 200, page).answer == .failed(.upstreamProtocol))
+        #expect(Self.read(status: 200, page).refusal?.code == .upstreamProtocol)
         // One character of a megabyte.
         let letter = "x" + String(repeating: "\u{301}", count: 500_000)
         for status in [200, 400] {
             let expected: OutcomeCode = status == 200 ? .upstreamProtocol : .invalidField
             for body in [letter, "Error=\(letter)", "id=\(letter)"] {
-                #expect(Self.read(status: status, body).answer == .failed(expected))
+                #expect(Self.read(status: status, body).refusal?.code == expected)
             }
-            #expect(Self.read(status: status, #"{"error":"\#(letter)"}"#).answer == .failed(expected))
+            #expect(Self.read(status: status, #"{"error":"\#(letter)"}"#).refusal?.code == expected)
         }
     }
 
@@ -278,13 +277,13 @@ struct LegacyResponseReaderTests {
 
     @Test("An empty 200 is the end of a known group and proves nothing for anything else")
     func emptyAnswers() throws {
-        #expect(Self.read(status: 200, "", for: .notificationKey("k")).answer == .failed(.unregistered))
+        #expect(Self.read(status: 200, "", for: .notificationKey("k")).refusal?.code == .unregistered)
         let topic = Target.topic(try #require(TopicName("news")))
         let condition = Target.condition(try TopicCondition(parsing: "'a' in topics"))
         for target in [.token("t"), .tokens(["t"]), .tokens(["a", "b"]), topic, condition] as [Target] {
-            #expect(Self.read(status: 200, "", for: target).answer == .failed(.upstreamProtocol))
+            #expect(Self.read(status: 200, "", for: target).refusal?.code == .upstreamProtocol)
         }
-        #expect(Self.read(status: 200, " ", for: .notificationKey("k")).answer == .failed(.upstreamProtocol))
+        #expect(Self.read(status: 200, " ", for: .notificationKey("k")).refusal?.code == .upstreamProtocol)
     }
 
     @Test("A delay is passed on only where something can be repeated")
@@ -305,7 +304,7 @@ struct LegacyResponseReaderTests {
         retryAfter: String? = nil,
         for target: Target = .token("t"),
         isIdempotent: Bool = false
-    ) -> UpstreamResult {
+    ) -> SendResult {
         let response = UpstreamResponse(status, body, retryAfter: retryAfter)
         return LegacyResponseReader.read(response, for: target, now: 0, isIdempotent: isIdempotent)
     }

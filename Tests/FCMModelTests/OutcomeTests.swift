@@ -93,8 +93,8 @@ struct LegacyErrorNameTests {
     }
 }
 
-@Suite("UpstreamResult")
-struct UpstreamResultTests {
+@Suite("SendResult")
+struct SendResultTests {
     private static let accepted = V1Reading(answer: .accepted(messageID: "m"), upstreamCode: "200")
 
     private static func rejected(_ code: OutcomeCode, retryAfter: Int? = nil, _ word: String = "X") -> V1Reading {
@@ -103,7 +103,7 @@ struct UpstreamResultTests {
 
     @Test("Outcomes keep the order of the calls, the longest delay stands for all")
     func order() {
-        let result = UpstreamResult(gathering: [
+        let result = SendResult(gathering: [
             Self.accepted, Self.rejected(.deviceRateExceeded, retryAfter: 9, "QUOTA_EXCEEDED"),
             Self.rejected(.unregistered, retryAfter: 99), Self.rejected(.upstreamUnavailable, retryAfter: 12),
         ])
@@ -111,7 +111,7 @@ struct UpstreamResultTests {
             result.answer
                 == .recipients([
                     .accepted(Acceptance(messageID: "m")),
-                    .rejected(Rejection(code: .deviceRateExceeded, retryAfter: 9)),
+                    .rejected(Rejection(code: .deviceRateExceeded, retryAfter: 9, limitedBy: .fcm)),
                     .rejected(Rejection(code: .unregistered, retryAfter: 99)),
                     .rejected(Rejection(code: .upstreamUnavailable, retryAfter: 12)),
                 ])
@@ -126,11 +126,11 @@ struct UpstreamResultTests {
     )
     func commonCause(code: OutcomeCode) {
         let failed = Self.rejected(code, retryAfter: 4, "503")
-        let result = UpstreamResult(gathering: [failed, failed, Self.rejected(code, retryAfter: 6, "503")])
-        #expect(result.answer == .failed(code))
+        let result = SendResult(gathering: [failed, failed, Self.rejected(code, retryAfter: 6, "503")])
+        #expect(result.refusal?.code == code)
         #expect(result.retryAfter == (code.isRetryable ? 6 : nil))
         #expect(result.upstreamCode == "503")
-        #expect(UpstreamResult(failed).answer == .failed(code))
+        #expect(SendResult(failed).refusal?.code == code)
     }
 
     @Test("Causes that differ, or are somebody's own, stay a list")
@@ -143,12 +143,12 @@ struct UpstreamResultTests {
             [V1Reading(transportFailure: .outcomeUnknown, upstreamCode: "timeout")],
         ]
         for readings in lists {
-            #expect(UpstreamResult(gathering: readings).answer == .recipients(readings.map(\.outcome)))
+            #expect(SendResult(gathering: readings).answer == .recipients(readings.map(\.outcome)))
         }
         let apns = Rejection(code: .upstreamCredentials, legacyName: .invalidAPNSCredential)
         let reading = V1Reading(answer: .rejected(apns), upstreamCode: "THIRD_PARTY_AUTH_ERROR")
         #expect(
-            UpstreamResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)])
+            SendResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)])
         )
     }
 
@@ -157,16 +157,17 @@ struct UpstreamResultTests {
         let reading = V1Reading(answer: .group, upstreamCode: "200")
         for (known, success) in [(nil, 1), (0, 1), (3, 3)] as [(Int?, Int)] {
             let expected = GroupOutcome(success: success, failure: 0, failedTokens: [])
-            #expect(UpstreamResult(reading, knownMembers: known).answer == .group(expected))
+            let result = SendResult(reading)
+            #expect((known.map(result.counting) ?? result).answer == .group(expected))
         }
-        #expect(UpstreamResult(gathering: [reading]).answer == .failed(.upstreamProtocol))
+        #expect(SendResult(gathering: [reading]).refusal?.code == .upstreamProtocol)
     }
 
     @Test("A call without an answer is Unavailable in legacy words, and what it is in those of REST")
     func transport() {
         let reading = V1Reading(transportFailure: .outcomeUnknown, upstreamCode: "timeout")
         #expect(reading.signal == .trouble)
-        guard case .recipients(let outcomes) = UpstreamResult(reading).answer,
+        guard case .recipients(let outcomes) = SendResult(reading).answer,
             case .rejected(let rejection)? = outcomes.first, outcomes.count == 1
         else {
             Issue.record("the call is lost: \(reading)")
@@ -175,7 +176,7 @@ struct UpstreamResultTests {
         #expect(rejection.code == .outcomeUnknown)
         #expect(rejection.legacyErrorName == .unavailable)
         let refused = V1Reading(transportFailure: .upstreamUnavailable, upstreamCode: "connect_failed")
-        #expect(UpstreamResult(refused).answer == .failed(.upstreamUnavailable))
+        #expect(SendResult(refused).refusal?.code == .upstreamUnavailable)
     }
 
     @Test("An answer is passed through only where it is FCM's own and the reader was asked to keep it")
@@ -185,7 +186,7 @@ struct UpstreamResultTests {
         var gone = UpstreamResponse(404, body, retryAfter: "7", contentType: "application/json")
         let lost = UpstreamResponse(404, "gone")
         func passThrough(_ response: UpstreamResponse, keepsAnswer: Bool) -> Reply? {
-            UpstreamResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: keepsAnswer))
+            SendResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: keepsAnswer))
                 .passThrough?
                 .reply
         }
@@ -202,15 +203,14 @@ struct UpstreamResultTests {
 
     @Test("Legacy's name for a failed call is kept where it says more than the code")
     func legacyName() {
-        func name(_ answer: UpstreamResult.Answer, _ name: LegacyErrorName) -> LegacyErrorName? {
-            UpstreamResult(answer: answer, upstreamCode: "x", legacyName: name).legacyName
+        func name(_ code: OutcomeCode, _ name: LegacyErrorName) -> LegacyErrorName? {
+            SendResult(refused: code, upstreamCode: "x", legacyName: name).refusal?.legacyName
         }
-        #expect(name(.failed(.invalidField), .invalidTTL) == .invalidTTL)
-        #expect(name(.failed(.invalidField), .missingCollapseKey) == nil)
-        #expect(name(.failed(.upstreamCredentials), .invalidAPNSCredential) == .invalidAPNSCredential)
-        #expect(name(.failed(.upstreamUnavailable), .quotaExceeded) == nil)
-        #expect(name(.recipients([]), .invalidTTL) == nil)
+        #expect(name(.invalidField, .invalidTTL) == .invalidTTL)
+        #expect(name(.invalidField, .missingCollapseKey) == nil)
+        #expect(name(.upstreamCredentials, .invalidAPNSCredential) == .invalidAPNSCredential)
+        #expect(name(.upstreamUnavailable, .quotaExceeded) == nil)
         let response = UpstreamResponse(200, #"{"error":"InvalidTtl"}"#)
-        #expect(LegacyResponseReader.read(response, for: .token("a"), now: 0).legacyName == .invalidTTL)
+        #expect(LegacyResponseReader.read(response, for: .token("a"), now: 0).refusal?.legacyName == .invalidTTL)
     }
 }

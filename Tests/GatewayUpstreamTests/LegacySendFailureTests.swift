@@ -13,7 +13,7 @@ struct LegacySendFailureTests {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run(attemptTimeout: .milliseconds(200)) { sender in
                 let result = await sender.send(try .sample(endpoint: "https://127.0.0.1:\(upstream.port)"))
-                #expect(result.answer == .failed(.upstreamUnavailable))
+                #expect(result.refusal?.code == .upstreamUnavailable)
                 #expect(upstream.seen.current.requests.isEmpty)
             }
         }
@@ -33,7 +33,7 @@ struct LegacySendFailureTests {
     func callDeadline() async throws {
         try await FCMClient.run(against: .hang, attemptTimeout: .seconds(3_600)) { sender, upstream in
             let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
-            #expect(await sender.send(call).answer == .failed(.outcomeUnknown))
+            #expect(await sender.send(call).refusal?.code == .outcomeUnknown)
         }
     }
 
@@ -54,7 +54,7 @@ struct LegacySendFailureTests {
     func cancelled() async throws {
         try await FCMClient.run(against: .hang) { sender, upstream in
             let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
-            try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+            try await withThrowingTaskGroup(of: SendResult.self) { group in
                 group.addTask { await sender.send(call) }
                 try await upstream.seen.wait { $0.requests.count == 1 }
                 group.cancelAll()
@@ -71,7 +71,7 @@ struct LegacySendFailureTests {
             let pools = OriginPools.sample()
             try await FCMClient.run(pools: pools) { sender in
                 let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
-                try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                try await withThrowingTaskGroup(of: SendResult.self) { group in
                     group.addTask { await sender.send(call) }
                     try await upstream.seen.wait { $0.requests.count == 1 }
                     await pools.shutdown()
@@ -79,7 +79,7 @@ struct LegacySendFailureTests {
                     #expect(result == .failed(.outcomeUnknown, "shutDown"))
                 }
                 let late = await sender.send(call)
-                #expect(late.answer == .failed(.upstreamUnavailable))
+                #expect(late.refusal?.code == .upstreamUnavailable)
                 #expect(upstream.seen.current.requests.count == 1)
             }
         }

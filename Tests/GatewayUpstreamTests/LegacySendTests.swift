@@ -55,7 +55,7 @@ struct LegacySendTests {
     func topics() async throws {
         try await RawUpstream.run(.send(WireAnswer.text("200 OK", #"{"message_id":5735983}"#))) { upstream in
             try await FCMClient.run { sender in
-                let accepted = UpstreamResult.accepted("5735983")
+                let accepted = SendResult.accepted("5735983")
                 let topic = Target.topic(try #require(TopicName("news")))
                 #expect(try await sender.send(.sample(to: topic, endpoint: upstream.endpoint)) == accepted)
                 let condition = Target.condition(try TopicCondition(parsing: #""a" IN topics&&'b' in topics"#))
@@ -104,7 +104,7 @@ struct LegacySendTests {
     @Test("An endpoint that is none is not there", arguments: ["", "fcm.example", "ftp://fcm.example", "http://"])
     func noEndpoint(endpoint: String) async throws {
         try await FCMClient.run(defaultEndpoint: endpoint) { sender async throws in
-            let expected = UpstreamResult.failed(.upstreamUnavailable, "no_endpoint")
+            let expected = SendResult.failed(.upstreamUnavailable, "no_endpoint")
             #expect(try await sender.send(.sample(endpoint: nil)) == expected)
             #expect(try await sender.send(.sample(endpoint: endpoint)) == expected)
         }

@@ -21,8 +21,8 @@ struct RetirementOverEmulatorTests {
         let pipeline: SendPipeline
         let principal: Principal
 
-        func send(_ target: Target) async -> SendOutcome.Answer {
-            await self.pipeline.send(.sample(from: self.principal, to: target)).answer
+        func send(_ target: Target) async -> SendResult.Answer {
+            await self.pipeline.send(.sample(from: self.principal, to: target)).result.answer
         }
 
         func fed() async throws -> [RetiredToken] {
@@ -62,7 +62,7 @@ struct RetirementOverEmulatorTests {
         try await Fixture.run { fixture async throws in
             for _ in 0..<3 { _ = await fixture.send(.tokens(Self.audience)) }
             fixture.emulator.unregister(Array(Self.audience.dropFirst(50)))
-            guard case .multiple(let outcomes) = await fixture.send(.tokens(Self.audience)) else {
+            guard case .recipients(let outcomes) = await fixture.send(.tokens(Self.audience)) else {
                 Issue.record("no list")
                 return
             }
@@ -98,7 +98,7 @@ struct RetirementOverEmulatorTests {
             #expect(replaced.map(\.replacement) == ["device-new"])
             let requests = fixture.emulator.journal().count
             for token in dead {
-                #expect(await fixture.send(.token(token)) == .single(.rejected(.unregistered)))
+                #expect(await fixture.send(.token(token)) == .recipients([.rejected(.unregistered)]))
             }
             #expect(fixture.emulator.journal().count == requests)
         }

@@ -14,7 +14,7 @@ package struct LegacyReplyWriter: Sendable {
         package init(target: Target) {
             switch target {
             case .topic, .condition: self = .single
-            case .token, .tokens, .installation, .installations, .notificationKey:
+            case .token, .tokens, .installation, .installations, .notificationKey, .deviceGroup:
                 self = .results(count: target.recipientCount)
             }
         }

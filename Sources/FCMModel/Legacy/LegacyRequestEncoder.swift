@@ -37,7 +37,7 @@ package enum LegacyRequestEncoder {
         case .condition(let condition):
             guard condition.fits(.legacy) else { throw .condition }
             writer.member("condition", condition.canonical)
-        case .installation, .installations:
+        case .installation, .installations, .deviceGroup:
             throw .installationTarget
         }
     }

@@ -21,30 +21,40 @@ package enum LegacyResponseReader {
         for target: Target,
         now: Int,
         isIdempotent: Bool = false
-    ) -> UpstreamResult {
+    ) -> SendResult {
         let reading = Self.reading(of: response, for: target, isIdempotent: isIdempotent)
         let ownDelay = response.status == 429 ? RetryAfter.afterTooManyRequests : nil
         let delay = response.delay(now: now) ?? ownDelay
-        return UpstreamResult(
-            answer: reading.answer,
-            retryAfter: Self.isRetryable(reading.answer) ? delay : nil,
-            upstreamCode: reading.word ?? response.statusText,
-            legacyName: reading.name
-        )
+        let code = reading.word ?? response.statusText
+        switch reading.meaning {
+        case .recipients(let outcomes):
+            return SendResult(outcomes, retryAfter: delay, upstreamCode: code)
+        case .group(var group):
+            group.retryAfter = group.isRetryable ? delay : nil
+            return SendResult(.group(group), upstreamCode: code)
+        case .failed(let cause):
+            return SendResult(refused: cause, retryAfter: delay, upstreamCode: code, legacyName: reading.name)
+        }
     }
 
     /// An answer's meaning, and the upstream's own word for it where it used one that we know.
     private struct Reading {
-        var answer: UpstreamResult.Answer
+        enum Meaning {
+            case recipients([RecipientOutcome])
+            case group(GroupOutcome)
+            case failed(OutcomeCode)
+        }
+
+        var meaning: Meaning
         var word: String?
         var name: LegacyErrorName?
 
-        init(_ answer: UpstreamResult.Answer) {
-            self.answer = answer
+        init(_ meaning: Meaning) {
+            self.meaning = meaning
         }
 
         init(failed code: OutcomeCode) {
-            self.answer = .failed(code)
+            self.meaning = .failed(code)
         }
 
         init(failedWith wireText: some StringProtocol) {
@@ -102,7 +112,7 @@ package enum LegacyResponseReader {
             }
         case .token(let token), .notificationKey(let token):
             for result in results { outcomes.append(Self.outcome(of: result, sentTo: token, word: &word)) }
-        case .installation, .installations, .topic, .condition:
+        case .installation, .installations, .topic, .condition, .deviceGroup:
             for result in results { outcomes.append(Self.outcome(of: result, sentTo: nil, word: &word)) }
         }
         var reading = Reading(.recipients(outcomes))
@@ -203,13 +213,5 @@ package enum LegacyResponseReader {
         var bytes = body.readableBytesView.drop(while: \.isBlank).prefix(Self.maxReasonBytes)
         while let last = bytes.last, last.isBlank { bytes = bytes.dropLast() }
         return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func isRetryable(_ answer: UpstreamResult.Answer) -> Bool {
-        switch answer {
-        case .failed(let code): code.isRetryable
-        case .group(let group): group.isRetryable
-        case .recipients(let outcomes): outcomes.contains(where: \.isRetryable)
-        }
     }
 }

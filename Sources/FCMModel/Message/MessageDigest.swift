@@ -34,6 +34,9 @@ package struct MessageDigest {
         self.add(target.kind.rawValue)
         switch target {
         case .token(let text), .installation(let text), .notificationKey(let text): self.add(text)
+        case .deviceGroup(let name):
+            self.add("name")
+            self.add(name)
         case .tokens(let texts), .installations(let texts): self.add(texts)
         case .topic(let name): self.add(name.text)
         case .condition(let condition): self.add(condition.canonical)

@@ -5,7 +5,7 @@ import StrictJSON
 ///
 /// Each protocol has a writer: `LegacyReplyWriter`, `V1ReplyWriter`, `InstanceIDReplyWriter`, `GroupReplyWriter`.
 package struct Reply: Sendable, Hashable {
-    static let json = "application/json; charset=UTF-8"
+    package static let json = "application/json; charset=UTF-8"
     static let emptyObject = Reply(ByteBuffer(string: "{}"))
 
     package let status: Int
@@ -16,7 +16,7 @@ package struct Reply: Sendable, Hashable {
     /// Why it is a refusal, or that of the first recipient that was refused, for logs.
     package var code: OutcomeCode?
 
-    init(
+    package init(
         status: Int = 200,
         contentType: String = Self.json,
         _ body: ByteBuffer,

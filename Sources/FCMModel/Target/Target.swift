@@ -9,6 +9,8 @@ package enum Target: Sendable, Hashable {
     case condition(TopicCondition)
     /// A device group by FCM's own opaque key.
     case notificationKey(String)
+    /// A device group by the name that its tenant gave it; it is sent to by its key.
+    case deviceGroup(String)
 
     package static let maxRecipients = 1_000
 
@@ -20,7 +22,7 @@ package enum Target: Sendable, Hashable {
         case .installations: .installations
         case .topic: .topic
         case .condition: .condition
-        case .notificationKey: .group
+        case .notificationKey, .deviceGroup: .group
         }
     }
 
@@ -29,16 +31,24 @@ package enum Target: Sendable, Hashable {
         switch self {
         case .tokens(let tokens): tokens.count
         case .installations(let ids): ids.count
-        case .token, .installation, .topic, .condition, .notificationKey: 1
+        case .token, .installation, .topic, .condition, .notificationKey, .deviceGroup: 1
         }
     }
 
+    /// The recipients that are listed; `nil` for anything that is no list.
+    package var listed: [String]? {
+        switch self {
+        case .tokens(let texts), .installations(let texts): texts
+        case .token, .installation, .topic, .condition, .notificationKey, .deviceGroup: nil
+        }
+    }
+
+    /// True if the answer is a list of results, even for one recipient.
+    package var isList: Bool { self.listed != nil }
+
     /// The number of listed recipients that are repetitions of earlier ones.
     package var repeatedRecipients: Int {
-        switch self {
-        case .tokens(let texts), .installations(let texts): texts.count - Set(texts.map { Array($0.utf8) }).count
-        case .token, .installation, .topic, .condition, .notificationKey: 0
-        }
+        self.listed.map { texts in texts.count - Set(texts.map { Array($0.utf8) }).count } ?? 0
     }
 
     /// The longest answer with so many outcomes, in bytes: several times as long as FCM's, which names a message of
@@ -51,7 +61,7 @@ package enum Target: Sendable, Hashable {
     package var maxPayloadBytes: Int {
         switch self {
         case .topic, .condition: 2_048
-        case .token, .tokens, .installation, .installations, .notificationKey: 4_096
+        case .token, .tokens, .installation, .installations, .notificationKey, .deviceGroup: 4_096
         }
     }
 }

@@ -55,6 +55,7 @@ package struct V1Calls: Sendable {
         case .installations(let ids): self.body("fid", ids[index])
         case .topic(let topic): self.body("topic", topic.text)
         case .condition(let condition): self.body("condition", condition.canonical)
+        case .deviceGroup: preconditionFailure("a device group is sent to by its key, and this is its name")
         }
     }
 

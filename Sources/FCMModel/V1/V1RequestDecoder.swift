@@ -21,7 +21,7 @@ package struct V1SendRequest: Sendable {
             throw .notCarried("message.fid")
         case .condition(let condition) where !condition.fits(.legacy):
             throw .notCarried("message.condition")
-        case .token, .tokens, .topic, .condition, .notificationKey:
+        case .token, .tokens, .topic, .condition, .notificationKey, .deviceGroup:
             break
         }
         var translation = V1LegacyTranslation(now: now, dryRun: self.message.dryRun)

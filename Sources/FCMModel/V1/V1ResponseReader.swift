@@ -267,27 +267,20 @@ struct V1Classification {
     }
 }
 
-extension UpstreamResult {
+extension SendResult {
     /// The result of one v1 call to a single target.
     ///
-    /// Of a group, v1 gives no counts, and none at all would read as a failure: a number of members that the gateway
-    /// does not know counts as one (TB-GROUP).
-    package init(_ reading: V1Reading, knownMembers: Int? = nil) {
+    /// Of a group, v1 gives no counts, and none at all would read as a failure: the message counts as one (TB-GROUP).
+    package init(_ reading: V1Reading) {
         switch reading.answer {
         case .accepted:
-            self.init(
-                answer: .recipients([reading.outcome]),
-                upstreamCode: reading.upstreamCode,
-                passThrough: reading.passThrough
-            )
+            self.init([reading.outcome], upstreamCode: reading.upstreamCode, passThrough: reading.passThrough)
         case .rejected:
             self.init(gathering: [reading])
             self.passThrough = reading.passThrough
         case .group:
-            self.init(
-                answer: .group(GroupOutcome(success: max(1, knownMembers ?? 1), failure: 0, failedTokens: [])),
-                upstreamCode: reading.upstreamCode
-            )
+            let counts = GroupOutcome(success: 1, failure: 0, failedTokens: [])
+            self.init(.group(counts), upstreamCode: reading.upstreamCode)
         }
     }
 
@@ -297,15 +290,14 @@ extension UpstreamResult {
     package init(gathering readings: [V1Reading]) {
         let outcomes = readings.map(\.outcome)
         let cause = outcomes.first?.sharedCause
-        let isShared = cause != nil && outcomes.allSatisfy { $0.sharedCause == cause }
-        let answer: Answer = if let cause, isShared { .failed(cause) } else { .recipients(outcomes) }
         // The first refusal's word stands for all.
         let told = outcomes.firstIndex { $0.code != nil } ?? 0
-        self.init(
-            answer: answer,
-            retryAfter: outcomes.longestDelay,
-            upstreamCode: readings.indices.contains(told) ? readings[told].upstreamCode : "none"
-        )
+        let code = readings.indices.contains(told) ? readings[told].upstreamCode : "none"
+        if let cause, outcomes.allSatisfy({ $0.sharedCause == cause }) {
+            self.init(refused: cause, retryAfter: outcomes.longestDelay, upstreamCode: code)
+        } else {
+            self.init(outcomes, retryAfter: outcomes.longestDelay, upstreamCode: code)
+        }
     }
 }
 

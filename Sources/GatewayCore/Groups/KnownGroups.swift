@@ -173,7 +173,7 @@ final class KnownGroups: Sendable {
             let reference = Reference(.key, key, of: command.profile)
             if case .group(let group) = self.cached(reference, within: Self.lifetime) { return group.memberCount }
             return await self.lookUp([reference], for: command, timeout: self.timeout)?[reference]?.memberCount
-        case .tokens, .installation, .installations, .topic, .condition:
+        case .tokens, .installation, .installations, .topic, .condition, .deviceGroup:
             return nil
         }
     }
@@ -336,7 +336,7 @@ extension Target {
         switch self {
         case .token(let text), .notificationKey(let text): [text]
         case .tokens(let texts): texts
-        case .installation, .installations, .topic, .condition: []
+        case .installation, .installations, .topic, .condition, .deviceGroup: []
         }
     }
 }

@@ -2,6 +2,7 @@ import Crypto
 package import FCMModel
 package import Logging
 import Metrics
+import NIOCore
 import ServiceLifecycle
 import Synchronization
 
@@ -45,7 +46,6 @@ package struct IdempotentRequest: Sendable {
         method: String,
         path: [UInt8],
         target: Target,
-        groupName: String? = nil,
         message: Message
     ) {
         (self.key, self.route) = (key, route)
@@ -53,7 +53,6 @@ package struct IdempotentRequest: Sendable {
         digest.add(method)
         digest.add(String(decoding: path.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self))
         digest.add(format == .form ? "form" : "json")
-        digest.add(groupName ?? "")
         digest.add(target)
         digest.add(message)
         self.digest = digest.finish()
@@ -62,10 +61,10 @@ package struct IdempotentRequest: Sendable {
 
 /// What becomes of a request that carries an idempotency key.
 package enum IdempotentAnswer: Sendable {
-    /// It was answered for the first time; the answer as it was rendered, which replays give.
-    case sent(SendOutcome, answer: [UInt8])
-    /// It was answered before; the same answer once more.
-    case replayed([UInt8])
+    /// It was answered for the first time; the reply as it was rendered, which replays give.
+    case sent(SendOutcome, Reply)
+    /// It was answered before; the same reply once more.
+    case replayed(Reply)
     /// It was not looked at further: nothing was sent, spent or recorded.
     case refused(Refusal)
 }
@@ -113,8 +112,8 @@ package struct IdempotencyConfiguration: Sendable {
 /// process that ended. What other replicas run is known by their leases. A send belongs to this service and goes on when its caller is gone; none begins before
 /// ``run()``.
 package final class IdempotentSends: Service {
-    /// Renders what became of a send as the answer that replays give.
-    package typealias Rendering = @Sendable (SendOutcome) -> [UInt8]
+    /// Renders the outcome of a send as the reply that replays give.
+    package typealias Rendering = @Sendable (SendOutcome) -> Reply
 
     /// A send on its way to the service.
     private struct Job: Sendable {
@@ -196,7 +195,7 @@ package final class IdempotentSends: Service {
         guard self.pipeline.refusal(of: command) == nil else {
             // A caller that may not send learns nothing of earlier sends either.
             let outcome = await self.pipeline.send(command)
-            return .sent(outcome, answer: render(outcome))
+            return .sent(outcome, render(outcome))
         }
         let identity = IdempotencyIdentity(request, of: profile)
         let fingerprint = IdempotencySealer.fingerprint(of: request, identity, profile)
@@ -301,9 +300,11 @@ package final class IdempotentSends: Service {
         let sealer = self.sealer(of: job, stored.record.messageID)
         switch stored.record.state {
         case .finished(let sealed):
-            guard let answer = sealer.open(sealed, as: .answer) else { return .refused(self.unreadable(job)) }
+            guard let bytes = sealer.open(sealed, as: .answer), let reply = Reply(storedBytes: bytes) else {
+                return .refused(self.unreadable(job))
+            }
             self.counters[.replay]?.increment()
-            return .replayed(answer)
+            return .replayed(reply)
         case .open(let sealed):
             if stored.isHeldElsewhere { return .refused(self.inProgress()) }
             guard let bytes = sealer.open(sealed, as: .progress),
@@ -324,13 +325,13 @@ package final class IdempotentSends: Service {
         )
         let earlier = SendProgress(count: job.command.target.recipientCount)
         let reservation = self.reservation(job, draft, earlier: earlier, self.sealer(of: job, messageID))
-        var outcome = await self.pipeline.reserved(by: reservation).send(job.command)
-        if reservation.recordID == nil, let refusal = reservation.refusal { outcome.answer = .refused(refusal) }
+        var outcome = await self.pipeline.send(job.command, reservation: reservation)
+        if reservation.recordID == nil, let refusal = reservation.refusal { outcome.result.answer = .refused(refusal) }
         return await self.finish(reservation, job, outcome)
     }
 
-    /// Goes on where another process ended: sends to those to whom nothing can have left, and tells of the others what
-    /// is known.
+    /// Continues where another process ended: sends to the recipients that no call can have reached, and reports what is
+    /// known of the others.
     private func resume(
         _ job: Job,
         _ stored: StoredIdempotencyRecord,
@@ -344,20 +345,20 @@ package final class IdempotentSends: Service {
         let reservation = self.reservation(job, stored.record, recordID: stored.id, earlier: earlier, sealer)
         guard try await reservation.takeOver() else { return .refused(self.inProgress()) }
         self.counters[.resumed]?.increment()
-        var outcome = SendOutcome(messageID: stored.record.messageID, answer: .refused(.lost))
+        var outcome = SendOutcome(messageID: stored.record.messageID, refused: .lost)
         var later: [RecipientOutcome] = []
         if let rest = job.command.target.keeping(places: earlier.remaining) {
-            outcome = await self.pipeline.reserved(by: reservation).send(job.command.addressing(rest))
-            guard !outcome.answer.freesKey else {
+            outcome = await self.pipeline.send(job.command.addressing(rest), reservation: reservation)
+            guard !outcome.result.freesKey else {
                 // Results of the rest alone would stand at other recipients' places.
-                outcome.answer = outcome.answer.asRefusal
+                outcome.result.answer = outcome.result.asRefusal
                 return await self.finish(reservation, job, outcome)
             }
-            later = SendPipeline.outcomes(of: outcome.answer, count: rest.recipientCount)
+            later = outcome.result.outcomes(count: rest.recipientCount)
         }
         let results = earlier.results(with: later)
         let isKnown = results.contains { $0.code != .outcomeUnknown }
-        outcome.answer = isKnown && job.command.target.isList ? .multiple(results) : .refused(.lost)
+        outcome.result = SendResult(isKnown && job.command.target.isList ? .recipients(results) : .refused(.lost))
         self.recordEarlier(job.command, outcome, earlier, in: place)
         if self.pipeline.audit.isStrict { await self.pipeline.audit.settle() }
         return await self.finish(reservation, job, outcome)
@@ -377,21 +378,21 @@ package final class IdempotentSends: Service {
         let results = earlier.results()
         self.pipeline.recordAbandoned(
             command.addressing(begun),
-            SendOutcome(messageID: outcome.messageID, answer: .multiple(started.map { results[$0] })),
+            SendOutcome(messageID: outcome.messageID, SendResult(.recipients(started.map { results[$0] }))),
             in: place
         )
     }
 
-    /// Keeps the answer, or frees the key; if that fails, the caller is told all the same what became of the message.
+    /// Stores the reply, or frees the key; the caller gets the reply also if that fails.
     private func finish(_ reservation: SendReservation, _ job: Job, _ outcome: SendOutcome) async -> IdempotentAnswer {
-        let answer = job.render(outcome)
+        let reply = job.render(outcome)
         do throws(GatewayError) {
-            if outcome.answer.freesKey || reservation.recordID == nil {
+            if outcome.result.freesKey || reservation.recordID == nil {
                 try await reservation.release()
-                self.counters[outcome.answer.isInProgress ? .inProgress : .freed]?.increment()
+                self.counters[outcome.result.isInProgress ? .inProgress : .freed]?.increment()
             } else {
-                try await reservation.complete(answer)
-                self.counters[outcome.answer.hasUnknown ? .unknown : .fresh]?.increment()
+                try await reservation.complete(reply.storedBytes)
+                self.counters[outcome.result.hasUnknown ? .unknown : .fresh]?.increment()
             }
             // Without a record nothing was written, which tells nothing of the store.
             if reservation.recordID != nil { self.outage.succeeded() }
@@ -399,7 +400,7 @@ package final class IdempotentSends: Service {
             // The record stays open: a repeat is told that the outcome is unknown, and sends nothing twice.
             self.fail(error)
         }
-        return .sent(outcome, answer: answer)
+        return .sent(outcome, reply)
     }
 
     private func sealer(of job: Job, _ messageID: String) -> IdempotencySealer {
@@ -504,13 +505,46 @@ extension Target {
     }
 }
 
-extension SendOutcome.Answer {
-    /// The first cause of an answer that took nothing from anybody, for a whole request.
-    fileprivate var asRefusal: SendOutcome.Answer {
-        guard case .multiple(let outcomes) = self else { return self }
+extension SendResult {
+    /// The first cause of a result in which no recipient was accepted, for a whole request.
+    fileprivate var asRefusal: Answer {
+        guard case .recipients(let outcomes) = self.answer else { return self.answer }
         let causes = outcomes.compactMap { if case .rejected(let cause) = $0 { cause } else { nil } }
-        guard let first = causes.first else { return self }
+        guard let first = causes.first else { return self.answer }
         let retryAfter = causes.compactMap(\.retryAfter).max()
         return .refused(Refusal(first.code, retryAfter: retryAfter, limitedBy: first.limitedBy))
+    }
+}
+
+extension Reply {
+    /// Rises when the layout changes.
+    private static let version = 2
+
+    /// The reply as it is stored for replays. The request's id and the tenant's remaining quotas belong to one response
+    /// alone and are no part of it.
+    var storedBytes: [UInt8] {
+        var writer = ByteWriter(reservingCapacity: 128 + self.body.readableBytes)
+        writer.write(number: Self.version)
+        writer.write(number: self.status)
+        writer.write(text: self.contentType)
+        writer.write(number: self.retryAfter ?? ByteReader.absent)
+        writer.write(text: self.code?.rawValue)
+        writer.write(rest: self.body.readableBytesView)
+        return writer.bytes
+    }
+
+    /// Reads stored bytes; `nil` if they are no reply's.
+    init?(storedBytes bytes: [UInt8]) {
+        var reader = ByteReader(bytes)
+        guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),
+            let contentType = reader.text(), let retryAfter = reader.number(), let code = reader.optionalText()
+        else { return nil }
+        self.init(
+            status: status,
+            contentType: contentType,
+            ByteBuffer(bytes: reader.rest),
+            retryAfter: retryAfter == ByteReader.absent ? nil : retryAfter,
+            code: code.flatMap(OutcomeCode.init(rawValue:))
+        )
     }
 }

@@ -83,10 +83,33 @@ package final class SendReservation: Sendable {
 
     // MARK: Leaving
 
+    /// Makes the calls that some of the send's recipients become, none before it is durable that it is about to leave.
+    ///
+    /// A list that becomes a call for each recipient passes here call by call; anything else is marked as a whole.
+    func send(_ call: UpstreamCall, by upstream: any UpstreamSender) async -> SendResult {
+        self.begin(call.target)
+        if call.profile.tenant.upstream.sendsEach(of: call.target) {
+            let result = await upstream.send(call)
+            // Without the key, no call has left; one answer says so better than one for each.
+            return self.recordID == nil ? self.notStarted ?? result : self.qualified(result)
+        }
+        guard await self.pass(call.target.recipientCount - 1) else {
+            return self.notStarted ?? SendResult(refused: .overloaded, upstreamCode: "not_started")
+        }
+        return await upstream.send(call)
+    }
+
     /// Prepares for the calls that some of the send's recipients become.
     func begin(_ target: Target) {
         let places = self.places(of: target)
-        self.state.withLock { ($0.places, $0.marked) = (places, 0) }
+        self.state.withLock { state in
+            state.places = places
+            state.marked = 0
+        }
+    }
+
+    private var notStarted: SendResult? {
+        self.refusal.map { SendResult(refused: $0.code, retryAfter: $0.retryAfter, upstreamCode: "not_started") }
     }
 
     /// Where recipients stand in the whole send: limits and retired tokens leave some out, and change no order.
@@ -127,18 +150,18 @@ package final class SendReservation: Sendable {
 
     /// The result of a list's calls. Beyond the lease another replica may have sent to those that were not marked here, so
     /// they are neither done nor free to be repeated under another key.
-    func qualified(_ result: UpstreamResult) -> UpstreamResult {
+    private func qualified(_ result: SendResult) -> SendResult {
         guard !self.mayCall(within: .zero) else { return result }
         let unmarked = self.state.withLock { $0.marked..<$0.places.count }
+        let rejection = Rejection(code: .idempotencyInProgress, retryAfter: 1)
         var qualified = result
         switch result.answer {
         case .recipients(var outcomes):
-            let rejection = Rejection(code: .idempotencyInProgress, retryAfter: 1)
             for index in outcomes.indices where unmarked.contains(index) { outcomes[index] = .rejected(rejection) }
             qualified.answer = .recipients(outcomes)
-        case .failed where unmarked.lowerBound == 0:
-            (qualified.answer, qualified.retryAfter) = (.failed(.idempotencyInProgress), 1)
-        case .failed, .group:
+        case .refused where unmarked.lowerBound == 0:
+            qualified.answer = .refused(Refusal(rejection))
+        case .refused, .group:
             break
         }
         return qualified
@@ -287,36 +310,6 @@ package final class SendReservation: Sendable {
 extension Refusal {
     /// Why nothing is sent while the store refuses.
     static let unkeepable = Refusal(.overloaded, "The idempotency key can't be kept, so nothing is sent")
-}
-
-/// An upstream that is called only once it is durable that it is about to be.
-struct ReservedUpstream: UpstreamSender {
-    let upstream: any UpstreamSender
-    let reservation: SendReservation
-
-    func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
-        self.upstream.refusal(of: target, for: profile)
-    }
-
-    func send(_ call: UpstreamCall) async -> UpstreamResult {
-        self.reservation.begin(call.target)
-        // By v1 a list is a call for each of its recipients; anything else leaves as a whole.
-        if call.profile.tenant.upstream == .v1, call.target.isList {
-            let result = await self.upstream.send(call.passing(self.reservation))
-            // Without the key, no call has left; one answer says so better than one for each.
-            return self.reservation.recordID == nil ? self.refused ?? result : self.reservation.qualified(result)
-        }
-        guard await self.reservation.pass(call.target.recipientCount - 1) else {
-            return self.refused ?? UpstreamResult(answer: .failed(.overloaded), upstreamCode: "not_started")
-        }
-        return await self.upstream.send(call.passing(self.reservation))
-    }
-
-    private var refused: UpstreamResult? {
-        self.reservation.refusal.map {
-            UpstreamResult(answer: .failed($0.code), retryAfter: $0.retryAfter, upstreamCode: "not_started")
-        }
-    }
 }
 
 /// Which recipients of a send may have been sent to, and what became of them.

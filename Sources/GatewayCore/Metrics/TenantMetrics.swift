@@ -77,13 +77,13 @@ package struct TenantCounters: Sendable {
 
     // MARK: Messages
 
-    func count(_ command: SendCommand, _ answer: SendOutcome.Answer) {
+    func count(_ command: SendCommand, _ result: SendResult) {
         let label = self.labels.label(of: command.principal.profile.id)
         let kind = command.target.kind.rawValue
-        switch answer {
-        case .single(let result):
-            self.add(1, label: label, kind, result.metricLabel)
-        case .multiple(let results):
+        switch result.answer {
+        case .recipients(let results) where results.count == 1:
+            self.add(1, label: label, kind, results[0].metricLabel)
+        case .recipients(let results):
             let amounts: [String: Int] = results.reduce(into: [:]) { $0[$1.metricLabel, default: 0] += 1 }
             for (outcome, amount) in amounts { self.add(amount, label: label, kind, outcome) }
         case .group(let group):

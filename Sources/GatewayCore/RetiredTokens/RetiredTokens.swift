@@ -218,7 +218,7 @@ package final class RetiredTokens: Service {
     /// The pseudonyms are those of the target's recipients, in the same order; `isListed` says whether some of them
     /// were on the list before the call.
     func learn(
-        _ result: UpstreamResult,
+        _ result: SendResult,
         to target: Target,
         _ pseudonyms: [Pseudonym],
         isListed: Bool,
@@ -235,7 +235,7 @@ package final class RetiredTokens: Service {
 
     @inline(never)  // Keeps what it needs out of the way of nearly every send.
     private func learnEach(
-        _ result: UpstreamResult,
+        _ result: SendResult,
         _ target: Target,
         _ pseudonyms: [Pseudonym],
         isListed: Bool,
@@ -246,14 +246,15 @@ package final class RetiredTokens: Service {
         switch target {
         case .token(let text), .installation(let text): texts = [text]
         case .tokens(let list), .installations(let list): texts = list
-        case .topic, .condition, .notificationKey: return
+        case .topic, .condition, .notificationKey, .deviceGroup: return
         }
         let outcomes: [RecipientOutcome]
         switch result.answer {
         case .recipients(let each): outcomes = each
-        case .failed(.unregistered) where target.isLoneDevice: outcomes = [.rejected(.unregistered)]
+        case .refused(let refusal) where refusal.code == .unregistered && target.isLoneDevice:
+            outcomes = [.rejected(.unregistered)]
         // A call that failed as a whole says nothing of its recipients, nor does a group's count.
-        case .failed, .group: return
+        case .refused, .group: return
         }
         guard let kind = RetiredToken.Kind.of(target), outcomes.count == texts.count, pseudonyms.count == texts.count
         else { return }
@@ -502,7 +503,7 @@ extension RetiredToken.Kind {
         switch target {
         case .token, .tokens: .token
         case .installation, .installations: .installation
-        case .topic, .condition, .notificationKey: nil
+        case .topic, .condition, .notificationKey, .deviceGroup: nil
         }
     }
 }
@@ -511,12 +512,12 @@ extension Target {
     fileprivate var isLoneDevice: Bool {
         switch self {
         case .token, .installation: true
-        case .tokens, .installations, .topic, .condition, .notificationKey: false
+        case .tokens, .installations, .topic, .condition, .notificationKey, .deviceGroup: false
         }
     }
 }
 
-extension UpstreamResult.Answer {
+extension SendResult.Answer {
     /// Whether one recipient was accepted and nothing more was said of it.
     fileprivate var isPlainAcceptance: Bool {
         guard case .recipients(let outcomes) = self, outcomes.count == 1, case .accepted(let acceptance) = outcomes[0]

@@ -5,12 +5,11 @@ package import FCMModel
 /// A class, since it is handed on many times and copying its parts each time would cost more than the pipeline itself.
 package final class SendCommand: Sendable {
     package let caller: Caller
-    /// Whom it is for; for a device group that was named, its name stands in place of the key that is not known yet.
     package let target: Target
-    /// Whether its one token may be the key of a device group: FCM's own protocols take either in one place.
+    /// True if its one token may be the key of a device group: FCM's own protocols take either in one place.
     let tokenMayBeGroup: Bool
-    /// The name of the device group that it is for, where the caller named one; its key is found on the way.
-    package let groupName: String?
+    /// The name of the target, if it is a device group by its name.
+    let groupName: String?
     package let message: Message
     package let payloadBytes: Int
     // Kept, since to ask the target or the message elsewhere would copy it as a whole.
@@ -26,14 +25,13 @@ package final class SendCommand: Sendable {
         by caller: Caller,
         to target: Target,
         tokenMayBeGroup: Bool = false,
-        groupName: String? = nil,
         message: Message,
         payloadBytes: Int
     ) {
         self.caller = caller
         self.target = target
         self.tokenMayBeGroup = tokenMayBeGroup
-        self.groupName = groupName
+        self.groupName = if case .deviceGroup(let name) = target { name } else { nil }
         self.message = message
         self.payloadBytes = payloadBytes
         self.recipientCount = target.recipientCount
@@ -51,72 +49,73 @@ package final class SendCommand: Sendable {
     }
 }
 
-/// What became of a send.
+/// The outcome of a send: its result, under the id by which it is audited.
 package struct SendOutcome: Sendable {
-    /// An answer by the form of what was addressed.
-    package enum Answer: Sendable, Hashable {
-        /// One recipient, a topic or a condition.
-        case single(RecipientOutcome)
-        /// One outcome for each recipient, in the request's order.
-        case multiple([RecipientOutcome])
-        case group(GroupOutcome)
-        /// Nothing could be tried, for one cause.
-        ///
-        /// Indirect, so that the answers of nearly all sends stay small.
-        indirect case refused(Refusal)
+    /// How a send is recorded.
+    enum Recording {
+        /// By a record of its own.
+        case own
+        /// As a refusal: the gateway itself refused every recipient, so that a summary may count it.
+        case refusal
+        /// Not at all: its intent could not be committed, so that nothing was sent.
+        case none
     }
 
     /// The message's id, under which it is audited.
     package var messageID: String
-    package var answer: Answer
+    package var result: SendResult
     /// The tenant's quotas after the send; empty where they were not asked.
     package var quotas: [QuotaStatus]
-    /// The upstream's own answer, where a caller of the v1 facade gets it as it came.
-    package var passThrough: PassThrough?
+    var recording = Recording.own
+    /// The number of recipients that were refused without asking FCM, which had called them unregistered.
+    var refusedAsRetired = 0
 
-    package init(messageID: String, answer: Answer, quotas: [QuotaStatus] = [], passThrough: PassThrough? = nil) {
+    package init(messageID: String, _ result: SendResult, quotas: [QuotaStatus] = []) {
         self.messageID = messageID
-        self.answer = answer
+        self.result = result
         self.quotas = quotas
-        self.passThrough = passThrough
+    }
+
+    /// A send that the gateway refused whole.
+    init(
+        messageID: String,
+        refused refusal: Refusal,
+        quotas: [QuotaStatus] = [],
+        recording: Recording = .refusal
+    ) {
+        self.init(messageID: messageID, SendResult(.refused(refusal)), quotas: quotas)
+        self.recording = recording
     }
 }
 
-extension SendOutcome {
-    /// The code of the first refusal; `nil` where everybody was accepted.
-    package var code: OutcomeCode? {
-        switch self.answer {
-        case .refused(let refusal): refusal.code
-        case .single(let outcome): outcome.code
-        case .multiple(let outcomes): outcomes.lazy.compactMap(\.code).first
-        case .group: nil
-        }
-    }
-}
-
-extension SendOutcome.Answer {
-    /// Whether nothing reached FCM, or FCM itself said that it took nothing, for causes that pass: a repeat under the same
+extension SendResult {
+    /// True if nothing reached FCM, or FCM itself said that it took nothing, for causes that pass: a repeat under the same
     /// idempotency key then sends.
     var freesKey: Bool {
-        switch self {
+        switch self.answer {
         case .refused(let refusal): refusal.code.freesKey
-        case .single(let outcome): outcome.code?.freesKey == true
-        case .multiple(let outcomes): outcomes.allSatisfy { $0.code?.freesKey == true }
+        case .recipients(let outcomes): outcomes.allSatisfy { $0.code?.freesKey == true }
         case .group: false
         }
     }
 
-    /// Whether another replica had taken the request's key, or took it meanwhile.
-    var isInProgress: Bool {
-        if case .refused(let refusal) = self { refusal.code == .idempotencyInProgress } else { false }
+    /// True if another replica had taken the request's key, or took it meanwhile.
+    var isInProgress: Bool { self.refusal?.code == .idempotencyInProgress }
+
+    /// True if it is unknown of some recipient whether the message was delivered.
+    var hasUnknown: Bool {
+        switch self.answer {
+        case .refused(let refusal): refusal.code == .outcomeUnknown
+        case .recipients(let outcomes): outcomes.contains { $0.code == .outcomeUnknown }
+        case .group: false
+        }
     }
 
-    /// Whether it is unknown of some recipient if the message was delivered.
-    var hasUnknown: Bool {
-        switch self {
-        case .refused(let refusal): refusal.code == .outcomeUnknown
-        case .single(let outcome): outcome.code == .outcomeUnknown
-        case .multiple(let outcomes): outcomes.contains { $0.code == .outcomeUnknown }
+    /// True if FCM has no device, or no group, of the key that was sent to.
+    var isUnregistered: Bool {
+        switch self.answer {
+        case .refused(let refusal): refusal.code == .unregistered
+        case .recipients(let outcomes): outcomes.contains { $0.code == .unregistered }
         case .group: false
         }
     }

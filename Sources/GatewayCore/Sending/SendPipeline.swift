@@ -1,16 +1,15 @@
 package import FCMModel
 
-/// The one way that a message takes, whichever surface it came in by: scope, retired tokens, limits, upstream, audit.
+/// The way of every message, from whichever surface: retired tokens, limits, upstream, audit. The request pipeline has
+/// checked the key's scope.
 package struct SendPipeline: Sendable {
     private let retired: RetiredTokens
     private let limiter: any RateLimiter
-    private var upstream: any UpstreamSender
+    private let upstream: any UpstreamSender
     let audit: AuditLog
     let clock: any WallClock
     let metrics: TenantCounters
     private let groups: DeviceGroups?
-    /// The next message's id, where it is not a new one.
-    private var messageID: String?
 
     /// Without device groups, none is known by any name.
     package init(
@@ -31,168 +30,152 @@ package struct SendPipeline: Sendable {
         self.groups = groups
     }
 
-    /// Sends a message and records what became of it: a place in the audit first, then the tenant's limit, and only then
-    /// what costs work.
-    package func send(_ command: SendCommand) async -> SendOutcome {
+    /// Sends a message and records its outcome: a place in the audit first, then the tenant's limit, and only then what
+    /// costs work.
+    ///
+    /// With an idempotency key nothing leaves before its reservation allows it.
+    package func send(_ command: SendCommand, reservation: SendReservation? = nil) async -> SendOutcome {
         let now = self.clock.now()
-        let messageID = self.messageID ?? UUIDv7.generate(at: now)
+        let messageID = reservation?.messageID ?? UUIDv7.generate(at: now)
         guard let place = self.audit.reserve(for: command.profile.uid) else {
-            let outcome = Self.unrecordable(messageID)
-            self.metrics.count(command, outcome.answer)
+            let outcome = SendOutcome(messageID: messageID, refused: Refusal(.auditUnavailable), recording: .none)
+            self.metrics.count(command, outcome.result)
             return outcome
         }
-        if let refused = self.refusedAtOnce(command, now) {
-            let (outcome, isDone) = self.record(command, messageID, targets: nil, refused, at: now, in: place)
+        if var refused = self.refusedAtOnce(command, messageID, now) {
+            let isDone = self.record(command, &refused, targets: nil, at: now, in: place)
             if !isDone { await self.audit.finish() }
-            return outcome
+            return refused
         }
+        let sending = Sending(command: command, messageID: messageID, reservation: reservation, now: now)
         let targets = SendTargets(command.target, profile: command.profile)
-        let delivery: Delivery
+        var outcome: SendOutcome
         if let groups = self.groups?.known, groups.mayBeAddressed(by: command) {
-            delivery = await self.deliver(command, targets: targets, messageID, chargedBy: groups, now: now)
+            outcome = await self.deliver(sending, targets, chargedBy: groups)
         } else {
-            delivery = await self.deliver(command, targets: targets, messageID, now: now)
+            outcome = await self.deliver(sending, targets)
         }
-        let (outcome, isDone) = self.record(command, messageID, targets: targets, delivery, at: now, in: place)
+        let isDone = self.record(command, &outcome, targets: targets, at: now, in: place)
         if !isDone { await self.audit.finish() }
         return outcome
+    }
+
+    /// A send on its way through the steps.
+    private struct Sending: Sendable {
+        var command: SendCommand
+        let messageID: String
+        let reservation: SendReservation?
+        let now: Timestamp
+
+        func refused(_ refusal: Refusal, _ quotas: [QuotaStatus]) -> SendOutcome {
+            SendOutcome(messageID: self.messageID, refused: refusal, quotas: quotas)
+        }
+
+        func outcome(_ result: SendResult, _ quotas: [QuotaStatus]) -> SendOutcome {
+            SendOutcome(messageID: self.messageID, result, quotas: quotas)
+        }
+
+        /// The same send to other recipients.
+        func addressing(_ target: Target) -> Sending {
+            var sending = self
+            sending.command = self.command.addressing(target)
+            return sending
+        }
     }
 
     /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or it is a list and the
     /// tenant's bucket has no room for one message.
     @inline(never)  // As for `record`.
-    private func refusedAtOnce(_ command: SendCommand, _ now: Timestamp) -> Delivery? {
-        if let refusal = self.refusal(of: command) {
-            return Delivery(answer: .refused(refusal), isNothingSent: true)
-        }
+    private func refusedAtOnce(_ command: SendCommand, _ messageID: String, _ now: Timestamp) -> SendOutcome? {
+        if let refusal = self.refusal(of: command) { return SendOutcome(messageID: messageID, refused: refusal) }
         let count = command.recipientCount
         // For one recipient a look would cost as much as the charge.
         guard count > 1, let refused = self.limiter.refusal(of: command.profile, count: count, now: now)
         else { return nil }
-        return Delivery(answer: .refused(refused.refusal), quotas: refused.quotas, isNothingSent: true)
+        return SendOutcome(messageID: messageID, refused: refused.refusal, quotas: refused.quotas)
     }
 
-    /// The pipeline of one send that carries an idempotency key.
-    func reserved(by reservation: SendReservation) -> SendPipeline {
-        var pipeline = self
-        pipeline.upstream = ReservedUpstream(upstream: self.upstream, reservation: reservation)
-        pipeline.messageID = reservation.messageID
-        return pipeline
-    }
-
-    @inline(never)  // As for `record`.
-    private static func unrecordable(_ messageID: String) -> SendOutcome {
-        SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
-    }
-
-    /// Fills the place of a send's record, or counts the send in a summary of refused ones, whose id it then has; done if
+    /// Fills the place of a send's record, or counts the send in a summary of refused ones, whose id it then has; true if
     /// there is no record to wait for.
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func record(
         _ command: SendCommand,
-        _ messageID: String,
+        _ outcome: inout SendOutcome,
         targets: SendTargets?,
-        _ delivery: Delivery,
         at time: Timestamp,
         in place: consuming AuditReservation
-    ) -> (outcome: SendOutcome, isDone: Bool) {
-        var outcome = SendOutcome(
-            messageID: messageID,
-            answer: delivery.answer,
-            quotas: delivery.quotas,
-            passThrough: delivery.passThrough
-        )
-        self.metrics.count(command, outcome.answer)
-        if delivery.isUnrecordable { return (outcome, true) }
-        func record() -> AuditRecord {
-            .send(
-                command,
-                outcome,
-                // A list that the tenant's limit refuses is recorded by its length.
-                targets: delivery.isRefusedByTenant ? nil : targets,
-                object: delivery.refusedAsRetired > 0 ? "retired: \(delivery.refusedAsRetired)" : nil,
-                upstreamCode: delivery.upstreamCode,
-                at: time
-            )
-        }
-        guard delivery.isNothingSent else {
-            place.fill(record())
-            return (outcome, false)
-        }
-        guard let id = place.fill(refusal: record()) else { return (outcome, false) }
-        outcome.messageID = id
-        return (outcome, true)
-    }
-
-    /// What a delivery came to, before it is recorded.
-    private struct Delivery {
-        var answer: SendOutcome.Answer
-        var quotas: [QuotaStatus] = []
-        var upstreamCode: String?
-        var passThrough: PassThrough?
-        /// How many recipients were refused without asking FCM, because it called them unregistered lately.
-        var refusedAsRetired = 0
-        /// True if the gateway itself refused every recipient, so that no call was made for the message.
-        var isNothingSent = false
-        /// True if its intent could not be committed: nothing was sent, and the place is given back.
-        var isUnrecordable = false
-
-        var isRefusedByTenant: Bool {
-            guard self.isNothingSent, case .refused(let refusal) = self.answer else { return false }
-            return refusal.code == .tenantRateExceeded
+    ) -> Bool {
+        self.metrics.count(command, outcome.result)
+        switch outcome.recording {
+        case .none:
+            return true
+        case .own:
+            place.fill(.send(command, outcome, targets: targets, at: time))
+            return false
+        case .refusal:
+            // A list that the tenant's limit refuses is recorded by its length.
+            let listed = outcome.result.refusal?.code == .tenantRateExceeded ? nil : targets
+            guard let id = place.fill(refusal: .send(command, outcome, targets: listed, at: time)) else { return false }
+            outcome.messageID = id
+            return true
         }
     }
 
     @inline(never)  // As for `record`: two frames of half the size cost less than one.
-    private func deliver(
-        _ command: SendCommand,
-        targets: SendTargets,
-        _ messageID: String,
-        now: Timestamp
-    ) async -> Delivery {
-        let screening = self.screening(of: command, targets, now)
+    private func deliver(_ sending: Sending, _ targets: SendTargets) async -> SendOutcome {
+        let command = sending.command
+        let screening = self.screening(of: command, targets, sending.now)
         if case .refused(let isRefused) = screening {
-            return await self.deliverRest(command, targets, messageID, isRefused: isRefused, now: now)
+            return await self.deliverRest(sending, targets, isRefused: isRefused)
         }
-        let decision = await self.limiter.admit(LimitRequest(command, targets), now: now)
+        let decision = await self.limiter.admit(LimitRequest(command, targets), now: sending.now)
         let quotas = decision.tenantQuotas
-        switch decision.admission {
-        case .none(let denial):
-            return Delivery(answer: .refused(Refusal(denial)), quotas: quotas, isNothingSent: true)
-        case .all where command.groupName != nil:
-            guard await self.announce(command, targets, messageID, now) else { return Self.unannounced(quotas) }
-            return await self.deliverToGroup(command, quotas: quotas)
-        case .all:
-            guard await self.announce(command, targets, messageID, now) else { return Self.unannounced(quotas) }
-            var result = await self.upstream.send(UpstreamCall(command, target: command.target))
-            if case .notificationKey = command.target { result = result.inCounts }
-            if case .group = result.answer { return await self.delivery(toGroup: command, result, quotas: quotas) }
-            self.learn(result, command, targets, screening, now)
-            return Self.delivery(result, to: command, quotas: quotas)
-        case .some(let denials):
-            guard await self.announce(command, targets, messageID, now) else { return Self.unannounced(quotas) }
-            return await self.deliverSome(command, targets, screening, denials: denials, quotas: quotas, now: now)
+        if case .none(let denial) = decision.admission { return sending.refused(Refusal(denial), quotas) }
+        guard await self.announce(sending, targets) else { return Self.unannounced(sending, quotas) }
+        if case .some(let denials) = decision.admission {
+            return await self.deliverSome(sending, targets, screening, denials: denials, quotas: quotas)
         }
+        if command.groupName != nil { return await self.deliverToGroup(sending, quotas: quotas) }
+        var result = await self.call(sending, command.target)
+        if case .notificationKey = command.target { result = result.inCounts }
+        if case .group = result.answer {
+            result = await self.counted(result, of: command)
+        } else {
+            self.learn(result, command, targets, screening, sending.now)
+        }
+        return sending.outcome(result, quotas)
+    }
+
+    /// Makes the calls of a send; with an idempotency key, once it is durable that they are about to leave.
+    @inline(__always)  // Into its callers, which spares an async frame.
+    private func call(_ sending: Sending, _ target: Target) async -> SendResult {
+        let call = UpstreamCall(sending.command, target: target, reservation: sending.reservation)
+        let result =
+            if let reservation = sending.reservation {
+                await reservation.send(call, by: self.upstream)
+            } else {
+                await self.upstream.send(call)
+            }
+        guard case .refused(var refusal) = result.answer, refusal.code == .upstreamCredentials else { return result }
+        refusal.detail = sending.command.profile.missingCredential
+        return SendResult(.refused(refusal), upstreamCode: result.upstreamCode, passThrough: result.passThrough)
     }
 
     /// Commits the intent to send in strict mode; false where that fails, so that nothing must be sent.
     ///
     /// Limits come before: a send that they refuse has one record, and no intent.
     @inline(__always)  // Costs a load in the other mode.
-    private func announce(
-        _ command: SendCommand,
-        _ targets: SendTargets,
-        _ messageID: String,
-        _ now: Timestamp
-    ) async -> Bool {
+    private func announce(_ sending: Sending, _ targets: SendTargets) async -> Bool {
         guard self.audit.isStrict else { return true }
         return await self.audit.announce {
-            .send(command, Self.unrecordable(messageID), targets: targets, upstreamCode: nil, at: now)
+            .send(sending.command, Self.unannounced(sending, []), targets: targets, at: sending.now)
         }
     }
 
-    private static func unannounced(_ quotas: [QuotaStatus]) -> Delivery {
-        Delivery(answer: .refused(Refusal(.auditUnavailable)), quotas: quotas, isUnrecordable: true)
+    @inline(never)  // As for `record`.
+    private static func unannounced(_ sending: Sending, _ quotas: [QuotaStatus]) -> SendOutcome {
+        let refusal = Refusal(.auditUnavailable)
+        return SendOutcome(messageID: sending.messageID, refused: refusal, quotas: quotas, recording: .none)
     }
 
     /// Delivers to recipients some of which may be device groups, once it is known what those are charged to.
@@ -200,25 +183,24 @@ package struct SendPipeline: Sendable {
     /// Without room in the tenant's quota the groups are not looked up.
     @inline(never)  // As for `record`.
     private func deliver(
-        _ command: SendCommand,
-        targets: SendTargets,
-        _ messageID: String,
-        chargedBy groups: KnownGroups,
-        now: Timestamp
-    ) async -> Delivery {
+        _ sending: Sending,
+        _ targets: SendTargets,
+        chargedBy groups: KnownGroups
+    ) async -> SendOutcome {
+        let command = sending.command
         var quotas: [QuotaStatus] = []
         do throws(Refusal) {
             let keys = try await groups.limitKeys(of: command) { () async throws(Refusal) in
-                if let refused = self.limiter.refusal(of: command.profile, now: now) {
+                if let refused = self.limiter.refusal(of: command.profile, now: sending.now) {
                     quotas = refused.quotas
                     throw refused.refusal
                 }
-                quotas = await self.limiter.status(of: .nothing(of: command), now: now).tenant
+                quotas = await self.limiter.status(of: .nothing(of: command), now: sending.now).tenant
                 if let denial = LimitDenial(quotas) { throw Refusal(denial) }
             }
-            return await self.deliver(command, targets: targets.charging(keys), messageID, now: now)
+            return await self.deliver(sending, targets.charging(keys))
         } catch {
-            return Delivery(answer: .refused(error), quotas: quotas, isNothingSent: true)
+            return sending.refused(error, quotas)
         }
     }
 
@@ -227,14 +209,14 @@ package struct SendPipeline: Sendable {
     @inline(never)  // As for `record`.
     private func screening(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> RetiredTokenScreening {
         let screening = self.retired.screen(command.target, targets.pseudonyms, of: command.profile, at: now)
-        // What a dry run asks is what FCM says of the token now.
+        // A dry run asks what FCM says of the token now.
         if command.message.dryRun, case .refused = screening { return .listed }
         return screening
     }
 
     @inline(never)  // As for `record`.
     private func learn(
-        _ result: UpstreamResult,
+        _ result: SendResult,
         _ command: SendCommand,
         _ targets: SendTargets,
         _ screening: RetiredTokenScreening,
@@ -245,7 +227,7 @@ package struct SendPipeline: Sendable {
         self.retired.learn(result, to: command.target, pseudonyms, isListed: isListed, of: command.profile, at: now)
     }
 
-    /// Why nobody would be sent to, where all recipients are retired.
+    /// Returns the refusal of a send whose recipients are all retired.
     private func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> Refusal? {
         guard case .refused(let isRefused) = self.screening(of: command, targets, now), !isRefused.contains(false)
         else { return nil }
@@ -256,88 +238,59 @@ package struct SendPipeline: Sendable {
         )
     }
 
-    /// Sends to the recipients that are not retired and puts every result at its recipient's place. The refused ones
-    /// cost nobody's quota, nor FCM's.
+    /// Sends to the recipients that are not retired and puts every result at its recipient's place. The refused ones use
+    /// no quota, neither of the tenant's nor of FCM's.
     @inline(never)  // As for `record`.
-    private func deliverRest(
-        _ command: SendCommand,
-        _ targets: SendTargets,
-        _ messageID: String,
-        isRefused: [Bool],
-        now: Timestamp
-    ) async -> Delivery {
+    private func deliverRest(_ sending: Sending, _ targets: SendTargets, isRefused: [Bool]) async -> SendOutcome {
         let refusedCount = isRefused.count { $0 }
         self.retired.countRefused(refusedCount)
-        let isKept = isRefused.map { !$0 }
-        guard refusedCount < isRefused.count, let target = command.target.keeping(isKept) else {
-            let quotas = await self.limiter.status(of: .nothing(of: command), now: now).tenant
-            let outcomes = isRefused.map { _ in RecipientOutcome.rejected(.unregistered) }
-            let isList = command.target.isList
-            let answer: SendOutcome.Answer = isList ? .multiple(outcomes) : .single(.rejected(.unregistered))
-            return Delivery(answer: answer, quotas: quotas, refusedAsRetired: refusedCount, isNothingSent: true)
-        }
-        let kept = targets.keeping(isKept)
-        var delivery = await self.deliver(command.addressing(target), targets: kept, messageID, now: now)
-        if delivery.isUnrecordable { return delivery }
-        let rest = Self.outcomes(of: delivery.answer, count: target.recipientCount)
         let own = isRefused.map { isRefused -> RecipientOutcome? in isRefused ? .rejected(.unregistered) : nil }
-        delivery.answer = .multiple(Self.merged(own, rest))
-        delivery.refusedAsRetired += refusedCount
-        return delivery
-    }
-
-    /// One outcome for each recipient of a list: the gateway's own where it has one, else the next of those that were
-    /// sent to.
-    private static func merged(_ own: [RecipientOutcome?], _ sent: [RecipientOutcome]) -> [RecipientOutcome] {
-        var sent = sent.makeIterator()
-        return own.map { $0 ?? sent.next() ?? .rejected(.upstreamProtocol) }
-    }
-
-    /// One outcome for each recipient of a list that was answered in whichever way.
-    static func outcomes(of answer: SendOutcome.Answer, count: Int) -> [RecipientOutcome] {
-        switch answer {
-        case .multiple(let outcomes): outcomes
-        case .single(let outcome): [outcome]
-        case .refused(let refusal): Array(repeating: .rejected(refusal.rejection), count: count)
-        case .group: Array(repeating: .rejected(.upstreamProtocol), count: count)
+        let isKept = isRefused.map { !$0 }
+        var outcome: SendOutcome
+        if refusedCount < isRefused.count, let target = sending.command.target.keeping(isKept) {
+            outcome = await self.deliver(sending.addressing(target), targets.keeping(isKept))
+            if case .none = outcome.recording { return outcome }
+            outcome.result.answer = .recipients(own.filled(by: outcome.result.outcomes(count: target.recipientCount)))
+        } else {
+            let quotas = await self.limiter.status(of: .nothing(of: sending.command), now: sending.now).tenant
+            outcome = sending.outcome(SendResult(.recipients(own.compactMap(\.self))), quotas)
+            outcome.recording = .refusal
         }
+        outcome.refusedAsRetired += refusedCount
+        return outcome
     }
 
     // MARK: Steps
 
     @inline(never)  // As for `record`.
-    private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
+    private func deliverToGroup(_ sending: Sending, quotas: [QuotaStatus]) async -> SendOutcome {
+        let command = sending.command
         do throws(Refusal) {
             guard let groups = self.groups, let name = command.groupName,
                 let group = try await groups.recipient(name, by: command.caller), let key = group.key
             else { throw .groupNotFound }
-            var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key))).inCounts
+            var result = await self.call(sending, .notificationKey(key)).inCounts
             if result.isUnregistered { await groups.forget(key: key, of: name, by: command.caller) }
             if command.profile.tenant.upstream == .v1 { result = result.counting(group.memberCount) }
-            return Self.delivery(result, to: command, quotas: quotas)
+            return sending.outcome(result, quotas)
         } catch {
             let field = error.code == .notFound ? "device_group" : nil
             let refusal = Refusal(error.code, error.detail, retryAfter: error.retryAfter, field: field)
-            return Delivery(answer: .refused(refusal), quotas: quotas)
+            return sending.outcome(SendResult(.refused(refusal)), quotas)
         }
     }
 
-    /// What a send to a group by FCM's own key came to.
+    /// A send to a group by FCM's own key, with the number of members that the gateway knows.
     @inline(never)  // As for `record`.
-    private func delivery(
-        toGroup command: SendCommand,
-        _ result: UpstreamResult,
-        quotas: [QuotaStatus]
-    ) async -> Delivery {
+    private func counted(_ result: SendResult, of command: SendCommand) async -> SendResult {
         guard command.profile.tenant.upstream == .v1, let groups = self.groups,
             let count = await groups.known.memberCount(of: command)
-        else { return Self.delivery(result, to: command, quotas: quotas) }
-        return Self.delivery(result.counting(count), to: command, quotas: quotas)
+        else { return result }
+        return result.counting(count)
     }
 
     @inline(never)  // As for `record`.
     func refusal(of command: SendCommand) -> Refusal? {
-        guard command.principal.has(.sendMessages) else { return Refusal(lacking: .sendMessages) }
         for topic in command.target.topics where !command.principal.key.mayAddress(topic: topic.text) {
             return Refusal(.forbidden, "The key may not address this topic")
         }
@@ -346,80 +299,26 @@ package struct SendPipeline: Sendable {
 
     /// Sends to the recipients that were not denied and puts every result at its recipient's place.
     private func deliverSome(
-        _ command: SendCommand,
+        _ sending: Sending,
         _ targets: SendTargets,
         _ screening: RetiredTokenScreening,
         denials: [LimitDenial?],
-        quotas: [QuotaStatus],
-        now: Timestamp
-    ) async -> Delivery {
+        quotas: [QuotaStatus]
+    ) async -> SendOutcome {
         let isAdmitted = denials.map { $0 == nil }
-        guard let target = command.target.keeping(isAdmitted) else {
+        guard let target = sending.command.target.keeping(isAdmitted) else {
             // Only a list of recipients can be admitted in part.
             let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
-            return Delivery(answer: .refused(Refusal(denial)), quotas: quotas)
+            return sending.outcome(SendResult(.refused(Refusal(denial))), quotas)
         }
-        let outcomes = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
+        let own = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
         guard target.recipientCount > 0 else {
-            return Delivery(answer: .multiple(outcomes.compactMap { $0 }), quotas: quotas)
+            return sending.outcome(SendResult(.recipients(own.compactMap(\.self))), quotas)
         }
-        let result = await self.upstream.send(UpstreamCall(command, target: target))
-        self.learn(result, command.addressing(target), targets.keeping(isAdmitted), screening, now)
-        let sent = Self.outcomes(of: result, count: target.recipientCount)
-        return Delivery(
-            answer: .multiple(Self.merged(outcomes, sent)),
-            quotas: quotas,
-            upstreamCode: result.upstreamCode
-        )
-    }
-
-    @inline(never)  // As for `record`.
-    private static func delivery(_ result: UpstreamResult, to command: SendCommand, quotas: [QuotaStatus]) -> Delivery {
-        Delivery(
-            answer: Self.answer(result, to: command),
-            quotas: quotas,
-            upstreamCode: result.upstreamCode,
-            passThrough: result.passThrough
-        )
-    }
-
-    static func answer(_ result: UpstreamResult, to command: SendCommand) -> SendOutcome.Answer {
-        switch result.answer {
-        case .failed(let code):
-            let refusal = Refusal(
-                code,
-                code == .upstreamCredentials ? command.profile.missingCredential : nil,
-                retryAfter: code.isRetryable ? result.retryAfter : nil,
-                limitedBy: code.isRateLimit ? .fcm : nil,
-                legacyName: result.legacyName
-            )
-            return .refused(refusal)
-        case .group(let group):
-            return .group(group)
-        case .recipients:
-            let outcomes = Self.outcomes(of: result, count: command.target.recipientCount)
-            if command.target.isList { return .multiple(outcomes) }
-            return .single(outcomes.first ?? .rejected(.upstreamProtocol))
-        }
-    }
-
-    /// One outcome for each recipient of a call, with the upstream's delay on what can be repeated.
-    private static func outcomes(of result: UpstreamResult, count: Int) -> [RecipientOutcome] {
-        func completed(_ outcome: RecipientOutcome) -> RecipientOutcome {
-            guard case .rejected(var rejection) = outcome, outcome.isRetryable else { return outcome }
-            rejection.retryAfter = rejection.retryAfter ?? result.retryAfter
-            if rejection.code.isRateLimit { rejection.limitedBy = .fcm }
-            return .rejected(rejection)
-        }
-        switch result.answer {
-        case .recipients(let outcomes):
-            return outcomes.contains(where: \.isRetryable) ? outcomes.map(completed) : outcomes
-        case .failed(let code):
-            let rejection = Rejection(code: code, legacyName: result.legacyName)
-            return Array(repeating: completed(.rejected(rejection)), count: count)
-        case .group:
-            return Array(repeating: .rejected(.upstreamProtocol), count: count)
-        }
+        var result = await self.call(sending, target)
+        self.learn(result, sending.command.addressing(target), targets.keeping(isAdmitted), screening, sending.now)
+        result.answer = .recipients(own.filled(by: result.outcomes(count: target.recipientCount)))
+        return sending.outcome(result, quotas)
     }
 
     // MARK: Previews
@@ -449,7 +348,7 @@ package struct SendPipeline: Sendable {
 
     // MARK: Abandoned sends
 
-    /// Records what is known of a send whose end was not kept, mostly since its process did not live to see it.
+    /// Records what is known of a send whose end was not stored, mostly because its process ended before.
     func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditReservation) {
         place.fill(
             .send(
@@ -457,11 +356,10 @@ package struct SendPipeline: Sendable {
                 outcome,
                 targets: SendTargets(command.target, profile: command.profile),
                 object: "settled by a repeat",
-                upstreamCode: nil,
                 at: self.clock.now()
             )
         )
-        self.metrics.count(command, outcome.answer)
+        self.metrics.count(command, outcome.result)
     }
 }
 
@@ -472,9 +370,11 @@ package struct SendPreview: Sendable {
     package var limits: LimitStatus
 }
 
-extension OutcomeCode {
-    fileprivate var isRateLimit: Bool {
-        self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
+extension [RecipientOutcome?] {
+    /// One outcome for each recipient of a list: the gateway's own where there is one, else the next of those sent to.
+    fileprivate func filled(by sent: [RecipientOutcome]) -> [RecipientOutcome] {
+        var sent = sent.makeIterator()
+        return self.map { $0 ?? sent.next() ?? .rejected(.upstreamProtocol) }
     }
 }
 
@@ -486,11 +386,11 @@ extension AuditRecord {
         _ outcome: SendOutcome,
         targets: SendTargets?,
         object: String? = nil,
-        upstreamCode: String?,
         at time: Timestamp
     ) -> AuditRecord {
-        let tally = Tally(of: outcome.answer, recipients: command.recipientCount)
+        let tally = Tally(of: outcome.result, recipients: command.recipientCount, isList: command.target.isList)
         let action: AuditAction = command.message.dryRun ? .messageValidate : .messageSend
+        let retired = outcome.refusedAsRetired
         // At once: the record of every send would be copied by each initialiser that it came by, and by each variable.
         return AuditRecord(
             time: time,
@@ -503,13 +403,13 @@ extension AuditRecord {
             method: command.origin.method,
             targetKind: command.target.kind.rawValue,
             targets: targets?.auditBytes ?? [],
-            object: object,
+            object: retired > 0 ? "retired: \(retired)" : object,
             results: tally.results,
             recipients: tally.recipients,
             accepted: tally.accepted,
             bytes: command.payloadBytes,
             code: tally.code,
-            upstreamCode: upstreamCode,
+            upstreamCode: outcome.result.upstreamCode,
             fcmMessageID: tally.fcmMessageID,
             messageID: outcome.messageID,
             traceID: command.origin.traceID
@@ -517,42 +417,35 @@ extension AuditRecord {
     }
 }
 
-/// An answer as the audit counts it.
+/// A result as the audit counts it.
 private struct Tally {
     var recipients: Int
     var accepted = 0
     var code: String?
     var fcmMessageID: String?
-    /// What became of each recipient of a list.
+    /// One for each recipient of a list.
     var results: [AuditRecord.TargetResult] = []
 
-    init(of answer: SendOutcome.Answer, recipients: Int) {
+    init(of result: SendResult, recipients: Int, isList: Bool) {
         self.recipients = recipients
-        switch answer {
+        switch result.answer {
         case .refused(let refusal):
             self.code = refusal.code.rawValue
         case .group(let group):
             self.recipients = group.success + group.failure
             self.accepted = group.success
             self.fcmMessageID = group.messageID
-        case .single(let result):
-            self.add(result, isOnly: true)
-        case .multiple(let outcomes):
-            self.results.reserveCapacity(outcomes.count)
+        case .recipients(let outcomes):
+            if isList { self.results = outcomes.map(AuditRecord.TargetResult.init) }
             for outcome in outcomes {
-                self.add(outcome, isOnly: outcomes.count == 1)
-                self.results.append(AuditRecord.TargetResult(outcome))
+                switch outcome {
+                case .accepted(let acceptance):
+                    self.accepted += 1
+                    if outcomes.count == 1 { self.fcmMessageID = acceptance.messageID }
+                case .rejected(let rejection):
+                    self.code = self.code ?? rejection.code.rawValue
+                }
             }
-        }
-    }
-
-    private mutating func add(_ result: RecipientOutcome, isOnly: Bool) {
-        switch result {
-        case .accepted(let acceptance):
-            self.accepted += 1
-            if isOnly { self.fcmMessageID = acceptance.messageID }
-        case .rejected(let rejection):
-            self.code = self.code ?? rejection.code.rawValue
         }
     }
 

@@ -11,7 +11,7 @@ struct SendTargets: Sendable {
     init(_ target: Target, profile: TenantProfile) {
         let pseudonymizer = profile.pseudonymizer
         switch target {
-        case .token(let text), .installation(let text), .notificationKey(let text):
+        case .token(let text), .installation(let text), .notificationKey(let text), .deviceGroup(let text):
             self.pseudonyms = [pseudonymizer.pseudonym(of: text)]
             self.areTopics = false
         case .tokens(let texts), .installations(let texts):
@@ -92,7 +92,7 @@ extension Target {
         case .condition(let condition):
             var seen: Set<TopicName> = []
             return condition.topics.filter { seen.insert($0).inserted }
-        case .token, .tokens, .installation, .installations, .notificationKey:
+        case .token, .tokens, .installation, .installations, .notificationKey, .deviceGroup:
             return []
         }
     }
@@ -105,18 +105,7 @@ extension Target {
         switch self {
         case .tokens(let tokens): return .tokens(kept(tokens))
         case .installations(let ids): return .installations(kept(ids))
-        case .token, .installation, .topic, .condition, .notificationKey: return nil
+        case .token, .installation, .topic, .condition, .notificationKey, .deviceGroup: return nil
         }
     }
-
-    /// The recipients that are listed; `nil` for anything that is no list.
-    var listed: [String]? {
-        switch self {
-        case .tokens(let texts), .installations(let texts): texts
-        case .token, .installation, .topic, .condition, .notificationKey: nil
-        }
-    }
-
-    /// Whether the answer is a list of results even for one recipient.
-    var isList: Bool { self.listed != nil }
 }

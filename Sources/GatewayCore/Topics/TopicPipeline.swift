@@ -171,7 +171,6 @@ package struct TopicPipeline: Sendable {
     private typealias Refused = (refusal: Refusal, quotas: [QuotaStatus])
 
     private func refusal(of principal: Principal, topic: TopicName?, _ now: Timestamp) -> Refused? {
-        guard principal.has(.manageTopics) else { return (Refusal(lacking: .manageTopics), []) }
         if let topic, !principal.key.mayAddress(topic: topic.text) {
             return (Refusal(.forbidden, "The key may not address this topic"), [])
         }

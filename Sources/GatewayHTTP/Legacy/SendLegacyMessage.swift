@@ -70,18 +70,11 @@ struct SendLegacyMessage: SendEndpoint {
 }
 
 extension LegacyReplyWriter: SendReplyWriter {
-    func response(to outcome: SendOutcome) -> HTTPServerResponse {
-        HTTPServerResponse(self.reply(to: outcome))
-    }
-
-    func response(refusing refusal: Refusal) -> HTTPServerResponse {
-        HTTPServerResponse(self.reply(refusing: refusal.rejection))
-    }
+    func reply(refusing refusal: Refusal) -> Reply { self.reply(refusing: refusal.rejection) }
 
     func reply(to outcome: SendOutcome) -> Reply {
-        switch outcome.answer {
-        case .single(let outcome): self.reply(with: [outcome])
-        case .multiple(let outcomes): self.reply(with: outcomes)
+        switch outcome.result.answer {
+        case .recipients(let outcomes): self.reply(with: outcomes)
         case .group(let group): self.reply(with: group)
         case .refused(let refusal): self.reply(refusing: refusal.rejection)
         }
@@ -97,7 +90,7 @@ extension Target {
         case .token(let text), .notificationKey(let text):
             RegistrationToken.isWithinBounds(text) && !TopicName.hasLegacyPrefix(text)
         case .installation(let text): RegistrationToken.isWithinBounds(text)
-        case .tokens, .installations, .topic, .condition: true
+        case .tokens, .installations, .topic, .condition, .deviceGroup: true
         }
     }
 }

@@ -182,7 +182,7 @@ struct Exchange: Sendable {
 enum RequestLoad: Sendable {
     case call
     /// A message: a list that goes out by HTTP v1 becomes several calls.
-    case message(recipients: Int, isUrgent: Bool)
+    case message(recipients: Int, calls: Int, isUrgent: Bool)
     /// A change of subscriptions: likewise.
     case subscriptions(devices: Int)
 }

@@ -49,7 +49,7 @@ package final class LoadGate: Sendable {
     /// Takes a request on, which then has to ``leave(_:_:)``, or tells why not.
     func enter(_ principal: Principal, _ load: RequestLoad = .call, lag: Duration) -> ShedReason? {
         var isUrgent = false
-        if case .message(_, let urgent) = load { isUrgent = urgent }
+        if case .message(_, _, let urgent) = load { isUrgent = urgent }
         return self.shedder.enter(
             principal.profile.load,
             calls: self.calls(of: load, principal),
@@ -66,8 +66,7 @@ package final class LoadGate: Sendable {
     private func calls(of load: RequestLoad, _ principal: Principal) -> Int {
         switch (load, principal.profile.tenant.upstream) {
         case (.call, _): 1
-        case (.message(let recipients, _), .legacy): Self.work(of: recipients)
-        case (.message(let recipients, _), .v1): max(min(recipients, self.listCalls), Self.work(of: recipients))
+        case (.message(let recipients, let calls, _), _): max(min(calls, self.listCalls), Self.work(of: recipients))
         case (.subscriptions(let devices), .legacy): Self.work(of: devices)
         case (.subscriptions(let devices), .v1): max(min(devices, self.subscriptionCalls), Self.work(of: devices))
         }

@@ -34,7 +34,12 @@ struct ExplainRoutes {
             contentType: exchange.contentType,
             form: Self.form(of: exchange)
         )
-        let command = body.target.command(by: caller, message: body.message, payloadBytes: body.payloadBytes)
+        let command = SendCommand(
+            by: caller,
+            to: body.target,
+            message: body.message,
+            payloadBytes: body.payloadBytes
+        )
         let explanation = SendExplanation(
             body.message,
             payloadBytes: body.payloadBytes,
@@ -58,7 +63,7 @@ struct ExplainRoutes {
     /// The target in FCM's own terms; `not_found` for a device group whose key the gateway does not know: FCM is not
     /// asked for it here.
     private func target(of command: SendCommand) async throws(Refusal) -> Target {
-        guard let name = command.groupName else { return command.target }
+        guard case .deviceGroup(let name) = command.target else { return command.target }
         guard let key = try await self.groups.stored(name, of: command.principal.profile)?.key else {
             throw Refusal(.notFound, "The gateway knows no key of such a device group; a send asks FCM for one")
         }
@@ -79,7 +84,7 @@ struct ExplainedBody {
 
     let message: Message
     let payloadBytes: Int
-    let target: SendBodyTarget
+    let target: Target
 
     /// Reads a body; throws why no send could have it.
     init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
@@ -97,7 +102,7 @@ struct ExplainedBody {
             guard let target = request.sentTarget, target.isPossible else {
                 throw Refusal(.invalidTarget, "None of the recipients is a registration token")
             }
-            self.target = .direct(target)
+            self.target = target
             self.message = request.message
             self.payloadBytes = request.payloadBytes
         }

@@ -9,23 +9,27 @@ import StrictJSON
 extension Refusal {
     package var response: HTTPServerResponse { self.response() }
 
-    /// The refusal as problem details, with the id of the message that was refused, a status other than the code's, and
-    /// the methods that are allowed.
+    /// The refusal as problem details, with a status other than the code's, and the methods that are allowed.
     func response(
-        messageID: String? = nil,
-        status ownStatus: HTTPResponse.Status? = nil,
+        status: HTTPResponse.Status? = nil,
         allow methods: [String] = []
     ) -> HTTPServerResponse {
+        var response = HTTPServerResponse(self.reply(status: status))
+        if !methods.isEmpty { response.headers.append(.allow, methods.joined(separator: ", ")) }
+        return response
+    }
+
+    /// The refusal as problem details, with the id of the message that was refused.
+    func reply(messageID: String? = nil, status ownStatus: HTTPResponse.Status? = nil) -> Reply {
         let status = ownStatus ?? HTTPResponse.Status(code: self.code.status)
         let retryAfter = self.delay(status)
-        var headers: HTTPHeaderLines = [.contentType: "application/problem+json"]
-        if let retryAfter { headers.append(.retryAfter, String(retryAfter)) }
-        if !methods.isEmpty { headers.append(.allow, methods.joined(separator: ", ")) }
-        if self.code == .unauthenticated { headers.append(.wwwAuthenticate, "Bearer") }
-        let body = self.problem(status: status, retryAfter: retryAfter, messageID: messageID)
-        var response = HTTPServerResponse(status: status, headers: headers, body: body)
-        response.code = self.code.rawValue
-        return response
+        return Reply(
+            status: status.code,
+            contentType: "application/problem+json",
+            self.problem(status: status, retryAfter: retryAfter, messageID: messageID),
+            retryAfter: retryAfter,
+            code: self.code
+        )
     }
 
     /// The delay that goes into `Retry-After`: 429 and 503 always name one.

@@ -4,7 +4,7 @@ import StrictJSON
 
 /// The body of a send, read and checked.
 struct SendBody {
-    var target: SendBodyTarget
+    var target: Target
     var message: Message
 
     init(_ members: JSONMembers) throws(Refusal) {
@@ -20,23 +20,7 @@ struct SendBody {
     }
 
     func command(by caller: Caller) -> SendCommand {
-        self.target.command(by: caller, message: self.message, payloadBytes: self.message.payloadBytes)
-    }
-}
-
-/// A target as a caller names it.
-enum SendBodyTarget {
-    case direct(Target)
-    /// A device group by the name that the tenant gave it.
-    case deviceGroup(String)
-
-    func command(by caller: Caller, message: Message, payloadBytes: Int) -> SendCommand {
-        let (target, groupName): (Target, String?) =
-            switch self {
-            case .direct(let target): (target, nil)
-            case .deviceGroup(let name): (.notificationKey(name), name)
-            }
-        return SendCommand(by: caller, to: target, groupName: groupName, message: message, payloadBytes: payloadBytes)
+        SendCommand(by: caller, to: self.target, message: self.message, payloadBytes: self.message.payloadBytes)
     }
 }
 
@@ -50,7 +34,7 @@ struct SendBodyReader {
 
     private(set) var message = Message()
     private(set) var problems = FieldProblems()
-    private var target: SendBodyTarget?
+    private var target: Target?
     private var targetCount = 0
 
     private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
@@ -83,7 +67,7 @@ struct SendBodyReader {
         }
     }
 
-    mutating func finishedTarget() -> SendBodyTarget? {
+    mutating func finishedTarget() -> Target? {
         guard self.targetCount == 1 else {
             self.problems.report(
                 .invalidTarget,
@@ -99,26 +83,26 @@ struct SendBodyReader {
 
     // MARK: Target
 
-    private mutating func readTarget(_ key: String, _ value: JSONValue) -> SendBodyTarget? {
+    private mutating func readTarget(_ key: String, _ value: JSONValue) -> Target? {
         switch key {
         case "tokens":
-            return self.readRecipients(key, value).map { .direct(.tokens($0)) }
+            return self.readRecipients(key, value).map(Target.tokens)
         case "fids":
-            return self.readRecipients(key, value).map { .direct(.installations($0)) }
+            return self.readRecipients(key, value).map(Target.installations)
         default:
             guard let text = self.problems.text(value, at: Self.pointer(key)) else { return nil }
             return self.readTarget(key, text: text)
         }
     }
 
-    private mutating func readTarget(_ key: String, text: String) -> SendBodyTarget? {
+    private mutating func readTarget(_ key: String, text: String) -> Target? {
         switch key {
         case "token":
             guard self.checkRecipient(text, at: Self.pointer(key)) else { return nil }
-            return .direct(.token(text))
+            return .token(text)
         case "fid":
             guard self.checkRecipient(text, at: Self.pointer(key)) else { return nil }
-            return .direct(.installation(text))
+            return .installation(text)
         case "topic":
             guard let topic = TopicName(text) else {
                 self.problems.report(
@@ -128,9 +112,9 @@ struct SendBodyReader {
                 )
                 return nil
             }
-            return .direct(.topic(topic))
+            return .topic(topic)
         case "condition":
-            return self.readCondition(key, text).map { .direct(.condition($0)) }
+            return self.readCondition(key, text).map(Target.condition)
         default:
             guard ValueRules.isGroupName(text), text.utf8.count <= DeviceGroupRoutes.maxNameBytes else {
                 self.problems.report(

@@ -63,7 +63,7 @@ struct SendExplanation {
         self.refusal = preview.refusal ?? tooBig
         self.limits = preview.limits
         self.requests = self.refusal == nil ? requests : []
-        self.requestCount = self.requests.isEmpty ? 0 : kind == .legacy ? 1 : target.recipientCount
+        self.requestCount = self.requests.isEmpty ? 0 : kind.callCount(of: target)
         self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [kind.member(for: target)])] + traces
         self.warnings = Self.warnings(message, to: target, traces, profile)
     }
@@ -143,10 +143,10 @@ extension UpstreamKind {
         switch (self, target) {
         case (.legacy, .tokens): "/registration_ids"
         case (.legacy, .condition): "/condition"
-        case (.legacy, .token), (.legacy, .topic), (.legacy, .notificationKey), (.legacy, .installation),
-            (.legacy, .installations):
+        case (.legacy, .token), (.legacy, .topic), (.legacy, .notificationKey), (.legacy, .deviceGroup),
+            (.legacy, .installation), (.legacy, .installations):
             "/to"
-        case (.v1, .token), (.v1, .tokens), (.v1, .notificationKey): "/message/token"
+        case (.v1, .token), (.v1, .tokens), (.v1, .notificationKey), (.v1, .deviceGroup): "/message/token"
         case (.v1, .installation), (.v1, .installations): "/message/fid"
         case (.v1, .topic): "/message/topic"
         case (.v1, .condition): "/message/condition"

@@ -31,7 +31,6 @@ struct SendMessage: SendEndpoint {
                 method: "POST",
                 path: exchange.request.head.pathBytes,
                 target: command.target,
-                groupName: command.groupName,
                 message: command.message
             )
         }
@@ -41,26 +40,30 @@ struct SendMessage: SendEndpoint {
 
 /// Writes the answers to a send in REST's words.
 struct SendAnswerWriter: SendReplyWriter {
+    private static let json = "application/json"
+
     let target: Target
 
-    func response(to outcome: SendOutcome) -> HTTPServerResponse {
-        var response = self.content(outcome)
-        response.code = outcome.code?.rawValue
-        return response
+    func reply(to outcome: SendOutcome) -> Reply {
+        var reply = self.content(outcome)
+        reply.code = outcome.result.code
+        return reply
     }
 
-    func response(refusing refusal: Refusal) -> HTTPServerResponse {
-        refusal.response
-    }
+    func reply(refusing refusal: Refusal) -> Reply { refusal.reply() }
 
-    private func content(_ outcome: SendOutcome) -> HTTPServerResponse {
+    private func content(_ outcome: SendOutcome) -> Reply {
         let id = outcome.messageID
-        return switch outcome.answer {
-        case .refused(let refusal): refusal.response(messageID: id)
-        case .single(.rejected(let rejection)): Refusal(rejection).response(messageID: id)
-        case .single(.accepted(let acceptance)): HTTPServerResponse(json: Self.accepted(acceptance, id))
-        case .multiple(let results): HTTPServerResponse(json: self.results(results, id))
-        case .group(let group): HTTPServerResponse(json: Self.group(group, id))
+        switch outcome.result.answer {
+        case .refused(let refusal): return refusal.reply(messageID: id)
+        case .group(let group): return Reply(contentType: Self.json, Self.group(group, id))
+        case .recipients(let results) where self.target.isList:
+            return Reply(contentType: Self.json, self.results(results, id))
+        case .recipients(let results):
+            switch results.first ?? .rejected(.upstreamProtocol) {
+            case .accepted(let acceptance): return Reply(contentType: Self.json, Self.accepted(acceptance, id))
+            case .rejected(let rejection): return Refusal(rejection).reply(messageID: id)
+            }
         }
     }
 
@@ -79,7 +82,7 @@ struct SendAnswerWriter: SendReplyWriter {
             switch self.target {
             case .tokens(let tokens): ("token", tokens)
             case .installations(let ids): ("fid", ids)
-            case .token, .installation, .topic, .condition, .notificationKey: ("token", [])
+            case .token, .installation, .topic, .condition, .notificationKey, .deviceGroup: ("token", [])
             }
         var writer = JSONWriter(reservingCapacity: 96 + results.count * 224)
         writer.beginObject()

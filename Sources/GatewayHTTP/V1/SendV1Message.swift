@@ -67,23 +67,16 @@ struct SendV1Message: SendEndpoint {
 }
 
 extension V1ReplyWriter: SendReplyWriter {
-    func response(to outcome: SendOutcome) -> HTTPServerResponse {
-        HTTPServerResponse(self.reply(to: outcome))
-    }
-
-    func response(refusing refusal: Refusal) -> HTTPServerResponse {
-        HTTPServerResponse(Self.reply(refusing: refusal.rejection))
-    }
+    func reply(refusing refusal: Refusal) -> Reply { Self.reply(refusing: refusal.rejection) }
 
     func reply(to outcome: SendOutcome) -> Reply {
-        if var reply = outcome.passThrough?.reply {
-            reply.code = outcome.code
+        if var reply = outcome.result.passThrough?.reply {
+            reply.code = outcome.result.code
             return reply
         }
-        switch outcome.answer {
-        case .single(let outcome): return self.reply(to: outcome)
-        case .multiple(let outcomes):
-            // One call has one target, so there is one.
+        switch outcome.result.answer {
+        // One call has one target, so there is one outcome.
+        case .recipients(let outcomes):
             return self.reply(to: outcomes.first ?? RecipientOutcome.rejected(.internalError))
         case .group: return Self.groupAcceptance
         case .refused(let refusal): return Self.reply(refusing: refusal.rejection)

@@ -30,6 +30,7 @@ enum LegacyBodyModel {
         case .tokens(let tokens): .init(key: "registration_ids", value: .array(tokens.map { .string($0) }))
         case .condition(let condition): .init(key: "condition", value: .string(condition.canonical))
         case .installation, .installations: throw VectorProblem("the legacy protocol has no installation ids")
+        case .deviceGroup: throw VectorProblem("a group is sent to by its key")
         }
     }
 
@@ -66,6 +67,7 @@ struct V1BodyModel {
         case .installations(let texts): model.set("message.fid", .string(texts[index]))
         case .topic(let name): model.set("message.topic", .string(name.text))
         case .condition(let condition): model.set("message.condition", .string(condition.canonical))
+        case .deviceGroup: throw VectorProblem("a group is sent to by its key")
         }
         if message.dryRun { model.set("validate_only", .bool(true)) }
         for entry in message.data {

@@ -52,8 +52,7 @@ struct KnownGroupsTests {
     private static func named(_ name: String, from principal: Principal) -> SendCommand {
         SendCommand(
             by: Caller(principal: principal, origin: .sample, deadline: .now + .seconds(3_600)),
-            to: .notificationKey(name),
-            groupName: name,
+            to: .deviceGroup(name),
             message: Message(),
             payloadBytes: 42
         )

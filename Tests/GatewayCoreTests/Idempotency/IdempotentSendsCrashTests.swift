@@ -1,5 +1,6 @@
 import FCMModel
 import GatewayTestKit
+import NIOCore
 import Testing
 
 @testable import GatewayCore
@@ -63,22 +64,21 @@ struct IdempotentSendsCrashTests {
             }
         }
         let lines: [String] =
-            switch outcome.answer {
-            case .single(let outcome): [line(outcome)]
-            case .multiple(let outcomes): outcomes.map(line)
+            switch outcome.result.answer {
+            case .recipients(let outcomes): outcomes.map(line)
             case .refused(let refusal): ["all " + refusal.code.rawValue]
             case .group: ["group"]
             }
-        return Array(([outcome.messageID] + lines).joined(separator: "\n").utf8)
+        return Reply(ByteBuffer(string: ([outcome.messageID] + lines).joined(separator: "\n")))
     }
 
     private static func lines(_ answer: IdempotentAnswer, count: Int) -> [String] {
-        let bytes: [UInt8] =
+        let text =
             switch answer {
-            case .sent(_, let bytes), .replayed(let bytes): bytes
-            case .refused(let refusal): Array("none\nall \(refusal.code.rawValue)".utf8)
+            case .sent(_, let reply), .replayed(let reply): String(buffer: reply.body)
+            case .refused(let refusal): "none\nall \(refusal.code.rawValue)"
             }
-        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().map(String.init)
+        let lines = text.split(separator: "\n").dropFirst().map(String.init)
         guard let first = lines.first, first.hasPrefix("all ") else { return lines }
         return Array(repeating: String(first.dropFirst(4)), count: count)
     }
@@ -171,18 +171,21 @@ struct IdempotentSendsCrashTests {
     @Test(
         "What is left of a send is refused like any other, and can be repeated",
         arguments: [
-            (UpstreamResult.Answer.failed(.upstreamUnavailable), "upstream_unavailable"),
+            (SendResult(refused: .upstreamUnavailable, upstreamCode: "503"), "upstream_unavailable"),
             // One by one: these are not the results of all seven.
-            (.recipients(Array(repeating: .rejected(.tenantRateExceeded), count: 4)), "tenant_rate_exceeded"),
+            (
+                SendResult(Array(repeating: .rejected(.tenantRateExceeded), count: 4), upstreamCode: "503"),
+                "tenant_rate_exceeded"
+            ),
         ]
     )
-    func refusedRest(refusal: UpstreamResult.Answer, code: String) async throws {
+    func refusedRest(refusal: SendResult, code: String) async throws {
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
         let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
         let busy = PipelineFixture { call in
-            if let gate = call.gate { _ = await gate.pass(0) }
-            return UpstreamResult(answer: refusal, upstreamCode: "503")
+            _ = await call.reservation?.pass(0)
+            return refusal
         }
         let refused = try await Self.send(command, busy, store)
         #expect(Self.lines(refused, count: 7) == Array(repeating: code, count: 7))

@@ -3,6 +3,7 @@ import GatewayTestKit
 import InMemoryLogging
 import Logging
 import MetricsTestKit
+import NIOCore
 import Testing
 
 @testable import GatewayCore
@@ -32,11 +33,11 @@ struct IdempotentSendsTests {
         _ sends: IdempotentSends,
         key: Int = 1
     ) async throws -> IdempotentAnswer {
-        await sends.send(command, once: try Self.request(key), on: nil) { Array($0.messageID.utf8) }
+        await sends.send(command, once: try Self.request(key), on: nil) { Reply(ByteBuffer(string: $0.messageID)) }
     }
 
     private static func results(_ answer: IdempotentAnswer) throws -> [RecipientOutcome] {
-        guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
+        guard case .sent(let outcome, _) = answer, case .recipients(let results) = outcome.result.answer else {
             throw SampleError(what: "a result for each of the list: \(answer)")
         }
         return results
@@ -132,7 +133,7 @@ struct IdempotentSendsTests {
         let passed = Observed<[Bool]>([])
         let sender = Observed<IdempotentSends?>(nil)
         let fixture = PipelineFixture { call in
-            func ask() { passed.change { $0.append(call.gate?.mayCall(within: .seconds(10)) == true) } }
+            func ask() { passed.change { $0.append(call.reservation?.mayCall(within: .seconds(10)) == true) } }
             ask()
             time.change { $0 += .seconds(20) }
             ask()
@@ -210,11 +211,11 @@ struct IdempotentSendsTests {
         try await sends.whileRunning {
             let command = try Self.command()
             guard case .sent(let outcome, _) = try await Self.send(command, sends),
-                case .single(.accepted) = outcome.answer
+                outcome.result.code == nil
             else { throw SampleError(what: "accepted") }
             self.store.refuse(false)
             guard case .sent(let again, _) = try await Self.send(command, sends),
-                case .refused(let refusal) = again.answer
+                case .refused(let refusal) = again.result.answer
             else { throw SampleError(what: "answered") }
             #expect(refusal == Refusal(.outcomeUnknown, refusal.detail))
             #expect(again.messageID == outcome.messageID)
@@ -226,18 +227,18 @@ struct IdempotentSendsTests {
     func gate() async throws {
         let seen = Observed<[Int]>([])
         let fixture = PipelineFixture { call in
-            guard let gate = call.gate else {
-                return UpstreamResult(answer: .failed(.internalError), upstreamCode: "no")
+            guard let reservation = call.reservation else {
+                return SendResult(refused: .internalError, upstreamCode: "no")
             }
             await withTaskGroup { group in
                 for index in 0..<call.target.recipientCount {
                     group.addTask {
-                        #expect(await gate.pass(index))
+                        #expect(await reservation.pass(index))
                         seen.change { $0.append(index) }
                     }
                 }
             }
-            #expect(!(await gate.pass(call.target.recipientCount)))
+            #expect(!(await reservation.pass(call.target.recipientCount)))
             return ScriptedUpstream.accepting(call)
         }
         let sends = self.sends(fixture, startsPerMark: 30)
@@ -256,11 +257,11 @@ struct IdempotentSendsTests {
             var outcomes: [RecipientOutcome] = []
             for index in 0..<call.target.recipientCount {
                 if index == 25 { self.store.refuse() }
-                let passes = await call.gate?.pass(index) == true
+                let passes = await call.reservation?.pass(index) == true
                 outcomes.append(passes ? .accepted(Acceptance(messageID: "\(index)")) : .rejected(.overloaded))
             }
             self.store.refuse(false)
-            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+            return SendResult(outcomes, upstreamCode: "200")
         }
         let sends = self.sends(fixture)
         try await sends.whileRunning {
@@ -276,7 +277,7 @@ struct IdempotentSendsTests {
         let burst = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
         let limits = LimitPolicies(device: [burst])
         let fixture = PipelineFixture { call in
-            _ = await call.gate?.pass(call.target.recipientCount - 1)
+            _ = await call.reservation?.pass(call.target.recipientCount - 1)
             return ScriptedUpstream.accepting(call)
         }
         let sends = self.sends(fixture)
@@ -367,7 +368,6 @@ struct IdempotentSendsTests {
             _ path: String = "/a",
             _ format: LegacyFormat = .json,
             to target: Target = .token("t"),
-            group: String? = nil,
             dryRun: Bool = false,
             of tenant: String = "acme"
         ) throws -> [UInt8] {
@@ -380,7 +380,6 @@ struct IdempotentSendsTests {
                 method: method,
                 path: Array(path.utf8),
                 target: target,
-                groupName: group,
                 message: message
             )
             let profile = try TenantProfile.sample(tenant)
@@ -391,10 +390,27 @@ struct IdempotentSendsTests {
         #expect(try fingerprint("POST", "/a?query") == base)
         let others = [
             try fingerprint("PUT"), try fingerprint("POST", "/ab"), try fingerprint("POST/", "a"),
-            try fingerprint("POST", "/a", .form), try fingerprint(to: .token("u")), try fingerprint(group: "t"),
+            try fingerprint("POST", "/a", .form), try fingerprint(to: .token("u")),
+            try fingerprint(to: .deviceGroup("t")), try fingerprint(to: .notificationKey("t")),
             try fingerprint(dryRun: true), try fingerprint(of: "other"),
         ]
         #expect(Set(others + [base]).count == others.count + 1)
+    }
+
+    @Test("A reply is read back as it was stored, and changed bytes are no reply")
+    func storedReply() throws {
+        let json = "application/json"
+        let codes: [OutcomeCode?] = [nil, .deviceRateExceeded]
+        for (code, delay) in zip(codes, [nil, 7]) {
+            let body = ByteBuffer(string: "{}")
+            let reply = Reply(status: 429, contentType: json, body, retryAfter: delay, code: code)
+            let bytes = reply.storedBytes
+            #expect(Reply(storedBytes: bytes) == reply)
+            #expect(Reply(storedBytes: [1] + bytes.dropFirst()) == nil)
+            for count in 0..<(bytes.count - 2) {
+                #expect(Reply(storedBytes: Array(bytes.prefix(count))) == nil, "\(count)")
+            }
+        }
     }
 
     @Test("What is sealed opens for its record and part alone")

@@ -104,22 +104,23 @@ struct SendReservationLeaseTests {
                 // Ten are marked, five called; then the process sleeps.
                 var outcomes: [RecipientOutcome] = []
                 for index in 0..<5 {
-                    #expect(await call.gate?.pass(index) == true)
+                    #expect(await call.reservation?.pass(index) == true)
                     outcomes.append(.accepted(Acceptance(messageID: "\(index)")))
                 }
                 time.change { $0 += .seconds(31) }
                 store.holdElsewhere()
-                guard let code else { return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "") }
+                guard let code else { return SendResult(refused: .upstreamUnavailable, upstreamCode: "") }
                 outcomes += Array(repeating: .rejected(.upstreamUnavailable), count: 5)
                 outcomes += Array(repeating: .rejected(code), count: 20)
-                return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+                return SendResult(outcomes, upstreamCode: "200")
             }
             let principal = try Principal.sample(upstream: .v1)
-            let call = UpstreamCall(.sample(from: principal, to: self.target), target: self.target)
-            let result = await ReservedUpstream(upstream: upstream, reservation: reservation).send(call)
+            let command = SendCommand.sample(from: principal, to: self.target)
+            let call = UpstreamCall(command, target: self.target, reservation: reservation)
+            let result = await reservation.send(call, by: upstream)
             guard code != nil else {
                 // The marked ones are unknown to whoever has the key, and sent to by nobody.
-                #expect(result.answer == .failed(.upstreamUnavailable))
+                #expect(result.refusal?.code == .upstreamUnavailable)
                 return
             }
             guard case .recipients(let outcomes) = result.answer else {

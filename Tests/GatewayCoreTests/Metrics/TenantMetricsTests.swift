@@ -39,11 +39,11 @@ struct TenantMetricsTests {
     func messages() throws {
         let metrics = TenantCounters(.messages, self.metrics)
         let shop = try Principal.sample(tenant: "shop")
-        metrics.count(.sample(from: shop, to: .token("a")), .refused(Refusal(.upstreamUnavailable)))
+        metrics.count(.sample(from: shop, to: .token("a")), SendResult(.refused(Refusal(.upstreamUnavailable))))
         self.takeAllRoom()
         for target in [Target.token("a"), .tokens(["a", "b"]), .installation("a")] {
             for code in [OutcomeCode.upstreamUnavailable, .upstreamCredentials, .unregistered] {
-                metrics.count(.sample(from: shop, to: target), .refused(Refusal(code)))
+                metrics.count(.sample(from: shop, to: target), SendResult(.refused(Refusal(code))))
             }
         }
         #expect(
@@ -60,7 +60,7 @@ struct TenantMetricsTests {
         let metrics = TenantCounters(.messages, self.metrics)
         self.takeAllRoom()
         let other = try Principal.sample(tenant: "other")
-        metrics.count(.sample(from: other, to: .token("a")), .refused(Refusal(.upstreamUnavailable)))
+        metrics.count(.sample(from: other, to: .token("a")), SendResult(.refused(Refusal(.upstreamUnavailable))))
         #expect(self.counts("fcmgw_messages_total") == ["other token upstream_unavailable": 1])
     }
 
@@ -85,7 +85,7 @@ struct TenantMetricsTests {
     @Test("The first 200 tenants have labels of their own, the others share one")
     func tenantLabels() throws {
         let metrics = TenantCounters(.messages, self.metrics)
-        let accepted = SendOutcome.Answer.single(.accepted(Acceptance(messageID: "1")))
+        let accepted = SendResult(.recipients([.accepted(Acceptance(messageID: "1"))]))
         for _ in 0..<2 {
             for index in 0..<250 {
                 let command = SendCommand.sample(from: try .sample(tenant: "t\(index)"), to: .token("a"))
@@ -103,8 +103,8 @@ struct TenantMetricsTests {
     func groups() throws {
         let metrics = TenantCounters(.messages, self.metrics)
         let command = SendCommand.sample(from: try .sample(), to: .notificationKey("group"))
-        metrics.count(command, .group(GroupOutcome(success: 3, failure: 2, failedTokens: [])))
-        metrics.count(command, .refused(Refusal(.upstreamCredentials)))
+        metrics.count(command, SendResult(.group(GroupOutcome(success: 3, failure: 2, failedTokens: []))))
+        metrics.count(command, SendResult(.refused(Refusal(.upstreamCredentials))))
         #expect(
             self.counts("fcmgw_messages_total") == [
                 "acme group accepted": 3, "acme group upstream_unavailable": 2, "acme group upstream_credentials": 1,

@@ -10,7 +10,7 @@ struct RetiredTokensServiceTests {
     @Test("What is reported is written without being asked for, and the rest at shutdown", .timeLimit(.minutes(10)))
     func writes() async throws {
         let fixture = PipelineFixture { _ in
-            UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: "200")
+            SendResult([.rejected(.unregistered)], upstreamCode: "200")
         }
         let principal = try Principal.sample()
         try await testGracefulShutdown { trigger in
@@ -31,7 +31,7 @@ struct RetiredTokensServiceTests {
     @Test("What a refusing store keeps from being written at shutdown is counted as lost", .timeLimit(.minutes(10)))
     func refusingStore() async throws {
         let fixture = PipelineFixture { _ in
-            UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: "200")
+            SendResult([.rejected(.unregistered)], upstreamCode: "200")
         }
         fixture.retiredStore.refuse()
         _ = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
@@ -54,7 +54,7 @@ struct RetiredTokensServiceTests {
             let outcomes = tokens.map { token -> RecipientOutcome in
                 token.hasPrefix("dead") ? .rejected(.unregistered) : .accepted(Acceptance(messageID: token))
             }
-            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+            return SendResult(outcomes, upstreamCode: "200")
         }
         let ample = [try RatePolicy.sample(1_000_000, per: 1, burst: 1_000_000)]
         let principal = try Principal.sample(limits: LimitPolicies(tenant: ample, device: ample))

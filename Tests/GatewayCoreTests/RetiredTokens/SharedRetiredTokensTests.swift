@@ -37,7 +37,7 @@ struct SharedRetiredTokensTests {
 
         func learn(_ outcome: RecipientOutcome, of tokens: [String], isListed: Bool = false) {
             self.retired.learn(
-                UpstreamResult(answer: .recipients(tokens.map { _ in outcome }), upstreamCode: "200"),
+                SendResult(tokens.map { _ in outcome }, upstreamCode: "200"),
                 to: .tokens(tokens),
                 self.pseudonyms(tokens),
                 isListed: isListed,

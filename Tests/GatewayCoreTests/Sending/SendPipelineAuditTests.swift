@@ -25,7 +25,7 @@ struct SendPipelineAuditTests {
         let fixture = PipelineFixture { call in
             guard case .notificationKey = call.target else { return ScriptedUpstream.accepting(call) }
             let counts = GroupOutcome(success: 2, failure: 3, failedTokens: ["secret-member"])
-            return UpstreamResult(answer: .group(counts), upstreamCode: "200")
+            return SendResult(.group(counts), upstreamCode: "200")
         }
         let principal = try Principal.sample()
         let condition = try Target.condition(parsing: "'a' in topics && ('b' in topics || 'a' in topics)")
@@ -47,12 +47,12 @@ struct SendPipelineAuditTests {
             switch call.target {
             case .tokens:
                 let outcome = RecipientOutcome.accepted(Acceptance(messageID: "1", replacementToken: "\(token)-new"))
-                return UpstreamResult(answer: .recipients([outcome]), upstreamCode: "200")
+                return SendResult([outcome], upstreamCode: "200")
             case .notificationKey:
                 let counts = GroupOutcome(success: 1, failure: 1, failedTokens: [token])
-                return UpstreamResult(answer: .group(counts), upstreamCode: "200")
-            case .token, .installation, .installations, .topic, .condition:
-                return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503")
+                return SendResult(.group(counts), upstreamCode: "200")
+            case .token, .installation, .installations, .topic, .condition, .deviceGroup:
+                return SendResult(refused: .upstreamUnavailable, upstreamCode: "503")
             }
         }
         let key = APIKey.generate()
@@ -93,7 +93,7 @@ struct SendPipelineAuditTests {
         let fixture = PipelineFixture { _ in
             isUnderWay.change { $0 = true }
             try? await never.wait { $0 }
-            return UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "cancelled")
+            return SendResult(refused: .outcomeUnknown, upstreamCode: "cancelled")
         }
         let command = SendCommand.sample(from: try .sample(), to: .token("a"))
         try await withThrowingTaskGroup(of: Void.self) { group in

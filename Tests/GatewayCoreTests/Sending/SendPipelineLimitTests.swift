@@ -28,11 +28,14 @@ struct SendPipelineLimitTests {
         for _ in 0..<2 { _ = await fixture.pipeline.send(command) }
         let outcome = await fixture.pipeline.send(command)
         let refusal = Refusal(.deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limit: "device")
-        #expect(outcome.answer == .refused(refusal))
+        #expect(outcome.result.answer == .refused(refusal))
         #expect(outcome.quotas.map(\.remaining) == [98])
         #expect(fixture.upstream.calls.count == 2)
         fixture.clock.advance(by: .seconds(10))
-        #expect(await fixture.pipeline.send(command).answer == .single(.accepted(Acceptance(messageID: "fcm-1"))))
+        #expect(
+            await fixture.pipeline.send(command).result.answer
+                == .recipients([.accepted(Acceptance(messageID: "fcm-1"))])
+        )
         let records = try await fixture.records()
         #expect(records.map(\.outcome) == [.accepted, .accepted, .rejected, .accepted])
         #expect(records.map(\.code) == [nil, nil, "device_rate_exceeded", nil])
@@ -47,14 +50,14 @@ struct SendPipelineLimitTests {
             let outcomes = tokens.map { token -> RecipientOutcome in
                 token == "gone" ? .rejected(.unregistered) : .accepted(Acceptance(messageID: "for \(token)"))
             }
-            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+            return SendResult(outcomes, upstreamCode: "200")
         }
         _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["busy", "busy"])))
         let tokens = ["busy", "a", "gone", "busy", "b", "a", "a"]
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(tokens)))
         #expect(
-            outcome.answer
-                == .multiple([
+            outcome.result.answer
+                == .recipients([
                     Self.limited(10), .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered),
                     Self.limited(10), .accepted(Acceptance(messageID: "for b")),
                     .accepted(Acceptance(messageID: "for a")), Self.limited(10),
@@ -78,7 +81,7 @@ struct SendPipelineLimitTests {
         let fixture = PipelineFixture()
         _ = await fixture.pipeline.send(.sample(from: principal, to: .installations(["busy", "busy"])))
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .installations(["busy", "a"])))
-        #expect(outcome.answer == .multiple([Self.limited(10), .accepted(Acceptance(messageID: "fcm-1"))]))
+        #expect(outcome.result.answer == .recipients([Self.limited(10), .accepted(Acceptance(messageID: "fcm-1"))]))
         #expect(fixture.upstream.calls.last?.target == .installations(["a"]))
     }
 
@@ -86,25 +89,25 @@ struct SendPipelineLimitTests {
     func partialAndFailed() async throws {
         let principal = try Principal.sample(limits: self.limits)
         let fixture = PipelineFixture { _ in
-            UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 9, upstreamCode: "503")
+            SendResult(refused: .upstreamUnavailable, retryAfter: 9, upstreamCode: "503")
         }
         _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["busy", "busy"])))
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "busy", "b"])))
         let failed = RecipientOutcome.rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9))
-        #expect(outcome.answer == .multiple([failed, Self.limited(10), failed]))
+        #expect(outcome.result.answer == .recipients([failed, Self.limited(10), failed]))
         let record = try #require(try await fixture.records().last)
         #expect((record.outcome, record.code, record.upstreamCode) == (.rejected, "upstream_unavailable", "503"))
     }
 
     @Test("Where a credential is missing, the refusal says so", arguments: UpstreamKind.allCases)
     func missingCredential(upstream: UpstreamKind) async throws {
-        let fixture = PipelineFixture { _ in UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "x") }
+        let fixture = PipelineFixture { _ in SendResult(refused: .upstreamCredentials, upstreamCode: "x") }
         // The sample has a server key and nothing else.
         let principal = try Principal.sample(upstream: upstream)
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("a")))
         let detail = principal.profile.missingCredential
         #expect((detail == nil) == (upstream == .legacy))
-        #expect(outcome.answer == .refused(Refusal(.upstreamCredentials, detail)))
+        #expect(outcome.result.answer == .refused(Refusal(.upstreamCredentials, detail)))
     }
 
     @Test("A condition counts on each topic that it names, once")
@@ -112,7 +115,8 @@ struct SendPipelineLimitTests {
         let fixture = PipelineFixture()
         let principal = try Principal.sample(limits: self.limits)
         let condition = try Target.condition(parsing: "'a' in topics && ('b' in topics || 'a' in topics)")
-        guard case .single(.accepted) = await fixture.pipeline.send(.sample(from: principal, to: condition)).answer
+        guard
+            await fixture.pipeline.send(.sample(from: principal, to: condition)).result.code == nil
         else {
             Issue.record("A repeated topic counted twice")
             return
@@ -120,7 +124,7 @@ struct SendPipelineLimitTests {
         for topic in ["a", "b"] {
             let outcome = await fixture.pipeline.send(.sample(from: principal, to: try .topic(named: topic)))
             let refusal = Refusal(.topicRateExceeded, retryAfter: 5, limitedBy: .gateway, limit: "topic")
-            #expect(outcome.answer == .refused(refusal))
+            #expect(outcome.result.answer == .refused(refusal))
         }
     }
 
@@ -133,7 +137,7 @@ struct SendPipelineLimitTests {
         message.collapseKey = "score"
         for count in 1...10 {
             let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("a"), message: message))
-            #expect(outcome.answer == .single(.accepted(Acceptance(messageID: "fcm-1"))))
+            #expect(outcome.result.answer == .recipients([.accepted(Acceptance(messageID: "fcm-1"))]))
             #expect(outcome.quotas.map(\.remaining) == [100 - count])
         }
         let topic = try Target.condition(parsing: "'a' in topics && 'b' in topics")

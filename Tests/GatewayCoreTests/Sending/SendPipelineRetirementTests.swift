@@ -16,14 +16,14 @@ struct SendPipelineRetirementTests {
             self.dead.withLock { $0 = Set(tokens) }
         }
 
-        func answer(_ call: UpstreamCall) -> UpstreamResult {
+        func answer(_ call: UpstreamCall) -> SendResult {
             let dead = self.dead.withLock { $0 }
             let replaced = self.replaced.withLock { $0 }
             let texts: [String] =
                 switch call.target {
                 case .token(let text), .installation(let text): [text]
                 case .tokens(let texts), .installations(let texts): texts
-                case .topic, .condition, .notificationKey: []
+                case .topic, .condition, .notificationKey, .deviceGroup: []
                 }
             let outcomes = texts.map { text -> RecipientOutcome in
                 if dead.contains(text) { return .rejected(.unregistered) }
@@ -31,7 +31,7 @@ struct SendPipelineRetirementTests {
             }
             return texts.isEmpty
                 ? ScriptedUpstream.accepting(call)
-                : UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+                : SendResult(outcomes, upstreamCode: "200")
         }
     }
 
@@ -57,12 +57,11 @@ struct SendPipelineRetirementTests {
         return try await fixture.retired.feed(of: principal.profile, after: nil, limit: 10_000).tokens
     }
 
-    private func send(_ fixture: PipelineFixture, _ principal: Principal, _ target: Target) async -> SendOutcome.Answer
-    {
-        await fixture.pipeline.send(.sample(from: principal, to: target)).answer
+    private func send(_ fixture: PipelineFixture, _ principal: Principal, _ target: Target) async -> SendResult.Answer {
+        await fixture.pipeline.send(.sample(from: principal, to: target)).result.answer
     }
 
-    private static let gone = SendOutcome.Answer.single(.rejected(.unregistered))
+    private static let gone = SendResult.Answer.recipients([.rejected(.unregistered)])
 
     @Test("A dead token is refused for a day without a call, tried again, and leaves the list when it is alive")
     func day() async throws {
@@ -86,7 +85,7 @@ struct SendPipelineRetirementTests {
 
         self.registrations.setDead([])
         fixture.clock.advance(by: .seconds(86_400))
-        let alive = SendOutcome.Answer.single(.accepted(Acceptance(messageID: "for gone")))
+        let alive = SendResult.Answer.recipients([.accepted(Acceptance(messageID: "for gone"))])
         #expect(await self.send(fixture, principal, .token("gone")) == alive)
         #expect(await self.send(fixture, principal, .token("gone")) == alive)
         #expect(fixture.upstream.calls.count == 4)
@@ -107,13 +106,13 @@ struct SendPipelineRetirementTests {
         #expect(first.quotas.map(\.remaining) == [99])
         for _ in 0..<200 {
             let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("gone")))
-            #expect(outcome.answer == Self.gone)
+            #expect(outcome.result.answer == Self.gone)
             #expect(outcome.quotas.map(\.remaining) == [99])
         }
         let list = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["gone", "a", "gone"])))
         #expect(
-            list.answer
-                == .multiple([
+            list.result.answer
+                == .recipients([
                     .rejected(.unregistered), .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered),
                 ])
         )
@@ -147,7 +146,7 @@ struct SendPipelineRetirementTests {
         let limits = LimitPolicies(device: [try .sample(1, per: 60, burst: 1)])
         let fixture = PipelineFixture { call in
             if let code = refusal.withLock({ $0 }) {
-                return UpstreamResult(answer: .failed(code), retryAfter: 9, upstreamCode: "503")
+                return SendResult(refused: code, retryAfter: 9, upstreamCode: "503")
             }
             return registrations.answer(call)
         }
@@ -160,17 +159,17 @@ struct SendPipelineRetirementTests {
         let partial = await self.send(fixture, principal, .tokens(["x", "busy", "a", "y", "b"]))
         #expect(
             partial
-                == .multiple([
+                == .recipients([
                     dead, busy, .accepted(Acceptance(messageID: "for a")), dead,
                     .accepted(Acceptance(messageID: "for b")),
                 ])
         )
         // One cause for all that are left is no cause for those that were refused.
-        #expect(await self.send(fixture, principal, .tokens(["busy", "x"])) == .multiple([busy, dead]))
+        #expect(await self.send(fixture, principal, .tokens(["busy", "x"])) == .recipients([busy, dead]))
         refusal.withLock { $0 = .upstreamUnavailable }
         let down = RecipientOutcome.rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9))
-        #expect(await self.send(fixture, principal, .tokens(["x", "c", "d"])) == .multiple([dead, down, down]))
-        #expect(await self.send(fixture, principal, .tokens(["x", "y"])) == .multiple([dead, dead]))
+        #expect(await self.send(fixture, principal, .tokens(["x", "c", "d"])) == .recipients([dead, down, down]))
+        #expect(await self.send(fixture, principal, .tokens(["x", "y"])) == .recipients([dead, dead]))
     }
 
     @Test("Installation ids retire too, apart from tokens in the feed")
@@ -203,20 +202,20 @@ struct SendPipelineRetirementTests {
     @Test(
         "What is no word on a token retires none",
         arguments: [
-            UpstreamResult(answer: .failed(.unregistered), upstreamCode: "200"),
-            UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "404"),
-            UpstreamResult(
-                answer: .recipients([.rejected(.invalidToken), .rejected(.upstreamProtocol)]),
+            SendResult(refused: .unregistered, upstreamCode: "200"),
+            SendResult(refused: .upstreamProtocol, upstreamCode: "404"),
+            SendResult(
+                [.rejected(.invalidToken), .rejected(.upstreamProtocol)],
                 upstreamCode: ""
             ),
-            UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: ""),
-            UpstreamResult(
-                answer: .group(GroupOutcome(success: 0, failure: 2, failedTokens: ["a", "b"])),
+            SendResult([.rejected(.unregistered)], upstreamCode: ""),
+            SendResult(
+                .group(GroupOutcome(success: 0, failure: 2, failedTokens: ["a", "b"])),
                 upstreamCode: ""
             ),
         ]
     )
-    func noWord(result: UpstreamResult) async throws {
+    func noWord(result: SendResult) async throws {
         let fixture = PipelineFixture { _ in result }
         let principal = try Principal.sample()
         _ = await self.send(fixture, principal, .tokens(["a", "b"]))
@@ -230,7 +229,7 @@ struct SendPipelineRetirementTests {
 
     @Test("A lone token that a whole answer calls unregistered is retired, as of a form")
     func wholeAnswer() async throws {
-        let fixture = PipelineFixture { _ in UpstreamResult(answer: .failed(.unregistered), upstreamCode: "200") }
+        let fixture = PipelineFixture { _ in SendResult(refused: .unregistered, upstreamCode: "200") }
         let principal = try Principal.sample()
         _ = await self.send(fixture, principal, .token("a"))
         #expect(await self.send(fixture, principal, .token("a")) == Self.gone)

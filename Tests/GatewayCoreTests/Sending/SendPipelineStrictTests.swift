@@ -8,7 +8,7 @@ import Testing
 @Suite("SendPipeline in strict mode", .timeLimit(.minutes(10)))
 struct SendPipelineStrictTests {
     private func refusal(_ outcome: SendOutcome) -> OutcomeCode? {
-        if case .refused(let refusal) = outcome.answer { refusal.code } else { nil }
+        if case .refused(let refusal) = outcome.result.answer { refusal.code } else { nil }
     }
 
     @Test("The intent is in the store before FCM is asked, and the outcome before the caller is answered")

@@ -19,11 +19,12 @@ final class SurvivingFCM: Sendable {
             let tokens: [String] =
                 switch call.target {
                 case .tokens(let tokens), .installations(let tokens): tokens
-                case .token(let text), .installation(let text), .notificationKey(let text): [text]
+                case .token(let text), .installation(let text), .notificationKey(let text), .deviceGroup(let text):
+                    [text]
                 case .topic(let topic): [topic.text]
                 case .condition: ["condition"]
                 }
-            guard let gate = call.gate else {
+            guard let gate = call.reservation else {
                 // One request for all of them.
                 guard process.step("before delivery") else { return Self.lost(tokens.count) }
                 for token in tokens { self.deliver(token) }
@@ -48,7 +49,7 @@ final class SurvivingFCM: Sendable {
                 outcomes.append(.accepted(Acceptance(messageID: "id of \(token)")))
                 gate.finish(index, .accepted(Acceptance(messageID: "id of \(token)")))
             }
-            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+            return SendResult(outcomes, upstreamCode: "200")
         }
     }
 
@@ -56,9 +57,9 @@ final class SurvivingFCM: Sendable {
         self.deliveries.withLock { $0[token, default: 0] += 1 }
     }
 
-    private static func lost(_ count: Int) -> UpstreamResult {
-        UpstreamResult(
-            answer: .recipients(Array(repeating: .rejected(.outcomeUnknown), count: count)),
+    private static func lost(_ count: Int) -> SendResult {
+        SendResult(
+            Array(repeating: .rejected(.outcomeUnknown), count: count),
             upstreamCode: "lost"
         )
     }

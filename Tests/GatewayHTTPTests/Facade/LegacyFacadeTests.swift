@@ -90,7 +90,7 @@ struct LegacyFacadeTests {
     @Test("Topics answer with a number, groups with counts")
     func otherShapes() async throws {
         try await TestGateway.run { gateway, key in
-            let group = UpstreamResult.group(1, 1, failed: ["x"])
+            let group = SendResult.group(1, 1, failed: ["x"])
             gateway.answer(.accepting("10000"), .accepting("10000"), group, group)
             for body in [#"{"to":"/topics/news"}"#, #"{"condition":"'a' in topics || 'b' in topics"}"#] {
                 let answer = await gateway.legacy(body, key: key)

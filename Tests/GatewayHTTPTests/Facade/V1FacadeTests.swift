@@ -79,7 +79,7 @@ struct V1FacadeTests {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
             let response = UpstreamResponse(status: 404, retryAfter: "7", body: ByteBuffer(string: body))
-            let result = UpstreamResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: true))
+            let result = SendResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: true))
             gateway.answer(result, result)
             let answer = await gateway.v1(Self.message, key: key)
             #expect(answer.status == 404)

@@ -43,7 +43,7 @@ struct GroupSendTests {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
             await Self.put(gateway, key)
-            let empty = UpstreamResult.group(1, 0)
+            let empty = SendResult.group(1, 0)
             gateway.answer(empty, empty, empty)
             #expect(await gateway.send(Self.body, key: key).value["accepted"] == 2)
             let facade = await gateway.legacy(

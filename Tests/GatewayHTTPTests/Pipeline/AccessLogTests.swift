@@ -103,7 +103,7 @@ struct AccessLogTests {
     @Test("Every request has exactly one line, at a level that tells whose fault it was")
     func once() async throws {
         try await TestGateway.run { gateway, key in
-            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+            gateway.answer(SendResult(refused: .upstreamUnavailable, upstreamCode: "503"))
             _ = await gateway.send(#"{"token":"t"}"#, key: key)
             _ = await gateway.data(.get, "/nowhere/canary", key: key)
             _ = await gateway.data(.init("CANARY") ?? .get, "/fcm/notification", key: key)
@@ -111,7 +111,9 @@ struct AccessLogTests {
             _ = await gateway.admin(.get, "/openapi.yaml", token: nil)
             for number in 0..<64 {
                 let filler = try Principal.sample(tenant: "filler-\(number)")
-                #expect(gateway.gate.enter(filler, .message(recipients: 1, isUrgent: true), lag: .zero) == nil)
+                #expect(
+                    gateway.gate.enter(filler, .message(recipients: 1, calls: 1, isUrgent: true), lag: .zero) == nil
+                )
             }
             _ = await gateway.data(.get, "/v1/tenants/demo/audit", key: key, lag: .milliseconds(6))
             _ = await gateway.data(.get, "/iid/info/canary", key: key, lag: .milliseconds(6))

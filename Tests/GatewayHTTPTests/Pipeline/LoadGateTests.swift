@@ -17,7 +17,9 @@ struct LoadGateTests {
         try (0..<count)
             .map { number in
                 let principal = try Principal.sample(tenant: "filler-\(number)")
-                #expect(gateway.gate.enter(principal, .message(recipients: 1, isUrgent: true), lag: .zero) == nil)
+                #expect(
+                    gateway.gate.enter(principal, .message(recipients: 1, calls: 1, isUrgent: true), lag: .zero) == nil
+                )
                 return principal
             }
     }

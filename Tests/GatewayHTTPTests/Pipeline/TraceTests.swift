@@ -133,7 +133,7 @@ struct TraceTests {
     func failing() async throws {
         let tracer = RecordingTracer()
         try await TestGateway.run(tracer: RequestTracer(tracer)) { gateway, key in
-            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+            gateway.answer(SendResult(refused: .upstreamUnavailable, upstreamCode: "503"))
             #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 503)
             let span = try #require(tracer.spans.first)
             #expect(span.status?.code == .error)
@@ -147,7 +147,7 @@ struct TraceTests {
         let tracer = RecordingTracer()
         try await TestGateway.run(maxInFlight: 1, tracer: RequestTracer(tracer)) { gateway, key in
             let filler = try Principal.sample()
-            #expect(gateway.gate.enter(filler, .message(recipients: 1, isUrgent: true), lag: .zero) == nil)
+            #expect(gateway.gate.enter(filler, .message(recipients: 1, calls: 1, isUrgent: true), lag: .zero) == nil)
             #expect(await gateway.data(.post, path, key: key, body: "{}").status == 503)
             #expect(tracer.spans.map(\.ends) == [1])
             #expect(tracer.spans.first?.attributes["error.type"] == "overloaded")

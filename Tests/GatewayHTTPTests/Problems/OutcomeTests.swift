@@ -79,9 +79,11 @@ struct OutcomeTests {
         var v1: V1Words?
 
         var testDescription: String { "\(self.code.rawValue) \(self.legacy)" }
-        var rejecting: UpstreamResult { .rejecting(Rejection(code: self.code, legacyName: self.given)) }
-        var failing: UpstreamResult {
-            UpstreamResult(answer: .failed(self.code), upstreamCode: "x", legacyName: self.given)
+        var rejecting: SendResult { .rejecting(Rejection(code: self.code, legacyName: self.given)) }
+        var failing: SendResult { self.failing(after: nil) }
+
+        func failing(after delay: Int?) -> SendResult {
+            SendResult(refused: self.code, retryAfter: delay, upstreamCode: "x", legacyName: self.given)
         }
 
         init(_ code: OutcomeCode, _ legacy: String, _ v1: V1Words?, given: LegacyErrorName? = nil, form: Int = 200) {
@@ -145,7 +147,7 @@ struct OutcomeTests {
     @Test("REST tells it as a problem: of a lone recipient, of a whole call, and with FCM's own delay", arguments: rows)
     func rest(row: Row) async throws {
         try await TestGateway.run { gateway, key in
-            func check(_ body: String, _ result: UpstreamResult, delay: Int? = nil) async throws {
+            func check(_ body: String, _ result: SendResult, delay: Int? = nil) async throws {
                 gateway.answer(result)
                 try Self.check(await gateway.send(body, key: key), row.code, delay: delay)
             }
@@ -153,9 +155,7 @@ struct OutcomeTests {
             if row.code != .outcomeUnknown { try await check(#"{"token":"lone"}"#, row.rejecting) }
             try await check(#"{"token":"whole"}"#, row.failing)
             try await check(#"{"tokens":["a","b"]}"#, row.failing)
-            var delayed = row.failing
-            delayed.retryAfter = 37
-            try await check(#"{"token":"delayed"}"#, delayed, delay: 37)
+            try await check(#"{"token":"delayed"}"#, row.failing(after: 37), delay: 37)
         }
     }
 
@@ -163,7 +163,7 @@ struct OutcomeTests {
     func malformed() async throws {
         try await TestGateway.run { gateway, key in
             for body in [#"{"token":"device"}"#, #"{"tokens":["a","b"]}"#] {
-                gateway.answer(UpstreamResult(answer: .failed(.malformedJSON), retryAfter: 37, upstreamCode: "x"))
+                gateway.answer(SendResult(refused: .malformedJSON, retryAfter: 37, upstreamCode: "x"))
                 try Self.check(await gateway.send(body, key: key), .malformedJSON)
             }
         }

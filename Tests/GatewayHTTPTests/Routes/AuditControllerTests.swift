@@ -13,8 +13,8 @@ struct AuditControllerTests {
     func record() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(
-                UpstreamResult(
-                    answer: .recipients([.accepted(Acceptance(messageID: "0:77")), .rejected(.unregistered)]),
+                SendResult(
+                    [.accepted(Acceptance(messageID: "0:77")), .rejected(.unregistered)],
                     upstreamCode: "NotRegistered"
                 )
             )
@@ -80,7 +80,7 @@ struct AuditControllerTests {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(#"{"token":"cK:token/with+signs="}"#, key: key)
             gateway.clock.advance(by: .seconds(60))
-            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+            gateway.answer(SendResult(refused: .upstreamUnavailable, upstreamCode: "503"))
             let second = await gateway.send(
                 #"{"tokens":["x","shared"]}"#,
                 key: key,

@@ -9,14 +9,18 @@ struct SendMessageTests {
     /// A message, what FCM says of it, and the answer beside the message's id.
     struct Case: Sendable, CustomTestStringConvertible {
         var body: String
-        var result: UpstreamResult
+        var result: SendResult
         var answer: JSON
 
         var testDescription: String { self.body }
 
-        init(_ body: String, _ answer: UpstreamResult.Answer, retryAfter: Int? = nil, _ json: JSON) {
+        init(_ body: String, _ outcomes: [RecipientOutcome], retryAfter: Int? = nil, _ json: JSON) {
+            self.init(body, SendResult(outcomes, retryAfter: retryAfter, upstreamCode: "200"), json)
+        }
+
+        init(_ body: String, _ result: SendResult, _ json: JSON) {
             self.body = body
-            self.result = UpstreamResult(answer: answer, retryAfter: retryAfter, upstreamCode: "200")
+            self.result = result
             self.answer = json
         }
 
@@ -24,7 +28,7 @@ struct SendMessageTests {
             let outcome = RecipientOutcome.accepted(Acceptance(messageID: id, replacementToken: replacement))
             var json: JSON = ["status": "accepted", "message_id": .string(id)]
             if let replacement { json["replacement_token"] = .string(replacement) }
-            self.init(body, .recipients([outcome]), json)
+            self.init(body, [outcome], json)
         }
     }
 
@@ -60,24 +64,24 @@ struct SendMessageTests {
         // One result each, in the request's order, whatever became of them.
         Case(
             #"{"tokens":["a","b","c","d","e"]}"#,
-            .recipients([
+            [
                 .accepted(Acceptance(messageID: "0:15")), .rejected(.unregistered),
                 .accepted(Acceptance(messageID: "0:16", replacementToken: "new")),
                 .rejected(Rejection(code: .deviceRateExceeded)), .rejected(.invalidToken),
-            ]),
+            ],
             retryAfter: 12,
             Self.five
         ),
         // All failed, one by one: still a list.
         Case(
             #"{"tokens":["a","b"]}"#,
-            .recipients([.rejected(.unregistered), .rejected(.unregistered)]),
+            [.rejected(.unregistered), .rejected(.unregistered)],
             ["accepted": 0, "rejected": 2, "results": [Self.dead("a"), Self.dead("b")]]
         ),
         // A group's counts, with the members that failed.
         Case(
             #"{"token":"a-group"}"#,
-            .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["x", "y"])),
+            .group(1, 2, failed: ["x", "y"]),
             ["accepted": 1, "rejected": 2, "results": [Self.failed("x"), Self.failed("y")]]
         ),
     ]
@@ -123,7 +127,7 @@ struct SendMessageTests {
         let once = try RatePolicy.sample(1, per: 60, burst: 1)
         try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
             _ = await gateway.send(#"{"token":"b"}"#, key: key)
-            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 9, upstreamCode: "503"))
+            gateway.answer(SendResult(refused: .upstreamUnavailable, retryAfter: 9, upstreamCode: "503"))
             let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
             #expect(answer.status == 200)
             let results = try answer.json["results"]?.elements ?? []

@@ -221,7 +221,7 @@ extension TestGateway {
                     now: 0
                 )
             case .v1:
-                UpstreamResult(
+                SendResult(
                     V1ResponseReader.read(
                         UpstreamResponse(status: wire.status, retryAfter: wire.retryAfter, body: body),
                         for: call.target.kind,

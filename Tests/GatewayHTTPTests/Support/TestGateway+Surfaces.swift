@@ -79,20 +79,20 @@ extension TestGateway {
     }
 }
 
-extension UpstreamResult {
-    static func outcomes(_ outcomes: RecipientOutcome...) -> UpstreamResult {
-        UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+extension SendResult {
+    static func outcomes(_ outcomes: RecipientOutcome...) -> SendResult {
+        SendResult(outcomes, upstreamCode: "200")
     }
 
-    static func rejecting(_ rejection: Rejection) -> UpstreamResult { .outcomes(.rejected(rejection)) }
+    static func rejecting(_ rejection: Rejection) -> SendResult { .outcomes(.rejected(rejection)) }
 
-    static func accepting(_ messageID: String) -> UpstreamResult {
+    static func accepting(_ messageID: String) -> SendResult {
         .outcomes(.accepted(Acceptance(messageID: messageID)))
     }
 
-    static func group(_ success: Int, _ failure: Int, failed tokens: [String] = []) -> UpstreamResult {
+    static func group(_ success: Int, _ failure: Int, failed tokens: [String] = []) -> SendResult {
         let outcome = GroupOutcome(success: success, failure: failure, failedTokens: tokens)
-        return UpstreamResult(answer: .group(outcome), upstreamCode: "200")
+        return SendResult(.group(outcome), upstreamCode: "200")
     }
 }
 

@@ -40,7 +40,7 @@ struct TestGateway: Sendable {
     let pauses = Observed(0)
     let dataListener: Listener
     let adminListener: Listener
-    private let script = Observed<[@Sendable (UpstreamCall) -> UpstreamResult]>([])
+    private let script = Observed<[@Sendable (UpstreamCall) -> SendResult]>([])
     /// Whether the upstream keeps its answers to itself.
     private let isHeld = Observed(false)
 
@@ -317,12 +317,12 @@ struct TestGateway: Sendable {
     // MARK: Setting up
 
     /// Lets the upstream answer the next calls with these; after them it accepts everything again.
-    func answer(_ results: UpstreamResult...) {
+    func answer(_ results: SendResult...) {
         for result in results { self.answer { _ in result } }
     }
 
     /// Lets the upstream answer the next call by what it is asked.
-    func answer(_ responder: @escaping @Sendable (UpstreamCall) -> UpstreamResult) {
+    func answer(_ responder: @escaping @Sendable (UpstreamCall) -> SendResult) {
         self.script.change { $0.append(responder) }
     }
 

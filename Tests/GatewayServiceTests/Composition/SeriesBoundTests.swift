@@ -25,10 +25,11 @@ struct SeriesBoundTests {
     private struct Upstream: UpstreamSender {
         func refusal(of target: Target, for profile: TenantProfile) -> Refusal? { nil }
 
-        func send(_ call: UpstreamCall) async -> UpstreamResult {
+        func send(_ call: UpstreamCall) async -> SendResult {
             let recipients =
                 switch call.target {
-                case .token(let text), .installation(let text), .notificationKey(let text): [text]
+                case .token(let text), .installation(let text), .notificationKey(let text), .deviceGroup(let text):
+                    [text]
                 case .tokens(let texts), .installations(let texts): texts
                 case .topic, .condition: [""]
                 }
@@ -37,7 +38,7 @@ struct SeriesBoundTests {
                 return code.map { RecipientOutcome.rejected(Rejection(code: $0)) }
                     ?? .accepted(Acceptance(messageID: "1"))
             }
-            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+            return SendResult(outcomes, upstreamCode: "200")
         }
     }
 
@@ -150,7 +151,7 @@ struct SeriesBoundTests {
             for target in kinds {
                 let command = SendCommand.sample(from: principal, to: target)
                 for code in OutcomeCode.allCases {
-                    metrics.count(command, .refused(Refusal(code)))
+                    metrics.count(command, SendResult(.refused(Refusal(code))))
                     recipients += 1
                 }
             }
@@ -161,7 +162,7 @@ struct SeriesBoundTests {
         for (number, principal) in self.principals.enumerated() {
             let command = SendCommand.sample(from: principal, to: tokens)
             for code in number < Self.busyCount ? codes : [.unregistered] {
-                metrics.count(command, .refused(Refusal(code)))
+                metrics.count(command, SendResult(.refused(Refusal(code))))
                 recipients += Self.tokensPerTenant
             }
             if number.isMultiple(of: 100) { await Task.yield() }
@@ -170,7 +171,7 @@ struct SeriesBoundTests {
         for target in kinds {
             let command = SendCommand.sample(from: self.principals[Self.tenantCount - 1], to: target)
             for code in OutcomeCode.allCases {
-                metrics.count(command, .refused(Refusal(code)))
+                metrics.count(command, SendResult(.refused(Refusal(code))))
                 recipients += 1
             }
         }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// An upstream that answers as it is told and remembers what it was asked.
 package final class ScriptedUpstream: UpstreamSender {
-    package typealias Responder = @Sendable (UpstreamCall) async -> UpstreamResult
+    package typealias Responder = @Sendable (UpstreamCall) async -> SendResult
 
     private struct State {
         var calls: [UpstreamCall] = []
@@ -26,16 +26,16 @@ package final class ScriptedUpstream: UpstreamSender {
 
     package func refusal(of target: Target, for profile: TenantProfile) -> Refusal? { self.state.current.refusal }
 
-    package func send(_ call: UpstreamCall) async -> UpstreamResult {
+    package func send(_ call: UpstreamCall) async -> SendResult {
         self.state.change { $0.calls.append(call) }
         return await self.respond(call)
     }
 
     /// Accepts every recipient of a call; the message ids count up from `fcm-1`.
-    package static func accepting(_ call: UpstreamCall) -> UpstreamResult {
+    package static func accepting(_ call: UpstreamCall) -> SendResult {
         let outcomes = (1...call.target.recipientCount)
             .map { RecipientOutcome.accepted(Acceptance(messageID: "fcm-\($0)")) }
-        return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+        return SendResult(outcomes, upstreamCode: "200")
     }
 }
 

@@ -8,7 +8,7 @@ import Testing
 
 struct RetryTests {
     private static let busy = WireAnswer.text("503 Service Unavailable", "")
-    private static let accepted = UpstreamResult.accepted("0:1")
+    private static let accepted = SendResult.accepted("0:1")
 
     /// A call of a tenant.
     private static func call(
@@ -60,7 +60,7 @@ struct RetryTests {
             let repeats = try metrics.expectCounter("fcmgw_retries_total", [("reason", "upstream_5xx")])
             #expect(repeats.totalValue == 0)
             for call in calls { call.cancel() }
-            for call in calls { #expect(await call.value.answer == .failed(.upstreamUnavailable)) }
+            for call in calls { #expect(await call.value.refusal?.code == .upstreamUnavailable) }
             #expect(repeats.totalValue == 0)
             #expect(upstream.seen.current.requests.count == 4)
         }
@@ -83,7 +83,7 @@ struct RetryTests {
                 // A caller without that much time is told instead.
                 upstream.seen.change { $0.requests = [] }
                 let hurried = await sender.send(try Self.call(upstream.endpoint, timeLeft: .seconds(9)))
-                #expect(hurried.answer == .failed(.upstreamUnavailable))
+                #expect(hurried.refusal?.code == .upstreamUnavailable)
                 #expect(hurried.retryAfter == Int(field))
                 #expect(upstream.seen.current.requests.count == 1)
             }
@@ -119,7 +119,7 @@ struct RetryTests {
                 var refused = 0
                 for _ in 1...200 {
                     let result = await sender.send(try Self.call(upstream.endpoint))
-                    #expect(result.answer == .failed(.upstreamUnavailable))
+                    #expect(result.refusal?.code == .upstreamUnavailable)
                     if result.upstreamCode == "breaker_open" {
                         refused += 1
                         // A rest is half a minute at first; after a probe that failed it is longer.
@@ -190,7 +190,7 @@ struct RetryTests {
         try await FCMClient.run(against: .send(refusal)) { sender, upstream in
             for _ in 1...20 {
                 let result = await sender.send(try Self.call(upstream.endpoint))
-                #expect(result.answer == .failed(.upstreamCredentials))
+                #expect(result.refusal?.code == .upstreamCredentials)
             }
             // One more where half a minute passes meanwhile.
             #expect((5...6).contains(upstream.seen.current.requests.count))

@@ -129,7 +129,7 @@ extension TenantProfile {
     }
 }
 
-extension UpstreamResult {
+extension SendResult {
     /// The codes of each recipient's outcome, `nil` where it was accepted; none where the call failed as a whole.
     var codes: [OutcomeCode?] {
         guard case .recipients(let outcomes) = self.answer else { return [] }
@@ -144,13 +144,13 @@ extension UpstreamResult {
     var isAccepted: Bool { self.codes == [nil] }
 
     /// The one recipient's message was accepted under an id.
-    static func accepted(_ id: String) -> UpstreamResult {
-        UpstreamResult(answer: .recipients([.accepted(Acceptance(messageID: id))]), upstreamCode: "200")
+    static func accepted(_ id: String) -> SendResult {
+        SendResult([.accepted(Acceptance(messageID: id))], upstreamCode: "200")
     }
 
     /// The call failed as a whole.
-    static func failed(_ code: OutcomeCode, _ upstreamCode: String) -> UpstreamResult {
-        UpstreamResult(answer: .failed(code), upstreamCode: upstreamCode)
+    static func failed(_ code: OutcomeCode, _ upstreamCode: String) -> SendResult {
+        SendResult(refused: code, upstreamCode: upstreamCode)
     }
 }
 

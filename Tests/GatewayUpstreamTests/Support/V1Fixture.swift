@@ -127,7 +127,7 @@ struct V1Fixture: Sendable {
         projectID: String? = nil,
         credential: ServiceAccountCredential? = nil,
         timeLeft: Duration = .seconds(600)
-    ) async throws -> UpstreamResult {
+    ) async throws -> SendResult {
         let call = try self.call(
             to: target,
             message: message,

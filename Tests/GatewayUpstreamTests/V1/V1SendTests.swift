@@ -70,7 +70,7 @@ struct V1SendTests {
         try await V1Fixture.run { fixture in
             let dead = try await fixture.send(to: .token("ERROR_UNREGISTERED"))
             #expect(
-                dead == UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: "UNREGISTERED")
+                dead == SendResult([.rejected(.unregistered)], upstreamCode: "UNREGISTERED")
             )
             #expect(try await fixture.send(projectID: "nobodys") == .failed(.upstreamCredentials, "404"))
             // A wrong project is no fault of the token's.
@@ -112,7 +112,7 @@ struct V1SendTests {
             fixture.emulator.addFault(Fault(token: "slow", times: .max, action: .hang))
             // A slow machine may take all of it before anything is sent, and then says so.
             var result = try await fixture.send(to: .token("slow"), timeLeft: .milliseconds(400))
-            for _ in 1...100 where result.answer == .failed(.upstreamUnavailable) {
+            for _ in 1...100 where result.refusal?.code == .upstreamUnavailable {
                 result = try await fixture.send(to: .token("slow"), timeLeft: .milliseconds(400))
             }
             #expect(result.upstreamCode == "deadlineExceeded")

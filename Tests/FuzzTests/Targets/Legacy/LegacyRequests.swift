@@ -73,7 +73,7 @@ enum LegacyRequests {
             try FuzzFinding.require(condition.fits(.legacy), "a condition that does not fit")
         case .topic:
             break
-        case .installation, .installations:
+        case .installation, .installations, .deviceGroup:
             throw FuzzFinding("a target that the protocol does not know")
         }
     }

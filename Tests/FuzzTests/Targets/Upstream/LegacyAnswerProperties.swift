@@ -22,8 +22,8 @@ enum LegacyAnswerProperties {
         try FuzzFinding.requireEqual(read(), result, "read differently the second time")
         var codes: [OutcomeCode] = []
         switch result.answer {
-        case .failed(let code):
-            codes = [code]
+        case .refused(let refusal):
+            codes = [refusal.code]
         case .group:
             try FuzzFinding.requireEqual(answer.status, 200, "delivered with status")
         case .recipients(let outcomes):

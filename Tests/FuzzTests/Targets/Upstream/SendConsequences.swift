@@ -49,7 +49,7 @@ enum SendConsequences {
     private static let metrics = TenantCounters(.messages, GatewayMetrics())
 
     /// Goes on from the result of a send.
-    static func check(_ result: UpstreamResult, to target: Target) throws(FuzzFinding) {
+    static func check(_ result: SendResult, to target: Target) throws(FuzzFinding) {
         guard let principal = Self.principal else { throw FuzzFinding("there is no caller") }
         try Self.checkBounds(result)
         let command = SendCommand(
@@ -59,18 +59,12 @@ enum SendConsequences {
             payloadBytes: 0
         )
         let isGroup = if case .notificationKey = target { true } else { false }
-        let answer = SendPipeline.answer(isGroup ? result.inCounts.counting(20) : result, to: command)
-        let outcome = SendOutcome(messageID: "message", answer: answer, passThrough: result.passThrough)
-        let record = AuditRecord.send(
-            command,
-            outcome,
-            targets: SendTargets(target, profile: principal.profile),
-            upstreamCode: result.upstreamCode,
-            at: Self.time
-        )
-        try Self.check(record)
-        Self.metrics.count(command, answer)
-        try Self.checkProgress(answer, count: target.recipientCount)
+        let result = isGroup ? result.inCounts.counting(20) : result
+        let outcome = SendOutcome(messageID: "message", result)
+        let targets = SendTargets(target, profile: principal.profile)
+        try Self.check(AuditRecord.send(command, outcome, targets: targets, at: Self.time))
+        Self.metrics.count(command, result)
+        try Self.checkProgress(result, count: target.recipientCount)
         try Self.checkReplies(outcome, to: target)
     }
 
@@ -99,12 +93,12 @@ enum SendConsequences {
 
     // MARK: Parts
 
-    private static func checkBounds(_ result: UpstreamResult) throws(FuzzFinding) {
+    private static func checkBounds(_ result: SendResult) throws(FuzzFinding) {
         try Self.checkDelay(result.retryAfter)
-        try FuzzFinding.require(result.upstreamCode.utf8.count <= 40, "a long code: \(result.upstreamCode)")
+        try FuzzFinding.require((result.upstreamCode ?? "").utf8.count <= 40, "a long code: \(result)")
         switch result.answer {
-        case .failed:
-            break
+        case .refused(let refusal):
+            try Self.checkDelay(refusal.retryAfter)
         case .group(let group):
             try FuzzFinding.require(
                 group.failedTokens.count <= AnswerBounds.maxMembers
@@ -127,9 +121,9 @@ enum SendConsequences {
         }
     }
 
-    private static func checkProgress(_ answer: SendOutcome.Answer, count: Int) throws(FuzzFinding) {
+    private static func checkProgress(_ result: SendResult, count: Int) throws(FuzzFinding) {
         var progress = SendProgress(count: count)
-        for (place, outcome) in SendPipeline.outcomes(of: answer, count: count).enumerated() {
+        for (place, outcome) in result.outcomes(count: count).enumerated() {
             progress.start([place])
             progress.finish(place, outcome)
         }
@@ -137,8 +131,8 @@ enum SendConsequences {
     }
 
     private static func checkReplies(_ outcome: SendOutcome, to target: Target) throws(FuzzFinding) {
-        let rest = SendAnswerWriter(target: target).response(to: outcome)
-        try Self.checkJSON(rest.body, status: rest.status.code)
+        let rest = SendAnswerWriter(target: target).reply(to: outcome)
+        try Self.checkJSON(rest.body, status: rest.status)
         let shape = LegacyReplyWriter.Shape(target: target)
         let legacy = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: outcome)
         try Self.checkDelay(legacy.retryAfter)
@@ -152,14 +146,9 @@ enum SendConsequences {
         )
         let v1 = V1ReplyWriter(project: "p").reply(to: outcome)
         try Self.checkDelay(v1.retryAfter)
-        if outcome.passThrough == nil { try Self.checkJSON(v1.body, status: v1.status) }
-        for response in [rest, HTTPServerResponse(legacy), HTTPServerResponse(form), HTTPServerResponse(v1)] {
-            let again = StoredAnswer(StoredAnswer(response).bytes)?.response
-            try FuzzFinding.require(
-                again?.status == response.status && again?.body == response.body && again?.code == response.code
-                    && again?.headers.fields == response.headers.fields,
-                "an answer is replayed as another"
-            )
+        if outcome.result.passThrough == nil { try Self.checkJSON(v1.body, status: v1.status) }
+        for reply in [rest, legacy, form, v1] {
+            try FuzzFinding.requireEqual(Reply(storedBytes: reply.storedBytes), reply, "another reply is replayed")
         }
     }
 }

@@ -34,8 +34,8 @@ enum TokenAnswerProperties {
             state.failed(failure, at: now, chance: 0.5)
             let later = now.advanced(by: .seconds(61))
             guard case .exchange = state.next(at: later) else { throw FuzzFinding("no token is asked for again") }
-            let result = UpstreamResult(
-                answer: .failed(failure.outcomeCode),
+            let result = SendResult(
+                refused: failure.outcomeCode,
                 retryAfter: failure.kind == .unreachable ? failure.retryAfter : nil,
                 upstreamCode: failure.code
             )

@@ -38,8 +38,8 @@ enum V1AnswerProperties {
         }
         let result =
             target.recipientCount > 1
-            ? UpstreamResult(gathering: Array(repeating: reading, count: target.recipientCount))
-            : UpstreamResult(reading)
+            ? SendResult(gathering: Array(repeating: reading, count: target.recipientCount))
+            : SendResult(reading)
         try SendConsequences.check(result, to: target)
     }
 }

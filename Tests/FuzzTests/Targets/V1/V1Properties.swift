@@ -39,7 +39,7 @@ enum V1Properties {
         case .topic: break
         case .condition(let condition):
             try FuzzFinding.require(condition.fits(.v1), "a condition that does not fit")
-        case .tokens, .installations, .notificationKey:
+        case .tokens, .installations, .notificationKey, .deviceGroup:
             throw FuzzFinding("a target that v1 does not know")
         }
     }

@@ -1,0 +1,238 @@
+package import NIOCore
+import StrictJSON
+
+/// An upstream's answer as it came off the wire, by either protocol.
+package struct UpstreamResponse: Sendable, Hashable {
+    package var status: Int
+    package var retryAfter: String?
+    /// The value of `Content-Type`; of interest only where the answer is passed through.
+    package var contentType: String?
+    package var body: ByteBuffer
+
+    package init(status: Int, retryAfter: String?, contentType: String? = nil, body: ByteBuffer) {
+        self.status = status
+        self.retryAfter = retryAfter
+        self.contentType = contentType
+        self.body = body
+    }
+
+    /// The seconds that `Retry-After` asks to wait; a date counts from now, in seconds since 1970.
+    func delay(now: Int) -> Int? { self.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } }
+
+    /// The body's root; `nil` where it is no JSON within the limits.
+    func json(_ limits: JSONLimits = JSONLimits()) -> JSONValue? {
+        (try? JSONDocument(parsing: self.body, limits: limits))?.root
+    }
+
+    /// The status as results name it; nearly all have the same.
+    var statusText: String { self.status == 200 ? "200" : String(self.status) }
+}
+
+/// Bounds of what an upstream's answer may hold; an answer beyond them is not understood (`upstream_protocol`).
+///
+/// FCM itself stays far below them: 20 members in a group, message ids of 40 bytes, tokens of 200. Counts are added up,
+/// ids and tokens are stored in the audit, in the list of retired tokens and by callers: a hostile or broken server
+/// must be able to overflow, fill or mislead none of these.
+package enum AnswerBounds {
+    /// Members of a device group that an answer may count or name as reached, and as failed.
+    package static let maxMembers = 1_000
+    /// Bytes of a message id, and of a text about a device, such as its platform.
+    static let maxLabelBytes = 512
+    private static let maxTextLength = 200
+
+    package static func isMessageID(_ text: String) -> Bool {
+        text.utf8.count <= Self.maxLabelBytes && Self.isVisible(text)
+    }
+
+    /// True if a text can be a registration token, a device group's key, or an access token.
+    ///
+    /// A topic's address is none: a caller who stores it as a token would send to everybody.
+    package static func isToken(_ text: String) -> Bool {
+        RegistrationToken.isPlausible(text) && Self.isVisible(text)
+    }
+
+    static func isLabel(_ text: String?) -> Bool {
+        text.map { $0.utf8.count <= Self.maxLabelBytes } ?? true
+    }
+
+    /// The beginning of a refusal's text, for people.
+    ///
+    /// Counted in Unicode scalars: a single `Character` can be as long as the whole answer.
+    package static func beginning(of text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maxTextLength)))
+    }
+
+    private static func isVisible(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        for index in bytes.indices where !(0x21...0x7E).contains(bytes[index]) { return false }
+        return !bytes.isEmpty
+    }
+}
+
+/// The result of a send, from FCM's answer to the response and the audit record.
+///
+/// A result of FCM's is made once, by the reader of its protocol; the gateway puts its own refusals in the same form.
+package struct SendResult: Sendable, Hashable {
+    /// The outcomes, or the one cause that there are none.
+    package enum Answer: Sendable, Hashable {
+        /// One outcome for each recipient, in the request's order; a topic or a condition counts as one recipient.
+        case recipients([RecipientOutcome])
+        case group(GroupOutcome)
+        /// One cause for all recipients alike: nothing was tried, or the call failed as a whole.
+        ///
+        /// Indirect, so that the results of nearly all sends stay small.
+        indirect case refused(Refusal)
+    }
+
+    package var answer: Answer
+    /// The HTTP status or the upstream's error name, bounded and free of payload; `nil` if FCM was not asked.
+    package var upstreamCode: String?
+    package var passThrough: PassThrough?
+
+    package init(_ answer: Answer, upstreamCode: String? = nil, passThrough: PassThrough? = nil) {
+        self.answer = answer
+        self.upstreamCode = upstreamCode
+        self.passThrough = passThrough
+    }
+
+    /// FCM's outcomes; its delay applies to each recipient that can be tried again and has none of its own.
+    package init(
+        _ outcomes: [RecipientOutcome],
+        retryAfter: Int? = nil,
+        upstreamCode: String,
+        passThrough: PassThrough? = nil
+    ) {
+        let isComplete = !outcomes.contains(where: \.isRetryable)
+        self.init(
+            .recipients(isComplete ? outcomes : outcomes.map { $0.retryable(after: retryAfter) }),
+            upstreamCode: upstreamCode,
+            passThrough: passThrough
+        )
+    }
+
+    /// A call that failed as a whole, with the legacy protocol's name for the cause where it says more than the code.
+    package init(
+        refused code: OutcomeCode,
+        retryAfter: Int? = nil,
+        upstreamCode: String,
+        legacyName: LegacyErrorName? = nil
+    ) {
+        let rejection = Rejection(
+            code: code,
+            retryAfter: code.isRetryable ? retryAfter : nil,
+            limitedBy: code.isRateLimit ? .fcm : nil,
+            legacyName: legacyName
+        )
+        self.init(.refused(Refusal(rejection)), upstreamCode: upstreamCode)
+    }
+}
+
+extension SendResult {
+    /// The cause for all recipients alike, if there is one.
+    package var refusal: Refusal? { if case .refused(let refusal) = self.answer { refusal } else { nil } }
+
+    /// The code of the first refusal; `nil` if every recipient was accepted.
+    package var code: OutcomeCode? {
+        switch self.answer {
+        case .refused(let refusal): refusal.code
+        case .recipients(let outcomes): outcomes.lazy.compactMap(\.code).first
+        case .group: nil
+        }
+    }
+
+    /// The longest delay, in seconds, among the refusals that can be tried again.
+    package var retryAfter: Int? {
+        switch self.answer {
+        case .refused(let refusal): refusal.retryAfter
+        case .recipients(let outcomes): outcomes.longestDelay
+        case .group(let group): group.retryAfter
+        }
+    }
+
+    /// The result of a message to a device group, in counts, also where the upstream named the message as it does for a
+    /// device: a response's shape follows its target.
+    package var inCounts: SendResult {
+        guard case .recipients(let outcomes) = self.answer, outcomes.count == 1,
+            case .accepted(let acceptance) = outcomes[0]
+        else { return self }
+        var result = self
+        result.answer = .group(GroupOutcome(success: 1, failure: 0, failedTokens: [], messageID: acceptance.messageID))
+        return result
+    }
+
+    /// The result with the number of members that the gateway knows, for an upstream that names none (TB-GROUP).
+    package func counting(_ members: Int) -> SendResult {
+        guard case .group(let counts) = self.answer, counts.failure == 0 else { return self }
+        var result = self
+        result.answer = .group(
+            GroupOutcome(success: max(1, members), failure: 0, failedTokens: [], messageID: counts.messageID)
+        )
+        return result
+    }
+
+    /// Returns one outcome for each of a number of recipients.
+    package func outcomes(count: Int) -> [RecipientOutcome] {
+        switch self.answer {
+        case .recipients(let outcomes): outcomes
+        case .refused(let refusal): Array(repeating: .rejected(refusal.rejection), count: count)
+        case .group: Array(repeating: .rejected(.upstreamProtocol), count: count)
+        }
+    }
+}
+
+extension RecipientOutcome {
+    fileprivate func retryable(after delay: Int?) -> RecipientOutcome {
+        guard case .rejected(var rejection) = self, rejection.code.isRetryable else { return self }
+        rejection.retryAfter = rejection.retryAfter ?? delay
+        if rejection.code.isRateLimit { rejection.limitedBy = .fcm }
+        return .rejected(rejection)
+    }
+}
+
+extension OutcomeCode {
+    fileprivate var isRateLimit: Bool {
+        self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
+    }
+}
+
+/// A v1 upstream's answer that a caller of the v1 facade gets as it came (V-FACADE).
+///
+/// Indirect, so that results without one, nearly all, carry a pointer and no more.
+package indirect enum PassThrough: Sendable, Hashable {
+    case answer(Reply)
+
+    package var reply: Reply {
+        switch self {
+        case .answer(let reply): reply
+        }
+    }
+}
+
+/// The result of a message to a device group.
+///
+/// Counts are kept within 0 and ``AnswerBounds/maxMembers``, so that they can be added up.
+package struct GroupOutcome: Sendable, Hashable {
+    package let success: Int
+    package let failure: Int
+    package var failedTokens: [String]
+    /// FCM's own id of the message, where it named one beside or in place of counts.
+    package var messageID: String?
+    /// Seconds to wait before a retry, where FCM named them and a member failed.
+    package var retryAfter: Int?
+
+    package var isRetryable: Bool { self.failure > 0 }
+
+    package init(
+        success: Int,
+        failure: Int,
+        failedTokens: [String],
+        messageID: String? = nil,
+        retryAfter: Int? = nil
+    ) {
+        self.success = min(max(0, success), AnswerBounds.maxMembers)
+        self.failure = min(max(0, failure), AnswerBounds.maxMembers)
+        self.failedTokens = failedTokens
+        self.messageID = messageID
+        self.retryAfter = self.failure > 0 ? retryAfter : nil
+    }
+}
