@@ -178,68 +178,6 @@ extension EndToEnd {
             return try await SQL.change(store, change, thenRead: queries.joined(separator: " UNION ALL ")).sorted()
         }
 
-        @Test("After records were removed by age, an export verifies, begins there, and can't lose its first record")
-        func export() async throws {
-            try await PrivateDirectory.with(prefersMemory: true) { directory in
-                let audit = try await RecordedAudit.make(in: directory)
-                func verify(_ path: String) async throws -> Program.Outcome {
-                    try await Program.gateway(["audit", "verify", "--export", path, "--public-key", audit.publicKey])
-                }
-                func gateway(_ arguments: [String]) async throws -> Program.Outcome {
-                    try await Program.gateway(["audit"] + arguments, environment: audit.environment)
-                }
-                let file = directory.path("export.jsonl")
-                let made = try await gateway(["export", "--tenant", "tenant-0", "--output-file", file])
-                #expect(made.end == .code(0) && made.errors.contains("removed by age"), "\(made.errors)")
-                let whole = try await verify(file)
-                #expect(whole.end == .code(0) && whole.output.contains("removed by age"), "\(whole.output)")
-                #expect(try await gateway(["verify", "--export", file]).end == .code(0))
-
-                let everybodys = try await gateway(["export"]).expect(0)
-                let lines = everybodys.output.split(separator: "\n").map(String.init)
-                let mark = try #require(lines.firstIndex { $0.hasPrefix(#"{"type":"truncation","writer":3,"#) })
-                let start = try #require(lines.firstIndex { $0.hasPrefix(#"{"type":"stretch","writer":3,"#) })
-                let (stretch, first) = (lines[start], lines[start + 1])
-                func member(_ name: String, of line: String) -> String? {
-                    (try? JSONValue(parsing: Data(line.utf8)))?[name]
-                        .flatMap { $0.text ?? $0.wholeNumber.map(String.init) }
-                }
-                let (after, hash) = try #require(
-                    member("after", of: stretch).flatMap { after in member("hash", of: stretch).map { (after, $0) } }
-                )
-                let (next, nextHash) = try #require(
-                    member("seq", of: first).flatMap { next in member("hash", of: first).map { (next, $0) } }
-                )
-                // As if the first record that is left had been removed by age as well.
-                let moved = stretch.replacing("\"after\":\(after),", with: "\"after\":\(next),", maxReplacements: 1)
-                    .replacing(hash, with: nextHash, maxReplacements: 1)
-                #expect(moved != stretch)
-                for (number, beginning) in [stretch, moved, moved].enumerated() {
-                    var changed = lines
-                    changed.replaceSubrange(start...(start + 1), with: [beginning])
-                    if number == 2 { changed.remove(at: mark) }
-                    let path = try directory.write(changed.joined(separator: "\n") + "\n", to: "changed-\(number)")
-                    let outcome = try await verify(path).expect(1, "\(number)")
-                    #expect(outcome.output.contains("of writer 3"), "\(outcome.output)")
-                }
-                let other = Data(repeating: 3, count: 32).base64EncodedString()
-                let foreign = try await Program.gateway(["audit", "verify", "--export", file, "--public-key", other])
-                #expect(foreign.end == .code(1) && foreign.output.contains("checkpoint"), "\(foreign.output)")
-
-                // A window that began before what is left begins where that does.
-                let window = try await gateway([
-                    "export", "--from", "2000-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z",
-                ])
-                let part = try directory.write(window.output, to: "window")
-                #expect(window.end == .code(0) && window.output.contains(#""type":"truncation""#), "\(window.errors)")
-                #expect(try await verify(part).end == .code(0))
-
-                try await SQL.change("\(audit.data)/gateway.sqlite", "UPDATE audit_truncations SET time = time + 1")
-                let forged = try await gateway(["export"])
-                #expect(forged.end == .code(1) && forged.errors.contains("is not genuine"), "\(forged.errors)")
-            }
-        }
-
         @Test("By the public key alone, without the master key, signed things are checked, and seals are not")
         func publicKey() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in

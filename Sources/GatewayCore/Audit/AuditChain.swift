@@ -28,25 +28,14 @@ package struct AuditChain: Sendable, Hashable {
     }
 
     package mutating func append(_ entry: AuditEntry) -> ChainedAuditRecord {
-        self.append(digest: self.digest(of: entry))
-        return ChainedAuditRecord(writer: self.writer, sequence: self.sequence, entry: entry, hash: self.hash)
-    }
-
-    /// The hash of what the next record says in its place; it comes first, so that a chain can be shown without what its
-    /// records say.
-    func digest(of entry: AuditEntry) -> [UInt8] {
         var header: [UInt8] = []
         header.reserveCapacity(96)
         AuditCodec.encodeHeader(of: entry, writer: self.writer, sequence: self.sequence + 1, to: &header)
         var digest = SHA256()
         digest.update(data: header)
         digest.update(data: entry.body)
-        return digest.finalize().bytes
-    }
-
-    /// Appends a record of which no more than its digest is known.
-    mutating func append(digest: [UInt8]) {
-        self.advance(to: SHA256.hash(data: self.hash + digest).bytes)
+        self.advance(to: SHA256.hash(data: self.hash + digest.finalize().bytes).bytes)
+        return ChainedAuditRecord(writer: self.writer, sequence: self.sequence, entry: entry, hash: self.hash)
     }
 
     /// Moves on to the next record, whose hash is known to follow.

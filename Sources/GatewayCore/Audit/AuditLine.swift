@@ -7,74 +7,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One line of a second sink or of an export: a JSON object that is written in exactly one way, so that nothing can be
-/// hidden in one.
+/// One line of a second sink: a JSON object that is written in exactly one way, so that nothing can be hidden in one.
 ///
-/// A sink has records and truncation markers as they came, and each checkpoint behind what it covers. An export begins with
-/// ``export(_:)``, tells then what was signed and how the chains end, then stretches of records by rising place, and ends with
-/// ``end(_:)``.
+/// A sink has records and truncation markers in the order of their delivery, and each checkpoint behind what it covers.
 package enum AuditLine: Sendable, Hashable {
-    case export(AuditExportHead)
     case checkpoint(SignedCheckpoint)
-    /// Where a chain begins whose oldest records were removed.
-    ///
-    /// In a sink, `ended` tells how the chain ended when nothing of it is left to tell that.
+    /// Where a chain begins whose oldest records were removed; `ended` says how the chain ended if all of it was removed.
     case truncation(AuditTruncation, ended: AuditHead.State?)
-    case head(AuditHead)
-    case stretch(AuditStretch)
     case record(ChainedAuditRecord)
-    case hidden(HiddenAuditRecords)
-    case end(AuditExportSummary)
-}
-
-/// What an export is.
-package struct AuditExportHead: Sendable, Hashable {
-    static let version = 2
-
-    /// Whose records can be read, from when on and before when; `nil` where that is not narrowed.
-    package var tenant: String?
-    package var from: Timestamp?
-    package var to: Timestamp?
-    /// Whether a process wrote to the store meanwhile.
-    package var isLive: Bool
-    /// The chains that replicas wrote meanwhile, rising, where several share the store.
-    package var liveWriters: [Int] = []
-
-    package init(tenant: String? = nil, from: Timestamp? = nil, to: Timestamp? = nil, isLive: Bool) {
-        (self.tenant, self.from, self.to, self.isLive) = (tenant, from, to, isLive)
-    }
-
-    /// Whether every chain is there as a whole.
-    package var isWhole: Bool { self.tenant == nil && self.from == nil && self.to == nil }
-
-    func shows(_ entry: AuditEntry) -> Bool {
-        if let tenant = self.tenant, entry.tenant != tenant { return false }
-        if let from = self.from, entry.time < from { return false }
-        if let to = self.to, entry.time >= to { return false }
-        return true
-    }
-}
-
-/// Neighbouring records of a chain in an export, between two places that are signed.
-package struct AuditStretch: Sendable, Hashable {
-    /// The chain's end before the first record.
-    package var start: AuditChain
-    package var through: Int
-}
-
-/// How much an export has.
-package struct AuditExportSummary: Sendable, Hashable {
-    package var records = 0
-    /// Records of which only the digest is there.
-    package var hidden = 0
-    /// Records before the chains' beginnings, which were removed because of their age.
-    package var removed = 0
-    package var checkpoints = 0
-
-    package init(records: Int = 0, hidden: Int = 0, removed: Int = 0, checkpoints: Int = 0) {
-        (self.records, self.hidden, self.removed) = (records, hidden, removed)
-        self.checkpoints = checkpoints
-    }
 }
 
 // MARK: Writing
@@ -87,18 +27,6 @@ extension AuditLine {
         var writer = JSONWriter(reservingCapacity: 768)
         writer.beginObject()
         switch self {
-        case .export(let head):
-            writer.member("fcm_gateway_audit_export", AuditExportHead.version)
-            if let tenant = head.tenant { writer.member("tenant", tenant) }
-            if let from = head.from { writer.members("from", "from_us", from) }
-            if let to = head.to { writer.members("to", "to_us", to) }
-            writer.member("live", head.isLive)
-            if !head.liveWriters.isEmpty {
-                writer.key("live_writers")
-                writer.beginArray()
-                for live in head.liveWriters { writer.integer(live) }
-                writer.endArray()
-            }
         case .checkpoint(let checkpoint):
             writer.member("type", "checkpoint")
             writer.member("number", checkpoint.number)
@@ -112,32 +40,9 @@ extension AuditLine {
             if let ended { writer.member("ended", ended.rawValue) }
             writer.member("hash", Hex.text(truncation.hash))
             writer.member("signature", Data(truncation.signature).base64EncodedString())
-        case .head(let head):
-            writer.member("type", "head")
-            writer.place(head.writer, head.sequence)
-            writer.member("state", head.state.rawValue)
-            writer.member("hash", Hex.text(head.hash))
-            writer.member("seal", Hex.text(head.seal))
-        case .stretch(let stretch):
-            writer.member("type", "stretch")
-            writer.member("writer", stretch.start.writer)
-            writer.member("after", stretch.start.sequence)
-            writer.member("hash", Hex.text(stretch.start.hash))
-            writer.member("through", stretch.through)
         case .record(let record):
             writer.member("type", "record")
             writer.members(of: record, for: .verifier)
-        case .hidden(let hidden):
-            writer.member("type", "hidden")
-            writer.place(hidden.writer, hidden.sequence)
-            writer.member("digests", Data(hidden.digests.joined()).base64EncodedString())
-            writer.member("hash", Hex.text(hidden.hash))
-        case .end(let summary):
-            writer.member("type", "end")
-            writer.member("records", summary.records)
-            writer.member("hidden", summary.hidden)
-            writer.member("removed", summary.removed)
-            writer.member("checkpoints", summary.checkpoints)
         }
         writer.endObject()
         return writer.finish()
@@ -245,15 +150,6 @@ extension AuditLine {
 
     private init(_ root: JSONValue) throws(Absence) {
         switch root.text("type") {
-        case nil:
-            guard root.integer("fcm_gateway_audit_export") == AuditExportHead.version else { throw Absence() }
-            let isLive = try present(root["live"]?.bool)
-            let (from, to) = (root.time("from_us"), root.time("to_us"))
-            var head = AuditExportHead(tenant: root.text("tenant"), from: from, to: to, isLive: isLive)
-            if let writers = root["live_writers"]?.elements {
-                head.liveWriters = writers.compactMap { $0.number?.integer }
-            }
-            self = .export(head)
         case "checkpoint":
             let (number, text) = (try present(root.integer("number")), try present(root.text("content")))
             let signature = try present(root.base64("signature"))
@@ -263,32 +159,11 @@ extension AuditLine {
             let signature = try present(root.base64("signature"))
             let ended = root.text("ended").flatMap { AuditHead.State(rawValue: $0) }
             self = .truncation(AuditTruncation(chain, time: time, signature: signature), ended: ended)
-        case "head":
-            let (chain, seal) = (try root.chain("seq"), try present(root.hex("seal")))
-            let state = try present(root.text("state").flatMap { AuditHead.State(rawValue: $0) })
-            self = .head(AuditHead(chain, state: state, seal: seal))
-        case "stretch":
-            self = .stretch(AuditStretch(start: try root.chain("after"), through: try root.chain("through").sequence))
         case "record":
             let (chain, entry) = (try root.chain("seq"), AuditEntry(try AuditRecord(root)))
             self = .record(
                 ChainedAuditRecord(writer: chain.writer, sequence: chain.sequence, entry: entry, hash: chain.hash)
             )
-        case "hidden":
-            let (chain, bytes) = (try root.chain("seq"), try present(root.base64("digests")))
-            guard (1...HiddenAuditRecords.maxCount * 32).contains(bytes.count), bytes.count.isMultiple(of: 32)
-            else { throw Absence() }
-            let digests = stride(from: 0, to: bytes.count, by: 32).map { Array(bytes[$0..<($0 + 32)]) }
-            self = .hidden(
-                HiddenAuditRecords(writer: chain.writer, sequence: chain.sequence, digests: digests, hash: chain.hash)
-            )
-        case "end":
-            var summary = AuditExportSummary()
-            summary.records = try present(root.integer("records"))
-            summary.hidden = try present(root.integer("hidden"))
-            summary.removed = try present(root.integer("removed"))
-            summary.checkpoints = try present(root.integer("checkpoints"))
-            self = .end(summary)
         default: throw Absence()
         }
     }

@@ -29,16 +29,6 @@ package protocol AuditStore: Sendable {
     /// of a step, and the last.
     func times(of writer: Int, in places: ClosedRange<Int>, every step: Int) async throws(GatewayError) -> [AuditMoment]
 
-    /// Where records of a tenant, or everybody's, of a window of time stand: after one of these places, in some order that
-    /// stays.
-    func places(
-        of tenant: String?,
-        from: Timestamp?,
-        to: Timestamp?,
-        after last: AuditPlace?,
-        limit: Int
-    ) async throws(GatewayError) -> [AuditPlace]
-
     /// Records that match, newest first; throws `overloaded` when too many pages are asked for.
     ///
     /// A page takes a bounded time, so it may hold fewer than asked for, or none, and still have a next.
@@ -118,15 +108,5 @@ package struct AuditMoment: Sendable, Hashable {
 
     package init(sequence: Int, time: Timestamp) {
         (self.sequence, self.time) = (sequence, time)
-    }
-}
-
-/// Where a record stands, and what it is found by.
-package struct AuditPlace: Sendable, Hashable {
-    package var tenantUID: UInt64
-    package var cursor: AuditCursor
-
-    package init(tenantUID: UInt64, cursor: AuditCursor) {
-        (self.tenantUID, self.cursor) = (tenantUID, cursor)
     }
 }

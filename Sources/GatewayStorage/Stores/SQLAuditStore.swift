@@ -238,45 +238,6 @@ package struct SQLAuditStore: AuditStore {
         }
     }
 
-    package func places(
-        of tenant: String?,
-        from: Timestamp?,
-        to: Timestamp?,
-        after last: AuditPlace?,
-        limit: Int
-    ) async throws(GatewayError) -> [AuditPlace] {
-        try await self.database.read(.scan, scope: .gateway) { db in
-            let window: [SQLValue] = [.integer(from?.microseconds ?? .min), .integer(to?.microseconds ?? .max)]
-            let place = (last?.cursor ?? AuditCursor(before: .min)).values
-            guard let tenant else {
-                return try db.rows(
-                    """
-                    SELECT tenant_uid, time, writer, sequence FROM audit_records
-                    WHERE time >= $1 AND time < $2 AND (time, writer, sequence) > ($3, $4, $5)
-                    ORDER BY time, writer, sequence LIMIT $6
-                    """,
-                    window + place + [.int(limit)],
-                    Self.place
-                )
-            }
-            let uid: SQLValue = last.map { SQLValue.uid($0.tenantUID) } ?? .integer(.min)
-            return try db.rows(
-                """
-                SELECT tenant_uid, time, writer, sequence FROM audit_records
-                WHERE time >= $1 AND time < $2 AND tenant = $3
-                    AND (tenant_uid, time, writer, sequence) > ($4, $5, $6, $7)
-                ORDER BY tenant_uid, time, writer, sequence LIMIT $8
-                """,
-                window + [.text(tenant), uid] + place + [.int(limit)],
-                Self.place
-            )
-        }
-    }
-
-    private static func place(_ row: SQLRow) throws -> AuditPlace {
-        AuditPlace(tenantUID: UInt64(bitPattern: try row.int64(0)), cursor: try row.cursor(1))
-    }
-
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
         var scope = SQLScope.gateway
         if query.tenantUID != nil, let tenant = query.tenant { scope = .tenant(tenant) }

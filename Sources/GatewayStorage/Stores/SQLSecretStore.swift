@@ -125,19 +125,6 @@ package struct SQLSecretStore: GatewaySecretStore {
             try db.first("SELECT salt FROM tenants WHERE id = $1", [.text(tenant)]) { try $0.bytes(0) }
         }
     }
-
-    /// Whether there is a tenant of a name, or the audit has records of one that was deleted.
-    package func hasHeard(of tenant: String) async throws(GatewayError) -> Bool {
-        try await self.database.read(scope: .gateway) { db in
-            try db.exists(
-                """
-                SELECT 1 FROM tenants WHERE id = $1
-                UNION ALL SELECT 1 FROM audit_records WHERE tenant = $1 LIMIT 1
-                """,
-                [.text(tenant)]
-            )
-        }
-    }
 }
 
 /// What an operator who asks whether a store is well is told of it.

@@ -80,40 +80,7 @@ struct AuditFindingTests {
             #"{"file":"a.jsonl","line":1,"reason":"the line was changed","verdict":"tampered"}"#, 1),
     ]
 
-    private static func export(
-        _ verdict: AuditVerifier.Verdict,
-        tenant: String? = nil,
-        removed: Int = 0,
-        checkpoint: Int? = nil
-    ) -> AuditFinding {
-        let summary = AuditExportSummary(records: 5, hidden: 3, removed: removed)
-        return AuditFinding(
-            AuditExportVerifier.Report(verdict: verdict, tenant: tenant, summary: summary, checkpoint: checkpoint)
-        )
-    }
-
-    // swift-format-ignore
-    private static let exports = [
-        Row(export(.intact(records: 5)),
-            "The export is intact: 5 records and the hashes of 3 others.",
-            #"{"hidden":3,"records":5,"removed":0,"verdict":"intact"}"#, 0),
-        Row(export(.intact(records: 5), tenant: "shop", removed: 8, checkpoint: 4),
-            "The export is intact: 5 records of tenant shop and the hashes of 3 others, "
-                + "after 8 that were removed by age, with checkpoint 4.",
-            #"{"checkpoint":4,"hidden":3,"records":5,"removed":8,"verdict":"intact"}"#, 0),
-        Row(export(.tampered(place, reason: "a writer is missing"), tenant: "shop"),
-            "The export was changed. First bad record: sequence 7 of writer 2: a writer is missing.",
-            #"{"reason":"a writer is missing","sequence":7,"verdict":"tampered","writer":2}"#, 1),
-        Row(export(.checkpointTampered(number: 4, reason: "its signature is not genuine"), checkpoint: 4),
-            "The export was changed. First bad record: checkpoint 4: its signature is not genuine.",
-            #"{"checkpoint":4,"reason":"its signature is not genuine","verdict":"tampered"}"#, 1),
-        Row(export(.unclean(writer: 2, records: 5), checkpoint: 4),
-            "The export holds (5 records and the hashes of 3 others, with checkpoint 4), "
-                + "but writer 2 had ended uncleanly when it was made.",
-            #"{"checkpoint":4,"hidden":3,"records":5,"removed":0,"verdict":"unclean","writer":2}"#, 2),
-    ]
-
-    @Test("Text, JSON and exit code of every finding", arguments: store + sink + exports)
+    @Test("Text, JSON and exit code of every finding", arguments: store + sink)
     func row(row: Row) throws {
         #expect(row.finding.text.plain == row.text)
         #expect(row.finding.exitCode.rawValue == row.exitCode)

@@ -75,45 +75,6 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("Places are found by tenant and time, page by page, each once", arguments: StoreKind.available)
-    func foundPlaces(kind: StoreKind) async throws {
-        try await kind.withAuditStore { store in
-            for writer in 1...2 {
-                var chain = AuditChain(writer: writer)
-                let records = (1...9)
-                    .map { number in
-                        var record = AuditFixtures.record(number, tenant: number.isMultiple(of: 3) ? nil : "acme")
-                        record.tenantUID = number.isMultiple(of: 2) ? .max : 1
-                        return record
-                    }
-                try await self.fixtures.write(records, to: &chain, in: store)
-            }
-            func found(_ tenant: String?, from: Int? = nil, to: Int? = nil) async throws -> [String] {
-                var places: [AuditPlace] = []
-                while true {
-                    let page = try await store.places(
-                        of: tenant,
-                        from: from.map { AuditFixtures.record($0).time },
-                        to: to.map { AuditFixtures.record($0).time },
-                        after: places.last,
-                        limit: 4
-                    )
-                    places += page
-                    if page.count < 4 { break }
-                }
-                return places.map { "\($0.cursor.position.writer).\($0.cursor.position.sequence)" }.sorted()
-            }
-            func places(_ numbers: [Int]) -> [String] {
-                [1, 2].flatMap { writer in numbers.map { "\(writer).\($0)" } }
-            }
-            #expect(try await found("acme") == places([1, 2, 4, 5, 7, 8]))
-            #expect(try await found("acme", from: 2, to: 7) == places([2, 4, 5]))
-            #expect(try await found(nil, from: 3, to: 5) == places([3, 4]))
-            #expect(try await found(nil) == places(Array(1...9)))
-            #expect(try await found("nobody").isEmpty)
-        }
-    }
-
     @Test("A head is moved, also without records", arguments: StoreKind.available)
     func heads(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in

@@ -121,24 +121,6 @@ package final class InMemoryAuditStore: AuditStore {
             .map { AuditMoment(sequence: $0.sequence, time: $0.entry.time) }
     }
 
-    package func places(
-        of tenant: String?,
-        from: Timestamp?,
-        to: Timestamp?,
-        after last: AuditPlace?,
-        limit: Int
-    ) async throws(GatewayError) -> [AuditPlace] {
-        var query = AuditQuery(limit: limit)
-        (query.tenant, query.from, query.to) = (tenant, from, to)
-        func isAfter(_ record: ChainedAuditRecord) -> Bool {
-            last.map { Self.order(AuditCursor(record)) > Self.order($0.cursor) } ?? true
-        }
-        return self.contents.current.records.filter { Self.matches($0, query) && isAfter($0) }
-            .map { AuditPlace(tenantUID: $0.entry.tenantUID, cursor: AuditCursor($0)) }
-            .sorted { Self.order($0.cursor) < Self.order($1.cursor) }
-            .prefix(limit).map(\.self)
-    }
-
     package func writersWithRecords() async throws(GatewayError) -> [Int] {
         Set(self.contents.current.records.map(\.writer)).sorted()
     }

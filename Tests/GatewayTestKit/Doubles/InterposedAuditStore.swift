@@ -56,16 +56,6 @@ package final class InterposedAuditStore: AuditStore {
         try await self.store.times(of: writer, in: places, every: step)
     }
 
-    package func places(
-        of tenant: String?,
-        from: Timestamp?,
-        to: Timestamp?,
-        after last: AuditPlace?,
-        limit: Int
-    ) async throws(GatewayError) -> [AuditPlace] {
-        try await self.store.places(of: tenant, from: from, to: to, after: last, limit: limit)
-    }
-
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage { try await self.store.page(query) }
 
     package func signatures() async throws(GatewayError) -> AuditSignatures { try await self.store.signatures() }

@@ -26,7 +26,7 @@ struct AuditFinding {
     /// What else is known, by the names that programs read.
     let members: [String: Member]
 
-    /// Of a store, to be verified or exported.
+    /// Of a store.
     init(_ verdict: AuditVerifier.Verdict) {
         switch verdict {
         case .intact(let records):
@@ -105,39 +105,6 @@ struct AuditFinding {
             "number \(records + 1) of \(path)",
             ["file": .string(path), "records": .integer(records)]
         )
-    }
-
-    init(_ report: AuditExportVerifier.Report) {
-        let summary = report.summary
-        let whose = report.tenant.map { "of tenant \($0) " } ?? ""
-        let after = summary.removed > 0 ? ", after \(summary.removed) that were removed by age" : ""
-        let signed = report.checkpoint.map { ", with checkpoint \($0)" } ?? ""
-        let counts = "\(summary.records) records \(whose)and the hashes of \(summary.hidden) others\(after)\(signed)"
-        var members: [String: Member] = [
-            "records": .integer(summary.records), "hidden": .integer(summary.hidden),
-            "removed": .integer(summary.removed),
-        ]
-        if let checkpoint = report.checkpoint { members["checkpoint"] = .integer(checkpoint) }
-        switch report.verdict {
-        case .intact:
-            self.init(
-                .intact,
-                StyledText("The export is ") + StyledText("intact", .good) + StyledText(": \(counts)."),
-                members
-            )
-        case .tampered(let position, let reason):
-            self.init(tampered: "The export", at: position, reason: reason)
-        case .checkpointTampered(let number, let reason):
-            self.init(tampered: "The export", checkpoint: number, reason: reason)
-        case .unclean(let writer, _):
-            members["writer"] = .integer(writer)
-            self.init(
-                .unclean,
-                StyledText("The export holds (\(counts)), but writer \(writer) ")
-                    + StyledText("had ended uncleanly", .caution) + StyledText(" when it was made."),
-                members
-            )
-        }
     }
 
     private init(_ verdict: Verdict, _ text: StyledText, _ members: [String: Member]) {

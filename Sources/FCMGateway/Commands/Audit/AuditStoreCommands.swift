@@ -44,6 +44,57 @@ extension GatewayConfiguration {
     }
 }
 
+extension AuditStore {
+    /// Calls a closure with each stored record, chain by chain.
+    fileprivate func forEachRecord(_ body: (ChainedAuditRecord) throws -> Void) async throws {
+        for writer in try await self.writersWithRecords() {
+            var last = 0
+            while true {
+                let records = try await self.records(of: writer, after: last, limit: 1_000)
+                for record in records { try body(record) }
+                guard let end = records.last?.sequence, end > last else { break }
+                last = end
+            }
+        }
+    }
+}
+
+/// `audit export`: writes all records of the store as lines of JSON.
+struct AuditExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write the whole audit trail as lines of JSON.",
+        discussion: """
+            Reads the store directly, whether or not a gateway serves it. Writes one record a line, chain by chain, \
+            with its place (writer and seq) and hash. The file proves nothing by itself: audit verify checks the \
+            store, and the second sink (audit.sink) is signed.
+
+            Example:
+              fcm-gateway audit export --config gateway.yaml > audit.ndjson
+            """
+    )
+
+    @OptionGroup var store: AuditStoreOptions
+
+    func run() async throws {
+        let configuration = try self.store.load()
+        try await FailureReport.reporting {
+            let store = SQLAuditStore(database: try await configuration.openStoreForReading())
+            let output = LineOutput(.standardOutput)
+            try await store.forEachRecord { record in
+                guard !record.hash.isEmpty else {
+                    throw GatewayError(
+                        .invalid,
+                        "Record \(record.sequence) of writer \(record.writer) can't be read; audit verify tells more"
+                    )
+                }
+                try output.write(AuditLine.record(record).text)
+            }
+            try output.flush()
+        }
+    }
+}
+
 /// `audit intents`: lists what was begun and of which no outcome is recorded.
 struct AuditIntentsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -63,23 +114,12 @@ struct AuditIntentsCommand: AsyncParsableCommand {
     @OptionGroup var store: AuditStoreOptions
     @OptionGroup var output: OutputOptions
 
-    private static let chunk = 1_000
-
     func run() async throws {
         let configuration = try self.store.load()
         try await FailureReport.reporting {
-            let database = try await configuration.openStoreForReading()
-            let store = SQLAuditStore(database: database)
+            let store = SQLAuditStore(database: try await configuration.openStoreForReading())
             var intents = AuditIntents()
-            for head in try await store.heads() {
-                var last = 0
-                while true {
-                    let records = try await store.records(of: head.writer, after: last, limit: Self.chunk)
-                    for record in records { intents.take(record) }
-                    guard let end = records.last?.sequence, end > last else { break }
-                    last = end
-                }
-            }
+            try await store.forEachRecord { intents.take($0) }
             for record in intents.withoutOutcome {
                 let line = try JSONDocument(parsing: AuditLine.record(record).text, limits: .trusted).root
                 var output = CommandOutput(self.output.isJSON ? line.canonicalText : AuditTrail.line(line))

@@ -18,8 +18,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             instead, the signatures alone. Without either, only whether all fits together.
 
             With --sink, the second sink is checked as well, and compared with the store: an older copy of the store \
-            that was put back is noticed by that alone. With --export, a file that audit export wrote is checked, and \
-            nothing else; the key at hand must be that of the gateway that wrote it.
+            that was put back is noticed by that alone.
 
             Example:
               fcm-gateway audit verify --config gateway.yaml
@@ -33,8 +32,6 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     var sink: [String] = []
     @Flag(name: .long, help: "Check the second sink by itself, without a store.")
     var sinkOnly = false
-    @Option(name: .long, help: "A file that audit export wrote, or - for standard input, instead of the store.")
-    var export: String?
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
@@ -45,7 +42,6 @@ struct AuditVerifyCommand: AsyncParsableCommand {
 
     func validate() throws {
         if self.sinkOnly, self.sink.isEmpty { throw ValidationError("--sink-only needs --sink.") }
-        if self.export != nil, !self.sink.isEmpty { throw ValidationError("--export and --sink exclude each other.") }
     }
 
     func run() async throws {
@@ -67,7 +63,6 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     // MARK: Checking
 
     private func finding() async throws -> AuditFinding {
-        if let export = self.export { return try await self.verifyExport(export) }
         if self.sinkOnly { return try self.verifySinkAlone() }
         let configuration = try self.store.load()
         for _ in 1..<Self.maxAttempts {
@@ -159,25 +154,5 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         if self.publicKey == nil { CommandOutput.remark("No key: the checkpoints' signatures are not checked.") }
         let sink = try self.readSink(self.publicKey)
         return AuditFinding(sinkRecords: sink.records, latest: sink.evidence.latest)
-    }
-
-    private func verifyExport(_ path: String) async throws -> AuditFinding {
-        let secrets = try await self.availableSecrets()
-        let publicKey = try self.publicKey ?? secrets?.auditPublicKey()
-        if secrets == nil {
-            CommandOutput.remark("No master key and store: the seals on the chains' ends are not checked.")
-        }
-        if publicKey == nil { CommandOutput.remark("No key: the signatures are not checked.") }
-        let sealer = secrets.map { AuditSealer(auditKey: $0.auditKey) }
-        return AuditFinding(try AuditExportVerifier.verify(path, sealer: sealer, publicKey: publicKey))
-    }
-
-    /// The store's secrets; nil without a master key or without its store, since an export is mostly checked elsewhere.
-    private func availableSecrets() async throws -> GatewaySecrets? {
-        let configuration = try self.store.load()
-        guard configuration.masterKey != nil,
-            let database = try? await configuration.openStoreForReading()
-        else { return nil }
-        return try await configuration.secrets(of: database)
     }
 }

@@ -60,7 +60,6 @@ package struct AuditSinkVerifier: Sendable {
             case .record(let record)?: try self.take(record)
             case .truncation(let truncation, let ended)?: try self.take(truncation, ended: ended)
             case .checkpoint(let checkpoint)?: try self.take(checkpoint)
-            case .export?, .head?, .stretch?, .hidden?, .end?: throw self.failure("no sink has such a line")
             case nil where text.readableBytes == 0: throw self.failure("the line is empty")
             case nil:
                 self.torn.append(TornLine(text: text, failure: self.failure("the line was changed")))

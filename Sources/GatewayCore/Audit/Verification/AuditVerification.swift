@@ -1,8 +1,7 @@
 /// Checks what is signed of an audit by itself and against the ends of its chains, and draws from it what their records must
 /// be like.
 ///
-/// Pure, and the same for a store and an export: they tell the checkpoints and truncation markers first, then the ends, then
-/// the records. A checkpoint that is not what was signed is noted and asked no further, so that what it says of a chain is
+/// Pure. It takes the checkpoints and truncation markers first, then the ends, then the records. A checkpoint that is not what was signed is noted and asked no further, so that what it says of a chain is
 /// never held against the chain.
 struct AuditVerification: Sendable {
     typealias Verdict = AuditVerifier.Verdict
@@ -195,19 +194,6 @@ struct AuditVerification: Sendable {
         }
     }
 
-    /// Compares the ends with what checkpoints say of the chains' places, where not all records are there to be walked along.
-    mutating func compareEnds() {
-        for head in self.heads {
-            for known in self.known[head.writer] ?? [] {
-                if known.sequence > head.sequence {
-                    self.report(head.writer, head.sequence &+ 1, "the record is missing, \(known.source) has it")
-                } else if known.sequence == head.sequence, known.hash != head.hash {
-                    self.report(head.writer, head.sequence, "\(known.source) has another record in its place")
-                }
-            }
-        }
-    }
-
     func isGenuine(_ head: AuditHead) -> Bool { self.sealer?.isGenuine(head) != false }
 
     // MARK: Chains
@@ -261,32 +247,6 @@ struct AuditVerification: Sendable {
         guard self.isGenuine(head) else {
             throw .tampered(head.position, reason: "the seal on the chain's end is not genuine")
         }
-    }
-
-    /// A walk along a part of a chain, whose both ends something vouches for.
-    func walker(along stretch: AuditStretch) throws(Verdict) -> AuditWalker {
-        let (start, writer, through) = (stretch.start, stretch.start.writer, stretch.through)
-        let beginning = self.beginning(of: writer)
-        guard let head = self.heads.first(where: { $0.writer == writer }) else {
-            throw Self.tampered(writer, 1, "the writer is missing")
-        }
-        if let failure = self.failureAtBeginning(of: writer) { throw failure }
-        guard start.sequence >= beginning.sequence, start.sequence < through, through <= head.sequence else {
-            throw .tampered(start.next, reason: "the chain has no such records")
-        }
-        let inside = self.known(of: writer, in: (start.sequence + 1)...through)
-        if start != beginning {
-            guard let before = self.known(of: writer, in: start.sequence...start.sequence).first else {
-                throw .tampered(start.next, reason: "nothing vouches for what comes before")
-            }
-            guard before.hash == start.hash else {
-                throw Self.tampered(writer, start.sequence, "\(before.source) has another record in its place")
-            }
-        }
-        guard through == head.sequence || inside.last?.sequence == through else {
-            throw Self.tampered(writer, through, "nothing vouches for this end")
-        }
-        return AuditWalker(from: start, to: head, through: through, known: inside)
     }
 
     private func known(of writer: Int, in places: ClosedRange<Int>) -> [AuditKnownHash] {

@@ -1,6 +1,6 @@
 /// Checks every chain of a store from its beginning to its sealed head, and the checkpoints that were signed of them.
 ///
-/// What is wrong is judged by ``AuditVerification`` and ``AuditWalker``, as for an export; what changes while it is read is
+/// What is wrong is judged by ``AuditVerification`` and ``AuditWalker``; what changes while it is read is
 /// followed here.
 package struct AuditVerifier: Sendable {
     /// What was found; one that is not intact is thrown where a walk can't go on.

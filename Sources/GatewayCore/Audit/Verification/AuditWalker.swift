@@ -12,29 +12,14 @@ package struct AuditKnownHash: Sendable, Hashable {
     var source: String { self.isInSink ? "the sink" : "checkpoint \(self.checkpoint)" }
 }
 
-/// Records of which no more can be seen than the hashes of what they say.
-package struct HiddenAuditRecords: Sendable, Hashable {
-    /// The most in one line, so that a changed one is found to within so many.
-    static let maxCount = 64
-
-    package var writer: Int
-    package var sequence: Int
-    /// SHA-256 of what each says in its place.
-    package var digests: [[UInt8]]
-    /// The chain's hash behind the last.
-    package var hash: [UInt8]
-}
-
 /// Follows one writer's chain, record by record, and stops at the first that is not as it should be.
 ///
-/// Pure: a store, an export or a sink hands it the records. It hashes the stored bytes as they are, since only what was
+/// Pure: a store or a sink hands it the records. It hashes the stored bytes as they are, since only what was
 /// hashed when it was written can come out with the same hash.
 struct AuditWalker: Sendable {
     private(set) var chain: AuditChain
     /// The end that the chain must have, where one is known; a live writer's moves on meanwhile.
     private(set) var head: AuditHead?
-    /// The place at which the walk has to end, if not at the head.
-    private let through: Int?
     private(set) var failure: AuditVerifier.Verdict?
     /// What the chain's first record says of itself, if it was met.
     private(set) var openingNote: String?
@@ -59,12 +44,11 @@ struct AuditWalker: Sendable {
     init(
         from chain: AuditChain,
         to head: AuditHead? = nil,
-        through: Int? = nil,
         mayGrow: Bool = false,
         followsTruncations: Bool = false,
         known: [AuditKnownHash] = []
     ) {
-        (self.chain, self.head, self.through) = (chain, head, through)
+        (self.chain, self.head) = (chain, head)
         (self.mayGrow, self.followsTruncations, self.known) = (mayGrow, followsTruncations, known)
     }
 
@@ -99,22 +83,6 @@ struct AuditWalker: Sendable {
             self.isClosedByLeader = record.record.isClosedByLeader
         }
         return self.compare()
-    }
-
-    /// Takes the next records, of which no more than their digests are known; whether the walk goes on.
-    @discardableResult
-    mutating func step(_ records: HiddenAuditRecords) -> Bool {
-        var end = self.chain
-        for digest in records.digests { end.append(digest: digest) }
-        let isGenuine = end.hash == records.hash && !records.digests.isEmpty
-        for (index, digest) in records.digests.enumerated() {
-            guard self.expect(records.sequence &+ index) else { return false }
-            guard isGenuine else { break }
-            self.chain.append(digest: digest)
-            guard self.compare() else { return false }
-        }
-        if isGenuine { return true }
-        return self.fail(records.sequence, "this record, or one of those behind it that are hidden, was changed")
     }
 
     private mutating func expect(_ sequence: Int) -> Bool {
@@ -158,14 +126,12 @@ struct AuditWalker: Sendable {
     /// Ends the walk: what has not come by now is missing.
     mutating func finish() {
         guard self.failure == nil else { return }
-        let last = self.through ?? self.head?.sequence ?? self.chain.sequence
+        let last = self.head?.sequence ?? self.chain.sequence
         if self.chain.sequence < last {
             self.fail(self.chain.sequence + 1, "the record is missing")
-        } else if self.through == nil, self.nextKnown < self.known.count {
+        } else if self.nextKnown < self.known.count {
             let source = self.known[self.nextKnown].source
             self.fail(self.chain.sequence + 1, "the record is missing, \(source) has it")
-        } else if let through = self.through, self.chain.sequence > through {
-            self.fail(through + 1, "the record is out of place")
         }
     }
 
