@@ -47,7 +47,6 @@ extension Micro {
             signer: signer,
             sealer: sealer,
             clock: SystemWallClock(),
-            keptCount: 0,
             logger: Logger(label: "micro", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         _ = try await checkpointer.prepare()

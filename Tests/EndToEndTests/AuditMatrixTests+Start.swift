@@ -19,8 +19,6 @@ extension EndToEnd.AuditMatrixTests {
             number 359
             time 1
             previous \(zeros)
-            anchor \(zeros)
-            kept 360 360
             delivered 0
             settled 0 \(zeros)
             removed 0

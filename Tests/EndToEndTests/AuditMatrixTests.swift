@@ -169,7 +169,7 @@ extension EndToEnd {
                 ("audit_records", ["writer", "sequence", "time", "tenant", "tenant_uid", "body", "hash"]),
                 ("audit_heads", ["writer", "sequence", "hash", "state", "seal"]),
                 ("audit_checkpoints", ["number", "content", "signature"]),
-                ("gateway_checkpoint_end", ["id", "number", "digest", "signature"]),
+                ("gateway_checkpoint_end", ["id", "number", "digest", "removed", "removed_digest", "signature"]),
                 ("audit_truncations", ["writer", "sequence", "hash", "time", "signature"]),
             ]
             let queries = columns.map { table, names in

@@ -243,6 +243,8 @@ CREATE TABLE gateway_checkpoint_end (
     id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
     number BIGINT NOT NULL,
     digest BYTEA NOT NULL,
+    removed BIGINT NOT NULL,
+    removed_digest BYTEA NOT NULL,
     signature BYTEA NOT NULL
 );
 

@@ -4,12 +4,8 @@ import Crypto
 ///
 /// Pure: it is text that is signed, and knows nothing of keys or stores.
 package struct AuditCheckpoint: Sendable, Hashable {
-    /// Every so many checkpoints, one is kept for good; the others go when they are some days old.
-    package static let anchorInterval = 360
     /// Numbers from here on are none that a gateway gets to; somebody may have written any.
     package static let numberLimit = 1 << 48
-    /// How many of the latest checkpoints are all kept: two days of activity.
-    package static let denseCount = 48 * Self.anchorInterval
     /// What stands for the digest of a checkpoint that there is not.
     static let noDigest = [UInt8](repeating: 0, count: 32)
 
@@ -18,12 +14,6 @@ package struct AuditCheckpoint: Sendable, Hashable {
     package var time: Timestamp
     /// The digest of the checkpoint before; zeros in the first.
     package var previous: [UInt8]
-    /// The digest of the latest checkpoint before whose number is a multiple of ``anchorInterval``; zeros before that.
-    package var anchor: [UInt8]
-    /// Checkpoints before this number are not kept.
-    package var oldest: Int
-    /// From this number on, every checkpoint is kept; before it, multiples of ``anchorInterval`` alone.
-    package var denseFrom: Int
     /// The latest checkpoint that the second sink was known to hold; 0 for none.
     package var delivered: Int
     /// The chains of all writers up to this one had ended.
@@ -36,24 +26,6 @@ package struct AuditCheckpoint: Sendable, Hashable {
     package var heads: [AuditHead]
     /// Where the other chains begin that do not begin with their first record, by rising writer.
     package var truncations: [AuditChain]
-
-    /// The number of the latest checkpoint before another one that is kept for good; 0 for none.
-    package static func anchorNumber(before number: Int) -> Int {
-        (number - 1) / self.anchorInterval * self.anchorInterval
-    }
-
-    /// Whether a store that ends with this checkpoint holds the one of a number.
-    package func keeps(_ number: Int) -> Bool {
-        guard number >= self.oldest, number <= self.number else { return false }
-        return number >= self.denseFrom || number.isMultiple(of: Self.anchorInterval)
-    }
-
-    /// The first number from another one on that a store that ends with this checkpoint holds, if it goes on for long.
-    func firstKept(from number: Int) -> Int {
-        let rest = number % Self.anchorInterval
-        guard number < self.denseFrom, rest != 0 else { return number }
-        return min(number &+ Self.anchorInterval &- rest, self.denseFrom)
-    }
 
     /// Whether another checkpoint says the same of the chains.
     package func says(sameAs other: AuditCheckpoint) -> Bool {
@@ -84,8 +56,6 @@ extension AuditCheckpoint {
             "number \(self.number)",
             "time \(self.time.microseconds)",
             "previous \(Hex.text(self.previous))",
-            "anchor \(Hex.text(self.anchor))",
-            "kept \(self.oldest) \(self.denseFrom)",
             "delivered \(self.delivered)",
             "settled \(self.settledWriter) \(Hex.text(self.settledDigest))",
             "removed \(self.removedWriter)",
@@ -107,17 +77,15 @@ extension AuditCheckpoint {
         }
         // What a line has too much is found by the comparison at the end.
         guard let number = Int(take("number")[0]), let time = Int64(take("time")[0]),
-            let previous = Hex.bytes(take("previous")[0]), let anchor = Hex.bytes(take("anchor")[0]),
-            case let kept = take("kept"), kept.count == 2, let oldest = Int(kept[0]), let denseFrom = Int(kept[1]),
+            let previous = Hex.bytes(take("previous")[0]),
             let delivered = Int(take("delivered")[0]),
             case let settled = take("settled"), settled.count == 2, let settledWriter = Int(settled[0]),
             let settledDigest = Hex.bytes(settled[1]), let removedWriter = Int(take("removed")[0]),
             // Falsified numbers must not lead arithmetic astray.
-            number > 0, oldest > 0, denseFrom > 0, settledWriter >= 0, (0...settledWriter).contains(removedWriter)
+            number > 0, settledWriter >= 0, (0...settledWriter).contains(removedWriter)
         else { return nil }
         (self.number, self.time) = (number, Timestamp(microseconds: time))
-        (self.previous, self.anchor) = (previous, anchor)
-        (self.oldest, self.denseFrom, self.delivered) = (oldest, denseFrom, delivered)
+        (self.previous, self.delivered) = (previous, delivered)
         (self.settledWriter, self.settledDigest, self.removedWriter) = (settledWriter, settledDigest, removedWriter)
         (self.heads, self.truncations) = ([], [])
         for line in lines {
@@ -152,24 +120,47 @@ package struct SignedCheckpoint: Sendable, Hashable {
     package var digest: [UInt8] { SHA256.hash(data: self.text).bytes }
 }
 
-/// Which checkpoint is the latest, signed, so that one that is missing at the end is noticed.
+/// Which checkpoints there are, signed, so that one that is missing at either end is noticed.
 ///
-/// It is the audit's anchor: the first is made in one transaction with the gateway's secrets, each other with its
-/// checkpoint. So a store that is in use has one, however much of the audit is gone, and through the checkpoint it stands
-/// for the ends of all chains.
+/// The first is made in one transaction with the gateway's secrets, each other with its checkpoint. So a store that is in use
+/// has one, however much of the audit is gone, and through the latest checkpoint it stands for the ends of all chains.
 package struct CheckpointEnd: Sendable, Hashable {
-    /// The latest checkpoint's number; 0 before the first.
-    package var number: Int
-    package var digest: [UInt8]
+    /// The latest checkpoint.
+    package var latest: AuditCheckpointLink
+    /// The truncation marker of the checkpoints: the last one that was removed by age.
+    package var removed: AuditCheckpointLink
     package var signature: [UInt8]
 
-    package init(number: Int, digest: [UInt8], signature: [UInt8]) {
-        (self.number, self.digest, self.signature) = (number, digest, signature)
+    package init(
+        latest: AuditCheckpointLink = .none,
+        removed: AuditCheckpointLink = .none,
+        signature: [UInt8] = []
+    ) {
+        (self.latest, self.removed, self.signature) = (latest, removed, signature)
     }
 
     package var text: [UInt8] {
-        Array("fcm-gateway audit end 1\nnumber \(self.number)\ndigest \(Hex.text(self.digest))\n".utf8)
+        Array("fcm-gateway audit end 1\nlatest \(self.latest.text)\nremoved \(self.removed.text)\n".utf8)
     }
+}
+
+/// A checkpoint as others refer to it.
+package struct AuditCheckpointLink: Sendable, Hashable {
+    /// No checkpoint: what the first one follows.
+    package static let none = AuditCheckpointLink(number: 0, digest: AuditCheckpoint.noDigest)
+
+    package var number: Int
+    package var digest: [UInt8]
+
+    package init(number: Int, digest: [UInt8]) {
+        (self.number, self.digest) = (number, digest)
+    }
+
+    package init(_ checkpoint: SignedCheckpoint) {
+        self.init(number: checkpoint.number, digest: checkpoint.digest)
+    }
+
+    fileprivate var text: String { "\(self.number) \(Hex.text(self.digest))" }
 }
 
 /// The ends of the first writers' chains, rolled into one digest: chains that have ended say nothing new.
@@ -226,8 +217,10 @@ package struct AuditTruncation: Sendable, Hashable {
 
 /// What a store has that is signed of its audit's chains, and what it is compared with.
 package struct AuditSignatures: Sendable, Hashable {
-    package var checkpoints: [SignedCheckpoint]
-    /// Which checkpoint is the latest; `nil` before the gateway's secrets were made.
+    /// The checkpoints of the lowest and the highest number.
+    package var oldest: SignedCheckpoint?
+    package var latest: SignedCheckpoint?
+    /// Which checkpoints there should be; `nil` before the gateway's secrets were made.
     package var end: CheckpointEnd?
     /// Where chains begin whose oldest records were removed, by rising writer.
     package var truncations: [AuditTruncation]
@@ -237,19 +230,21 @@ package struct AuditSignatures: Sendable, Hashable {
     package var unrecordedTenant: String?
 
     package init(
-        checkpoints: [SignedCheckpoint] = [],
+        oldest: SignedCheckpoint? = nil,
+        latest: SignedCheckpoint? = nil,
         end: CheckpointEnd? = nil,
         truncations: [AuditTruncation] = [],
         isInUse: Bool = false,
         unrecordedTenant: String? = nil
     ) {
-        (self.checkpoints, self.end, self.truncations) = (checkpoints, end, truncations)
+        (self.oldest, self.latest) = (oldest, latest)
+        (self.end, self.truncations) = (end, truncations)
         (self.isInUse, self.unrecordedTenant) = (isInUse, unrecordedTenant)
     }
 
     /// Whether no checkpoint was ever made for the store.
     package var isNew: Bool {
-        guard self.checkpoints.isEmpty, self.truncations.isEmpty else { return false }
-        return self.end.map { $0.number == 0 } ?? !self.isInUse
+        guard self.latest == nil, self.truncations.isEmpty else { return false }
+        return self.end.map { $0.latest == .none } ?? !self.isInUse
     }
 }

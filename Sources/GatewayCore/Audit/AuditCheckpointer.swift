@@ -11,27 +11,25 @@ package final class AuditCheckpointer: Sendable {
     private struct State {
         /// The latest genuine checkpoint, and what it says.
         var latest: (signed: SignedCheckpoint, content: AuditCheckpoint)?
-        /// The digest of the latest checkpoint that is kept for good.
-        var anchor = AuditCheckpoint.noDigest
+        /// The last checkpoint that was removed.
+        var removed = AuditCheckpointLink.none
+        /// Checkpoints from before this moment are to be removed; `nil` for none.
+        var limit: Timestamp?
         /// The number of the next checkpoint where the row does not hold: one is left out, so that the gap stays.
         var restart: Int?
         /// Whether another replica may have made checkpoints since.
         var isOutdated = false
         /// Writers whose heads were found not to be genuine, so that each is logged once.
         var forged: Set<Int> = []
-        /// Calls of ``lookAgain()`` while the last look at the ends had found something.
-        var callsSinceLook = 0
     }
 
-    /// Intervals between two looks while something is wrong, ten minutes by default: a look reads all checkpoints.
-    static let lookInterval = 60
+    /// Checkpoints of one read, and about as many are removed at once.
+    private static let page = 1_000
 
     private let store: any AuditStore
     private let signer: AuditSigner
     private let sealer: AuditSealer
     private let clock: any WallClock
-    private let denseCount: Int
-    private let keptCount: Int
     private let alarm: AuditAlarm
     private let lastCheckpoint: Meter
     private let failures: Counter
@@ -39,22 +37,17 @@ package final class AuditCheckpointer: Sendable {
     private let state = Mutex(State())
 
     /// A checkpointer that has not looked at the store yet; call ``prepare()``.
-    ///
-    /// Of the latest checkpoints `denseCount` are all kept, a multiple of the anchors' interval; the oldest one that is kept
-    /// is at most `keptCount` back.
     package init(
         store: any AuditStore,
         signer: AuditSigner,
         sealer: AuditSealer,
         clock: any WallClock,
-        denseCount: Int = AuditCheckpoint.denseCount,
-        keptCount: Int,
         alarm: AuditAlarm = AuditAlarm(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         (self.store, self.signer, self.sealer, self.clock) = (store, signer, sealer, clock)
-        (self.denseCount, self.keptCount, self.alarm) = (denseCount, max(keptCount, denseCount), alarm)
+        self.alarm = alarm
         self.lastCheckpoint = metrics.gauge(.auditLastCheckpoint)
         self.failures = metrics.counter(.auditCheckpointFailures)
         self.logger = logger
@@ -69,24 +62,26 @@ package final class AuditCheckpointer: Sendable {
         let claimed = try await self.latestClaim(try await self.store.truncations())
         let signatures = try await self.store.signatures()
         await self.checkEnds()
-        let row = AuditCheckpointRow(signatures, claimed: claimed, self.signer.publicKey)
-        let latest = row.latest
+        let isWhole = self.isWhole(signatures, claimed: claimed)
+        var (latest, restart) = (signatures.latest, nil as Int?)
+        if !isWhole { (latest, restart) = try await self.remains(of: signatures, claimed: claimed) }
+        let isGenuineEnd = signatures.end.map { self.signer.publicKey.isGenuine($0.signature, of: $0.text) } ?? false
         self.state.withLock { state in
             state.latest = latest.flatMap { signed in signed.content.map { (signed, $0) } }
-            state.anchor = row.anchor?.digest ?? AuditCheckpoint.noDigest
-            state.restart = row.isWhole ? nil : row.next
+            state.removed = isGenuineEnd ? signatures.end?.removed ?? .none : .none
+            state.restart = restart
         }
-        if !row.isWhole {
+        if let restart {
             self.alarm.raise()
             self.logger.error(
                 "The latest checkpoint of the audit is not the one that was signed; audit verify tells more",
                 metadata: [
-                    "checkpoint": .stringConvertible(signatures.checkpoints.last?.number ?? 0),
-                    "next": .stringConvertible(row.next),
+                    "checkpoint": .stringConvertible(signatures.latest?.number ?? 0),
+                    "next": .stringConvertible(restart),
                 ]
             )
         }
-        if row.isWhole, let latest {
+        if isWhole, let latest {
             if let time = latest.content?.time { self.lastCheckpoint.set(time) }
             return latest.number
         }
@@ -181,7 +176,7 @@ package final class AuditCheckpointer: Sendable {
     ///
     /// A gateway that no longer served would let anybody who can write to the store stop all sends, and prove no more.
     private func checkEnds() async {
-        // The signatures of thousands of checkpoints take seconds; the latest one's are checked with the row.
+        // Signatures are checked with the row.
         let verifier = AuditVerifier(store: self.store, sealer: nil)
         let found: AuditVerifier.Verdict?
         do throws(GatewayError) {
@@ -198,37 +193,91 @@ package final class AuditCheckpointer: Sendable {
         }
     }
 
-    /// Looks at the ends again, at each so many calls, while the last look found something.
+    /// Looks at the ends again while the last look found something.
     func lookAgain() async {
-        guard self.alarm.isRaisedByEnds else { return }
-        let isDue = self.state.withLock { state in
-            state.callsSinceLook += 1
-            return state.callsSinceLook.isMultiple(of: Self.lookInterval)
-        }
-        if isDue { await self.checkEnds() }
+        if self.alarm.isRaisedByEnds { await self.checkEnds() }
     }
 
-    /// Whether the stored checkpoints are those that were made, and the chains what they say.
+    /// Returns true if the latest checkpoint is the latest that there was, as far as it can be told.
     ///
-    /// It reads them all, so it is asked only before old ones are removed.
-    private func holds(_ heads: [AuditHead]) async throws(GatewayError) -> Bool {
-        let signatures = try await self.store.signatures()
-        // Each names those before it by their digests, so the others' signatures need not be checked.
-        var verification = AuditVerification(signatures, sealer: nil, publicKey: nil, evidence: AuditEvidence())
-        verification.take(heads)
-        let latest = self.state.withLock { $0.latest?.signed }
-        if verification.finding == nil, signatures.checkpoints.last == latest { return true }
-        if let latest, let last = signatures.checkpoints.last, last.number > latest.number,
-            (try? AuditVerification.content(of: last, self.signer.publicKey)) != nil
-        {
-            // This replica was paused. If nobody leads, the look before its next checkpoint tells.
-            throw GatewayError(.conflict, "Checkpoint \(last.number) of the audit is there already")
+    /// `claimed` is the latest checkpoint after which a chain is known to have begun, 0 for none. Only the row's end is looked
+    /// at; verifiers and ``removable()`` look at what lies before it.
+    private func isWhole(_ signatures: AuditSignatures, claimed: Int) -> Bool {
+        let key = self.signer.publicKey
+        let isEnd =
+            if let latest = signatures.latest, let end = signatures.end {
+                self.isGenuine(latest) && end.latest == AuditCheckpointLink(latest)
+                    && key.isGenuine(end.signature, of: end.text)
+            } else {
+                signatures.isNew && signatures.end.map { key.isGenuine($0.signature, of: $0.text) } != false
+            }
+        return isEnd && claimed <= signatures.latest?.number ?? 0 && signatures.unrecordedTenant == nil
+    }
+
+    /// Looks through a row that isn't whole; returns its latest genuine checkpoint, and the number of the next one.
+    ///
+    /// That leaves one number out behind all that anything names, so that the gap stays visible.
+    private func remains(
+        of signatures: AuditSignatures,
+        claimed: Int
+    ) async throws(GatewayError) -> (latest: SignedCheckpoint?, next: Int) {
+        var latest: SignedCheckpoint?
+        var named = [claimed, signatures.end?.latest.number ?? 0].compactMap(Self.possible).reduce(0, max)
+        var last = Int.min
+        while true {
+            let page = try await self.store.checkpoints(after: last, limit: Self.page)
+            guard let end = page.last else { return (latest, named + 2) }
+            for checkpoint in page {
+                named = max(named, Self.possible(checkpoint.number) ?? 0)
+                if self.isGenuine(checkpoint) { latest = checkpoint }
+            }
+            last = end.number
         }
-        self.alarm.raise()
-        self.logger.error(
-            "The audit's checkpoints are not what was signed, so no old ones are removed; audit verify tells more"
-        )
-        return false
+    }
+
+    /// A number that a gateway may have given to a checkpoint; `nil` for any other.
+    private static func possible(_ number: Int) -> Int? { number < AuditCheckpoint.numberLimit ? number : nil }
+
+    private func isGenuine(_ checkpoint: SignedCheckpoint) -> Bool {
+        (try? AuditVerification.content(of: checkpoint, self.signer.publicKey)) != nil
+    }
+
+    /// Has checkpoints from before a moment removed with those that are made from now on.
+    func remove(before limit: Timestamp) {
+        self.state.withLock { $0.limit = limit }
+    }
+
+    /// Returns the last checkpoint that is to be removed; the latest one always stays.
+    ///
+    /// What was tampered with is evidence: those that go, and the one behind them, must be what was signed, each linked to the
+    /// one before.
+    private func removable() async throws(GatewayError) -> AuditCheckpointLink? {
+        let (limit, latest) = self.state.withLock { ($0.limit, $0.latest?.signed.number ?? 0) }
+        guard let limit else { return nil }
+        var last = self.state.withLock { $0.removed }
+        var removable: AuditCheckpointLink?
+        var isOld = false
+        for signed in try await self.store.checkpoints(after: last.number, limit: Self.page) {
+            if isOld { removable = last }
+            let content = try? AuditVerification.content(of: signed, self.signer.publicKey)
+            guard let content, content.number == last.number + 1, content.previous == last.digest else {
+                // A leader that was paused may meet what another one has removed or added.
+                if let end = try await self.store.signatures().end, end.latest.number > latest {
+                    throw GatewayError(.conflict, "Checkpoint \(end.latest.number) of the audit is there already")
+                }
+                self.alarm.raise()
+                self.state.withLock { $0.limit = nil }
+                self.logger.error(
+                    "The audit's checkpoints are not what was signed, so no old ones are removed; audit verify tells more"
+                )
+                return nil
+            }
+            isOld = content.time < limit
+            if !isOld { break }
+            last = AuditCheckpointLink(signed)
+        }
+        if !isOld { self.state.withLock { $0.limit = nil } }
+        return removable
     }
 
     /// One caller at a time: checkpoints follow each other.
@@ -240,22 +289,14 @@ package final class AuditCheckpointer: Sendable {
         if restart == nil, let latest, latest.content.says(sameAs: next) { return }
         next.number = restart ?? next.number
         next.delivered = delivered ?? next.delivered
-        // What was tampered with is evidence; only from a row that holds, checkpoints are removed.
-        var thins = next.number.isMultiple(of: AuditCheckpoint.anchorInterval)
-        if thins { thins = try await self.holds(heads) }
-        if thins {
-            next.denseFrom = max(next.denseFrom, next.number - self.denseCount)
-            let step = AuditCheckpoint.anchorInterval
-            next.oldest = max(next.oldest, (next.number - self.keptCount) / step * step)
-        }
         let made = next
         let signed = try self.signer.sign(made)
-        try await self.store.append(signed, thinnedBy: thins ? made : nil, end: try self.signer.end(at: signed))
+        let removed = try await self.removable() ?? self.state.withLock { $0.removed }
+        let end = try self.signer.end(at: AuditCheckpointLink(signed), removed: removed)
+        try await self.store.append(signed, end: end)
         self.state.withLock { state in
             (state.latest, state.restart) = ((signed, made), nil)
-            if made.number.isMultiple(of: AuditCheckpoint.anchorInterval) {
-                state.anchor = signed.digest
-            }
+            state.removed = removed
         }
     }
 
@@ -285,14 +326,11 @@ package final class AuditCheckpointer: Sendable {
         {
             removed = truncation.writer
         }
-        let (latest, anchor) = self.state.withLock { ($0.latest, $0.anchor) }
+        let latest = self.state.withLock { $0.latest }
         return AuditCheckpoint(
             number: (latest?.content.number ?? 0) + 1,
             time: self.clock.now(),
             previous: latest?.signed.digest ?? AuditCheckpoint.noDigest,
-            anchor: anchor,
-            oldest: latest?.content.oldest ?? 1,
-            denseFrom: latest?.content.denseFrom ?? 1,
             delivered: latest?.content.delivered ?? 0,
             settledWriter: settled.writer,
             settledDigest: settled.digest,
@@ -340,50 +378,6 @@ package final class AuditAlarm: Sendable {
     }
 }
 
-/// How the row of stored checkpoints stands, to go on with it.
-///
-/// Pure. It asks the row's end alone; what lies before it is asked when some of it is to be removed, and by verifiers.
-private struct AuditCheckpointRow {
-    let latest: SignedCheckpoint?
-    /// Whether that is the latest that there was, as far as it can be told.
-    let isWhole: Bool
-    /// The number of the checkpoint that is to follow.
-    ///
-    /// In a row that isn't whole one number is left out behind all that are known of, so that the row shows it for as
-    /// long as it is kept.
-    let next: Int
-    /// The genuine checkpoint that is the last before ``next`` of those that are kept for good.
-    let anchor: SignedCheckpoint?
-
-    /// Looks at a row; `claimed` is the latest checkpoint after which a chain is known to have begun, 0 for none.
-    init(_ signatures: AuditSignatures, claimed: Int, _ publicKey: AuditPublicKey) {
-        func isGenuine(_ checkpoint: SignedCheckpoint) -> Bool {
-            publicKey.isGenuine(checkpoint.signature, of: checkpoint.text)
-                && checkpoint.content?.number == checkpoint.number
-        }
-        let latest = signatures.checkpoints.last(where: isGenuine)
-        let last = latest?.number ?? 0
-        let isGenuineEnd = signatures.end.map { publicKey.isGenuine($0.signature, of: $0.text) }
-        let isEnd =
-            if let latest, let end = signatures.end {
-                latest == signatures.checkpoints.last && end.number == last && end.digest == latest.digest
-                    && isGenuineEnd == true
-            } else {
-                signatures.isNew && isGenuineEnd != false
-            }
-        self.latest = latest
-        self.isWhole = isEnd && claimed <= last && signatures.unrecordedTenant == nil
-        if self.isWhole {
-            self.next = last + 1
-        } else {
-            let named = signatures.checkpoints.map(\.number) + [signatures.end?.number ?? 0, claimed]
-            self.next = (named.filter { $0 < AuditCheckpoint.numberLimit } + [last]).reduce(0, max) + 2
-        }
-        let anchorNumber = AuditCheckpoint.anchorNumber(before: self.next)
-        self.anchor = signatures.checkpoints.last { $0.number == anchorNumber }.flatMap { isGenuine($0) ? $0 : nil }
-    }
-}
-
 /// Gives the audit its checkpoints while the gateway runs, and a last one when all chains have ended.
 ///
 /// It runs before the audit's writer, so that it ends after it. What the second sink lacks follows each checkpoint, in a
@@ -392,6 +386,8 @@ package struct AuditCheckpointService: Service {
     /// How long the last checkpoint may take to reach the second sink; what is left then is delivered after the next
     /// start.
     private static let lastDelivery = Duration.seconds(2)
+    /// The longest time between two looks for the lead and for chains of dead replicas; checkpoints may be further apart.
+    private static let leadInterval = Duration.seconds(10)
 
     private let checkpointer: AuditCheckpointer
     private let feeder: AuditSinkFeeder?
@@ -438,11 +434,18 @@ package struct AuditCheckpointService: Service {
         }
         // What an earlier process left undelivered need not wait for something new.
         continuation.yield(nil)
+        let pause = self.leader == nil ? self.interval : min(self.interval, Self.leadInterval)
         // The first one without a wait: an interval may be long, and the audit of this start has begun.
+        var due = ContinuousClock.now
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            await self.checkpoint()
-            continuation.yield(nil)
-            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
+            if ContinuousClock.now >= due {
+                due = .now + self.interval
+                await self.checkpoint()
+                continuation.yield(nil)
+            } else {
+                _ = await self.leader?.leads()
+            }
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
         }
         self.feeder?.stop()
         await self.checkpoint()

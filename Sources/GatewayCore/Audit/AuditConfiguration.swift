@@ -11,7 +11,7 @@ package struct AuditConfiguration: Sendable, Equatable {
     package var mode = Mode.bounded
     package var retentionDays = 400
     /// How often new records are put under a signed checkpoint.
-    package var checkpointInterval = Duration.seconds(10)
+    package var checkpointInterval = Duration.seconds(60)
     /// Where records are written to besides the store: `stdout`, `file:` and a path, or nothing.
     package var sink = ""
     /// How long a record may wait for company in its transaction.

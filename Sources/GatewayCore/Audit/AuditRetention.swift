@@ -14,7 +14,8 @@ struct AuditRetention: Sendable, Hashable {
     /// A stored time that was falsified must not make the arithmetic overflow: 1970 to about the year 20,000.
     private static let sane = Timestamp(microseconds: 0)...Timestamp(microseconds: 1 << 59)
 
-    private let limit: Timestamp
+    /// What was made before this moment is too old.
+    let limit: Timestamp
     private let now: Timestamp
     private let future: Timestamp
 

@@ -2,7 +2,8 @@ package import Logging
 import Metrics
 import ServiceLifecycle
 
-/// Removes records that are older than they are to be kept: at the start and once a day, little by little.
+/// Removes records that are older than they are to be kept: at the start and once a day, little by little. Checkpoints that
+/// are as old go with the next ones that are made.
 package final class AuditRetentionService: Service {
     /// Records of one transaction: few enough that a send's record waits for milliseconds.
     private static let step = 1_000
@@ -35,6 +36,7 @@ package final class AuditRetentionService: Service {
     private let signer: AuditSigner
     private let sealer: AuditSealer
     private let audit: AuditLog
+    private let checkpointer: AuditCheckpointer
     private let clock: any WallClock
     private let retention: Duration
     /// `nil` where no other replica shares the store.
@@ -52,6 +54,7 @@ package final class AuditRetentionService: Service {
         signer: AuditSigner,
         sealer: AuditSealer,
         audit: AuditLog,
+        checkpointer: AuditCheckpointer,
         clock: any WallClock,
         retention: Duration,
         leadership: (any Leadership)? = nil,
@@ -61,7 +64,8 @@ package final class AuditRetentionService: Service {
         logger: Logger
     ) {
         (self.store, self.signer, self.sealer) = (store, signer, sealer)
-        (self.audit, self.clock, self.retention) = (audit, clock, retention)
+        (self.audit, self.checkpointer) = (audit, checkpointer)
+        (self.clock, self.retention) = (clock, retention)
         (self.leadership, self.leadInterval, self.alarm) = (leadership, leadInterval, alarm)
         self.removedRecords = metrics.counter(.auditRecordsRemoved)
         self.logger = logger
@@ -95,8 +99,7 @@ package final class AuditRetentionService: Service {
             let heads = try await self.store.heads()
             let retention = AuditRetention(self.retention, now: self.now, spans: spans)
             let removals = retention.removals(spans, heads: heads)
-            let checkpoints = removals.isEmpty ? [] : try await self.store.signatures().checkpoints
-            let signed = checkpoints.map { (signed: $0, content: $0.content) }
+            let signatures = removals.isEmpty ? AuditSignatures() : try await self.store.signatures()
             if !removals.isEmpty {
                 var announced = AuditRecord(.auditRemoved, at: self.clock.now())
                 announced.object = "records of writers \(Removed(writers: removals.map(\.writer)).list)"
@@ -106,10 +109,11 @@ package final class AuditRetentionService: Service {
             }
             for removal in removals {
                 guard let head = heads.first(where: { $0.writer == removal.writer }) else { break }
-                let known = self.firstKnown(signed, from: removal)
+                let known = try await self.firstKnown(from: removal, signatures)
                 try await self.remove(upTo: removal, head, known, &removed)
                 if Task.isShuttingDownGracefully || Task.isCancelled { break }
             }
+            self.checkpointer.remove(before: retention.limit)
         } catch {
             if error.code == .conflict { await self.resolve(removed) }
             record?.outcome = .failed
@@ -131,23 +135,32 @@ package final class AuditRetentionService: Service {
         if current <= removed.current.sequence { self.alarm.raise() }
     }
 
-    /// The first place of a chain from another one on that a checkpoint signs; `nil` for none.
+    /// Returns the first place of a chain from another one on that a genuine checkpoint signs; `nil` for none.
+    ///
+    /// Of a chain that has ended, checkpoints sign no more than the end. Numbers rise without gaps and chains only grow, so a
+    /// few checkpoints are read of very many.
     private func firstKnown(
-        _ checkpoints: [(signed: SignedCheckpoint, content: AuditCheckpoint?)],
-        from place: AuditPosition
-    ) -> AuditKnownHash? {
-        for (signed, content) in checkpoints {
-            guard let content else { continue }
+        from place: AuditPosition,
+        _ signatures: AuditSignatures
+    ) async throws(GatewayError) -> AuditKnownHash? {
+        guard var low = signatures.oldest?.number, var high = signatures.latest?.number else { return nil }
+        var known: AuditKnownHash?
+        while low <= high {
+            let middle = low + (high - low) / 2
+            guard let signed = try await self.store.checkpoints(after: middle - 1, limit: 1).first,
+                let content = try? AuditVerification.content(of: signed, self.signer.publicKey)
+            else { return nil }
             let head = content.heads.first { $0.writer == place.writer }
             if let head, head.sequence >= place.sequence {
-                let isGenuine = self.signer.publicKey.isGenuine(signed.signature, of: signed.text)
-                let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: signed.number)
-                return isGenuine ? known : nil
+                known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: signed.number)
+                high = middle - 1
+            } else if content.settledWriter >= place.writer {
+                high = middle - 1
+            } else {
+                low = middle + 1
             }
-            // Of a chain that has ended, checkpoints sign no more than the end.
-            if content.settledWriter >= place.writer { return nil }
         }
-        return nil
+        return known
     }
 
     /// The clock's time, unless it was moved ahead while the process runs.

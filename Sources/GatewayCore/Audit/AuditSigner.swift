@@ -28,10 +28,12 @@ package struct AuditSigner: Sendable {
         return SignedCheckpoint(number: checkpoint.number, text: text, signature: try self.sign(text))
     }
 
-    /// The word that a checkpoint is the latest, or that there is none yet.
-    package func end(at checkpoint: SignedCheckpoint?) throws(GatewayError) -> CheckpointEnd {
-        let digest = checkpoint?.digest ?? AuditCheckpoint.noDigest
-        var end = CheckpointEnd(number: checkpoint?.number ?? 0, digest: digest, signature: [])
+    /// Signs which checkpoints there are; by default none yet.
+    package func end(
+        at latest: AuditCheckpointLink = .none,
+        removed: AuditCheckpointLink = .none
+    ) throws(GatewayError) -> CheckpointEnd {
+        var end = CheckpointEnd(latest: latest, removed: removed)
         end.signature = try self.sign(end.text)
         return end
     }

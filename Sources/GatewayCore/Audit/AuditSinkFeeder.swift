@@ -38,8 +38,8 @@ package final class AuditSinkFeeder: Sendable {
         var isFailing = false
     }
 
-    /// What the store has at a moment; the ends are read after the truncation markers, so that none lies before
-    /// its marker.
+    /// What the store has at a moment after some checkpoints; the ends are read after the truncation markers, so that none
+    /// lies before its marker.
     private typealias Snapshot = (truncations: [Int: AuditTruncation], heads: [AuditHead])
 
     /// Records of one write.
@@ -91,14 +91,19 @@ package final class AuditSinkFeeder: Sendable {
             try await self.resume()
             var after = self.delivered ?? 0
             // With nothing to go on from, it begins with the first checkpoint whose records are still there.
-            var truncations: [Int: AuditTruncation] = [:]
-            if after == 0 { truncations = try await self.snapshot().truncations }
             while true {
                 let pending = try await self.store.checkpoints(after: after, limit: Self.checkpoints)
+                let snapshot = try await self.snapshot()
+                if let next = pending.first?.number, after > 0, next > after + 1 {
+                    self.logger.error(
+                        "The audit's second sink could not be written for so long that checkpoints were removed; begin a new file",
+                        metadata: ["sink": .stringConvertible(after), "store": .stringConvertible(next)]
+                    )
+                }
                 for signed in pending {
                     after = signed.number
-                    if self.delivered == 0, Self.isBelow(truncations, signed) { continue }
-                    guard try await self.deliver(signed, until: deadline) else { return }
+                    if self.delivered == 0, Self.isBelow(snapshot.truncations, signed) { continue }
+                    guard try await self.deliver(signed, snapshot, until: deadline) else { return }
                 }
                 if pending.count < Self.checkpoints { break }
             }
@@ -121,14 +126,14 @@ package final class AuditSinkFeeder: Sendable {
     /// Learns from the sink, or from what the store knows of it, where to go on.
     private func resume() async throws(GatewayError) {
         guard !self.state.withLock({ $0.isResumed }) else { return }
-        let signatures = try await self.store.signatures()
+        let latest = try await self.store.signatures().latest
         let position: SignedCheckpoint?
         var isRepeated = true
         switch try await self.sink.resume() {
-        case .unknown: position = self.known(signatures)
+        case .unknown: position = try await self.known(latest)
         case .begun: position = nil
         case .checkpoint(let held, let isWhole):
-            position = self.position(held, signatures)
+            position = try await self.position(held, latest)
             isRepeated = !isWhole
         }
         if isRepeated, let position {
@@ -141,11 +146,13 @@ package final class AuditSinkFeeder: Sendable {
         }
     }
 
-    private func position(_ held: SignedCheckpoint, _ signatures: AuditSignatures) -> SignedCheckpoint? {
-        let latest = signatures.checkpoints.last
+    private func position(
+        _ held: SignedCheckpoint,
+        _ latest: SignedCheckpoint?
+    ) async throws(GatewayError) -> SignedCheckpoint? {
         guard held.content != nil, self.publicKey.isGenuine(held.signature, of: held.text) else {
             self.logger.error("The last checkpoint in the audit's second sink is not genuine")
-            return self.known(signatures)
+            return try await self.known(latest)
         }
         guard held.number <= latest?.number ?? 0 else {
             self.logger.error(
@@ -157,11 +164,12 @@ package final class AuditSinkFeeder: Sendable {
         return held
     }
 
-    /// What is known that the sink holds: no more than that, perhaps less.
-    private func known(_ signatures: AuditSignatures) -> SignedCheckpoint? {
+    /// Returns a lower bound for what the sink holds, by the latest checkpoint of the store.
+    private func known(_ latest: SignedCheckpoint?) async throws(GatewayError) -> SignedCheckpoint? {
         if let position = self.state.withLock({ $0.position }) { return position.signed }
-        let delivered = signatures.checkpoints.last?.content?.delivered ?? 0
-        return signatures.checkpoints.last { $0.number <= delivered && $0.content != nil }
+        guard let delivered = latest?.content?.delivered, delivered > 0 else { return nil }
+        let checkpoint = try await self.store.checkpoints(after: delivered - 1, limit: 1).first
+        return checkpoint?.number == delivered && checkpoint?.content != nil ? checkpoint : nil
     }
 
     private func snapshot() async throws(GatewayError) -> Snapshot {
@@ -178,6 +186,7 @@ package final class AuditSinkFeeder: Sendable {
     /// Delivers what the sink lacks up to a checkpoint; whether there is time for more.
     private func deliver(
         _ signed: SignedCheckpoint,
+        _ snapshot: Snapshot,
         until deadline: ContinuousClock.Instant?
     ) async throws(GatewayError) -> Bool {
         guard let content = signed.content else {
@@ -188,7 +197,6 @@ package final class AuditSinkFeeder: Sendable {
             return true
         }
         let position = self.state.withLock { $0.position }
-        let snapshot = try await self.snapshot()
         for range in Self.ranges(from: position?.content, to: content, snapshot.heads) {
             guard try await self.deliver(range, snapshot, until: deadline) else { return false }
         }

@@ -40,18 +40,18 @@ package protocol AuditStore: Sendable {
 
     // MARK: What is signed
 
-    /// Checkpoints, truncation markers and what they are compared with, in one snapshot.
+    /// Which checkpoints there are, truncation markers and what they are compared with, in one snapshot.
     func signatures() async throws(GatewayError) -> AuditSignatures
 
-    /// The kept checkpoints after one of them, by rising number.
+    /// The stored checkpoints after a number, by rising number.
     func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint]
 
     /// Where chains begin whose oldest records were removed, by rising writer.
     func truncations() async throws(GatewayError) -> [AuditTruncation]
 
-    /// Adds a checkpoint as the latest, and removes others where it says which are kept, in one transaction.
-    func append(_ checkpoint: SignedCheckpoint, thinnedBy content: AuditCheckpoint?, end: CheckpointEnd)
-        async throws(GatewayError)
+    /// Adds a checkpoint as the latest and removes those up to the end's marker, in one transaction; throws `conflict` where
+    /// that number, or a later one, is there already.
+    func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError)
 }
 
 extension AuditStore {

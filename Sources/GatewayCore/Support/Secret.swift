@@ -99,7 +99,7 @@ package struct GatewaySecrets: Sendable {
                 throw GatewayError(.invalid, "A fresh secret can't be sealed", cause: error)
             }
         }
-        let end = try AuditSigner(signingKey: signingKey).end(at: nil)
+        let end = try AuditSigner(signingKey: signingKey).end()
         try self.init(stored: try await store.gatewaySecrets(orInsert: candidates, at: end), masterKey: masterKey)
     }
 

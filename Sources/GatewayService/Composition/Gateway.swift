@@ -221,15 +221,12 @@ package struct Gateway: Sendable {
 
         let signer = try ownSecrets.auditSigner()
         let auditSealer = AuditSealer(auditKey: ownSecrets.auditKey)
-        let retentionDays = configuration.audit.retentionDays
         let auditAlarm = AuditAlarm(metrics: metrics)
         let checkpointer = AuditCheckpointer(
             store: auditStore,
             signer: signer,
             sealer: auditSealer,
             clock: clock,
-            // As many as there are in the time that records are kept, when something happens all the time.
-            keptCount: retentionDays * 24 * AuditCheckpoint.anchorInterval,
             alarm: auditAlarm,
             metrics: metrics,
             logger: logger
@@ -290,8 +287,9 @@ package struct Gateway: Sendable {
             signer: signer,
             sealer: auditSealer,
             audit: audit,
+            checkpointer: checkpointer,
             clock: clock,
-            retention: .seconds(retentionDays * 86_400),
+            retention: .seconds(configuration.audit.retentionDays * 86_400),
             leadership: leadership,
             alarm: auditAlarm,
             metrics: metrics,

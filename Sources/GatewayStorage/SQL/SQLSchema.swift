@@ -284,8 +284,8 @@ enum SQLSchema {
     /// what stands in the body. Chains are read by the primary key, lists by the two indexes (decision 0037 says what they
     /// cost).
     /// `audit_writers` says which replica writes a chain, where several share the store.
-    /// `gateway_checkpoint_end` names the latest checkpoint; it is there for as long as the gateway's secrets are, and says
-    /// what there was when the audit's tables are emptied.
+    /// `gateway_checkpoint_end` names the latest checkpoint and the last that was removed; it is there for as long as the
+    /// gateway's secrets are, and says what there was when the audit's tables are emptied.
     private static let audit = """
         CREATE TABLE audit_records (
             writer INTEGER NOT NULL,
@@ -326,6 +326,8 @@ enum SQLSchema {
             id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
             number INTEGER NOT NULL,
             digest BLOB NOT NULL,
+            removed INTEGER NOT NULL,
+            removed_digest BLOB NOT NULL,
             signature BLOB NOT NULL
         ) STRICT;
 

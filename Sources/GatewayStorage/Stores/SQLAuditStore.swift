@@ -274,9 +274,16 @@ package struct SQLAuditStore: AuditStore {
     package func signatures() async throws(GatewayError) -> AuditSignatures {
         try await self.database.read(.scan, scope: .gateway) { db in
             AuditSignatures(
-                checkpoints: try Self.checkpoints(after: Int.min, limit: Int.max, db),
-                end: try db.first("SELECT number, digest, signature FROM gateway_checkpoint_end") { row in
-                    CheckpointEnd(number: try row.int(0), digest: try row.bytes(1), signature: try row.bytes(2))
+                oldest: try db.first("\(Self.checkpoints) ORDER BY number LIMIT 1", [], Self.checkpoint),
+                latest: try db.first("\(Self.checkpoints) ORDER BY number DESC LIMIT 1", [], Self.checkpoint),
+                end: try db.first(
+                    "SELECT number, digest, removed, removed_digest, signature FROM gateway_checkpoint_end"
+                ) { row in
+                    CheckpointEnd(
+                        latest: AuditCheckpointLink(number: try row.int(0), digest: try row.bytes(1)),
+                        removed: AuditCheckpointLink(number: try row.int(2), digest: try row.bytes(3)),
+                        signature: try row.bytes(4)
+                    )
                 },
                 truncations: try Self.truncations(db),
                 isInUse: try Self.isInUse(db),
@@ -286,18 +293,19 @@ package struct SQLAuditStore: AuditStore {
     }
 
     package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
-        try await self.database.read(.scan, scope: .gateway) { try Self.checkpoints(after: number, limit: limit, $0) }
+        try await self.database.read(.scan, scope: .gateway) { db in
+            try db.rows(
+                "\(Self.checkpoints) WHERE number > $1 ORDER BY number LIMIT $2",
+                [.int(number), .int(limit)],
+                Self.checkpoint
+            )
+        }
     }
 
-    private static func checkpoints(
-        after number: Int,
-        limit: Int,
-        _ db: any SQLConnection
-    ) throws -> [SignedCheckpoint] {
-        try db.rows(
-            "SELECT number, content, signature FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT $2",
-            [.int(number), .int(limit)]
-        ) { SignedCheckpoint(number: try $0.int(0), text: try $0.bytes(1), signature: try $0.bytes(2)) }
+    private static let checkpoints = "SELECT number, content, signature FROM audit_checkpoints"
+
+    private static func checkpoint(_ row: SQLRow) throws -> SignedCheckpoint {
+        SignedCheckpoint(number: try row.int(0), text: try row.bytes(1), signature: try row.bytes(2))
     }
 
     package func truncations() async throws(GatewayError) -> [AuditTruncation] {
@@ -320,11 +328,7 @@ package struct SQLAuditStore: AuditStore {
         )
     }
 
-    package func append(
-        _ checkpoint: SignedCheckpoint,
-        thinnedBy content: AuditCheckpoint?,
-        end: CheckpointEnd
-    ) async throws(GatewayError) {
+    package func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError) {
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
             let isOvertaken = try db.exists(
                 "SELECT 1 FROM audit_checkpoints WHERE number >= $1 AND number < $2 LIMIT 1",
@@ -341,23 +345,30 @@ package struct SQLAuditStore: AuditStore {
                 let reason = "Checkpoint \(checkpoint.number) of the audit, or a later one, is there already"
                 throw GatewayError(.conflict, reason)
             }
-            try Self.put(end, db)
-            guard let content else { return }
+            // Numbers that no gateway gave away are evidence, and stay.
             try db.execute(
-                "DELETE FROM audit_checkpoints WHERE number < $1 OR (number < $2 AND number % $3 <> 0)",
-                [.int(content.oldest), .int(content.denseFrom), .int(AuditCheckpoint.anchorInterval)]
+                """
+                DELETE FROM audit_checkpoints
+                WHERE number <= $1 AND number > (SELECT removed FROM gateway_checkpoint_end)
+                """,
+                [.int(end.removed.number)]
             )
+            try Self.put(end, db)
         }
     }
 
     static func put(_ end: CheckpointEnd, _ db: any SQLConnection) throws {
         try db.execute(
             """
-            INSERT INTO gateway_checkpoint_end (id, number, digest, signature) VALUES (1, $1, $2, $3)
-            ON CONFLICT (id) DO UPDATE SET
-                number = excluded.number, digest = excluded.digest, signature = excluded.signature
+            INSERT INTO gateway_checkpoint_end (id, number, digest, removed, removed_digest, signature)
+            VALUES (1, $1, $2, $3, $4, $5)
+            ON CONFLICT (id) DO UPDATE SET number = excluded.number, digest = excluded.digest,
+                removed = excluded.removed, removed_digest = excluded.removed_digest, signature = excluded.signature
             """,
-            [.int(end.number), .bytes(end.digest), .bytes(end.signature)]
+            [
+                .int(end.latest.number), .bytes(end.latest.digest), .int(end.removed.number),
+                .bytes(end.removed.digest), .bytes(end.signature),
+            ]
         )
     }
 

@@ -42,7 +42,6 @@ struct RecordedAudit {
             signer: signer,
             sealer: sealer,
             clock: clock,
-            keptCount: 0,
             logger: logger
         )
         let sink = directory.path("data/audit.jsonl")
@@ -78,6 +77,7 @@ struct RecordedAudit {
             signer: signer,
             sealer: sealer,
             audit: audit,
+            checkpointer: checkpointer,
             clock: clock,
             retention: .seconds(6 * 86_400),
             logger: logger

@@ -29,7 +29,6 @@ struct AuditCheckpointMetricsTests {
             signer: self.signer,
             sealer: self.sealer,
             clock: self.clock,
-            keptCount: 0,
             alarm: alarm ?? AuditAlarm(metrics: metrics),
             metrics: metrics,
             logger: self.logger
@@ -92,7 +91,7 @@ struct AuditCheckpointMetricsTests {
         let leader = self.checkpointer()
         _ = try await leader.prepare()
         #expect(await leader.checkpoint(delivered: 0))
-        self.store.tamper { $0.signatures.checkpoints[$0.signatures.checkpoints.count - 1].signature[0] ^= 1 }
+        self.store.tamper { $0.checkpoints[$0.checkpoints.count - 1].signature[0] ^= 1 }
         await follower.follow()
         #expect(try self.time(.auditLastCheckpoint) == first)
     }
@@ -165,10 +164,10 @@ struct AuditCheckpointMetricsTests {
         #expect(try self.isAlarmed)
         if isRaisedForGood { alarm.raise() }
         let service = AuditCheckpointService(checkpointer: checkpointer, feeder: nil, interval: .seconds(10))
-        for _ in 1...AuditCheckpointer.lookInterval { await service.checkpoint() }
+        await service.checkpoint()
         #expect(try self.isAlarmed)
         self.store.tamper { $0.records.insert(records[0], at: 0) }
-        for _ in 1...AuditCheckpointer.lookInterval { await service.checkpoint() }
+        await service.checkpoint()
         #expect(try self.isAlarmed == isRaisedForGood)
     }
 
@@ -177,13 +176,17 @@ struct AuditCheckpointMetricsTests {
         let (paused, other) = (self.checkpointer(self.metrics), self.checkpointer())
         var chain = AuditChain(writer: 1)
         _ = try await paused.prepare()
-        for _ in 2..<AuditCheckpoint.anchorInterval {
+        for _ in 2...5 {
+            self.clock.advance(by: .seconds(60))
             try await self.write(to: &chain)
             #expect(await paused.checkpoint(delivered: 0))
         }
+        self.clock.advance(by: .seconds(60))
         try await self.write(to: &chain)
-        #expect(try await other.prepare() == AuditCheckpoint.anchorInterval - 1)
+        #expect(try await other.prepare() == 5)
+        for checkpointer in [paused, other] { checkpointer.remove(before: self.clock.now()) }
         #expect(await other.checkpoint(delivered: 0))
+        #expect(self.store.current.checkpoints.map(\.number) == [5, 6])
         #expect(await paused.checkpoint(delivered: 0) == false)
         #expect(try !self.isAlarmed)
         try await self.write(to: &chain)

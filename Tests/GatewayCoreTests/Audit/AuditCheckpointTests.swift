@@ -9,9 +9,6 @@ struct AuditCheckpointTests {
         number: 721,
         time: .init(microseconds: 1_790_000_000_000_001),
         previous: Self.hash,
-        anchor: [UInt8](repeating: 1, count: 32),
-        oldest: 360,
-        denseFrom: 700,
         delivered: 719,
         settledWriter: 3,
         settledDigest: Self.hash,
@@ -45,19 +42,6 @@ struct AuditCheckpointTests {
         #expect(AuditCheckpoint(text: text + text) == nil)
         #expect(AuditCheckpoint(text: []) == nil)
         #expect(AuditCheckpoint(text: [0xFF]) == nil)
-    }
-
-    @Test(
-        "Which checkpoints are kept",
-        arguments: [(359, false), (360, true), (361, false), (720, true), (700, true), (722, false)]
-    )
-    func kept(number: Int, isKept: Bool) {
-        #expect(Self.sample.keeps(number) == isKept)
-    }
-
-    @Test("The one kept for good before another", arguments: [(1, 0), (360, 0), (361, 360), (720, 360), (721, 720)])
-    func anchors(number: Int, anchor: Int) {
-        #expect(AuditCheckpoint.anchorNumber(before: number) == anchor)
     }
 
     @Test("What a chain's first record says is read in its only form")

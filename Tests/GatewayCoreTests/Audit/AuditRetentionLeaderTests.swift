@@ -29,14 +29,26 @@ struct AuditRetentionLeaderTests {
         return records
     }
 
+    private func checkpointer(_ signer: AuditSigner) -> AuditCheckpointer {
+        AuditCheckpointer(
+            store: self.store,
+            signer: signer,
+            sealer: self.sealer,
+            clock: self.clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
     /// How many records a pass removes whose store does something before it reads records first.
     private func pass(_ beforeRows: @escaping @Sendable () async -> Void = {}) async throws -> Int {
         let audit = AuditLog.sample(store: InMemoryAuditStore())
+        let signer = try AuditSigner(signingKey: .sample("signing"))
         let service = AuditRetentionService(
             store: InterposedAuditStore(self.store, beforeRows: { if $0 == 1 { await beforeRows() } }),
-            signer: try AuditSigner(signingKey: .sample("signing")),
+            signer: signer,
             sealer: self.sealer,
             audit: audit,
+            checkpointer: self.checkpointer(signer),
             clock: self.clock,
             retention: .seconds(30 * 86_400),
             leadership: self.lead,
@@ -70,11 +82,13 @@ struct AuditRetentionLeaderTests {
         _ = try await self.fill()
         let audit = AuditLog.sample(store: InMemoryAuditStore())
         let (store, lead) = (self.store, LateLeadership(refusals: 5))
+        let signer = try AuditSigner(signingKey: .sample("signing"))
         let service = AuditRetentionService(
             store: store,
-            signer: try AuditSigner(signingKey: .sample("signing")),
+            signer: signer,
             sealer: self.sealer,
             audit: audit,
+            checkpointer: self.checkpointer(signer),
             clock: self.clock,
             retention: .seconds(30 * 86_400),
             leadership: lead,

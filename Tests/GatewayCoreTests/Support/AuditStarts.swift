@@ -1,38 +1,39 @@
-import GatewayCore
 import GatewayTestKit
 import Logging
 
-/// A gateway's starts on one store, as far as the audit is concerned, with checkpoints that are soon thinned out.
+@testable import GatewayCore
+
+/// A gateway's starts on one store, as far as the audit is concerned.
 struct AuditStarts {
     let store = InMemoryAuditStore()
     let signer: AuditSigner
     let sealer = AuditSealer(auditKey: .sample("audit"))
+    private let clock = ManualClock()
 
     init() throws {
         self.signer = try AuditSigner(signingKey: .sample("signing"))
     }
 
-    /// Starts, makes so many checkpoints, each with a record more, and stops.
-    func run(checkpoints: Int) async throws {
+    /// Starts, makes so many checkpoints, each with a record more, and stops; has all but the latest removed on the way where
+    /// they are of no age to be kept.
+    func run(checkpoints: Int, removesOld: Bool = false) async throws {
         let checkpointer = AuditCheckpointer(
             store: self.store,
             signer: self.signer,
             sealer: self.sealer,
-            clock: ManualClock(),
-            denseCount: AuditCheckpoint.anchorInterval,
-            keptCount: 0,
+            clock: self.clock,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         var opened = AuditRecord.sample()
         opened.object = AuditCheckpoint.openingNote(after: try await checkpointer.prepare())
         var chain = AuditChain(writer: self.store.current.heads.count + 1)
         try await self.append(opened, to: &chain, .open)
-        for _ in 0..<checkpoints {
-            try await self.append(.sample(), to: &chain, .open)
+        for number in 0...checkpoints {
+            self.clock.advance(by: .seconds(60))
+            if removesOld { checkpointer.remove(before: self.clock.now()) }
+            try await self.append(.sample(), to: &chain, number < checkpoints ? .open : .closed)
             guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
         }
-        try await self.append(.sample(), to: &chain, .closed)
-        guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
     }
 
     private func append(_ record: AuditRecord, to chain: inout AuditChain, _ state: AuditHead.State) async throws {

@@ -20,7 +20,6 @@ extension InMemoryAuditStore {
             signer: signer,
             sealer: sealer,
             clock: ManualClock(),
-            keptCount: 0,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         // Not prepared, for no gateway starts on truncations without a checkpoint.

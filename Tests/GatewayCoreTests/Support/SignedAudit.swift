@@ -26,7 +26,6 @@ struct SignedAudit {
             signer: self.signer,
             sealer: Self.sealer,
             clock: ManualClock(),
-            keptCount: 0,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         let feeder = AuditSinkFeeder(

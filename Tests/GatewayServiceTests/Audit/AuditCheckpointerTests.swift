@@ -14,7 +14,6 @@ struct AuditCheckpointerTests {
             signer: fixture.signer,
             sealer: fixture.sealer,
             clock: fixture.clock,
-            keptCount: 0,
             logger: AuditTrailFixture.logger
         )
     }
@@ -45,20 +44,20 @@ struct AuditCheckpointerTests {
     @Test("A checkpoint is made when there is something new, and only then")
     func onlyNews() async throws {
         try await AuditTrailFixture.with { fixture in
-            #expect(try await fixture.store.signatures().checkpoints.count == 1)
+            #expect(try await fixture.store.allCheckpoints().count == 1)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            #expect(try await fixture.store.signatures().checkpoints.count == 1)
+            #expect(try await fixture.store.allCheckpoints().count == 1)
             var chain = AuditChain(writer: 1)
             try await fixture.write(3, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
-            let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
+            let last = try #require(try await fixture.store.signatures().latest?.content)
             #expect(last.number == 2 && last.delivered == 1)
             #expect(last.heads.map(\.sequence) == [3])
             // Closed, the chain is settled, and takes no room any more.
             try await fixture.write(0, to: &chain, state: .closed)
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
-            let settled = try #require(try await fixture.store.signatures().checkpoints.last?.content)
+            let settled = try #require(try await fixture.store.signatures().latest?.content)
             #expect(settled.settledWriter == 1 && settled.heads.isEmpty)
             #expect(try await fixture.checkpointer.prepare() == 3)
         }
@@ -79,7 +78,7 @@ struct AuditCheckpointerTests {
             #expect(await fixture.checkpointer.checkpoint(delivered: 0) == false)
             #expect(try await fixture.store.signatures() == row)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            #expect(try await fixture.store.signatures().checkpoints.map(\.number) == [1, 2, 3, 4])
+            #expect(try await fixture.store.allCheckpoints().map(\.number) == [1, 2, 3, 4])
             #expect(try await fixture.verify() == .intact(records: 3))
             // The other one finds out by the same conflict.
             try await fixture.write(1, to: &chain)
@@ -92,7 +91,7 @@ struct AuditCheckpointerTests {
     @Test("A leader that finds another's checkpoint in the place of its own resigns, and waits until it leads again")
     func conflict() async throws {
         try await AuditTrailFixture.with { fixture in
-            func numbers() async throws -> [Int] { try await fixture.store.signatures().checkpoints.map(\.number) }
+            func numbers() async throws -> [Int] { try await fixture.store.allCheckpoints().map(\.number) }
             let (first, second) = (InMemoryLeadership(), InMemoryLeadership())
             let service = Self.service(fixture, first)
             var chain = AuditChain(writer: 1)
@@ -131,12 +130,12 @@ struct AuditCheckpointerTests {
             #expect(feeder.delivered == nil)
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: feeder.delivered))
-            let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
+            let last = try #require(try await fixture.store.signatures().latest?.content)
             #expect(last.number == 3 && last.delivered == 1)
             // A gateway without a sink says so.
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            #expect(try await fixture.store.signatures().checkpoints.last?.content?.delivered == 0)
+            #expect(try await fixture.store.signatures().latest?.content?.delivered == 0)
         }
     }
 
@@ -150,7 +149,7 @@ struct AuditCheckpointerTests {
             let head = AuditSealer(auditKey: .sample("forger")).head(of: forged, state: .closed)
             try await fixture.store.append([record], head: head)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
+            let last = try #require(try await fixture.store.signatures().latest?.content)
             #expect(last.heads.map(\.writer) == [1] && last.settledWriter == 0)
         }
     }
@@ -160,7 +159,7 @@ struct AuditCheckpointerTests {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(3, to: &chain)
-            #expect(try await fixture.store.signatures().checkpoints.count == 1)
+            #expect(try await fixture.store.allCheckpoints().count == 1)
             let service = AuditCheckpointService(
                 checkpointer: fixture.checkpointer,
                 feeder: nil,
@@ -169,7 +168,7 @@ struct AuditCheckpointerTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await service.run() }
                 // The service's end makes a checkpoint too, so it has to be seen before.
-                while try await fixture.store.signatures().checkpoints.count < 2 { await Task.yield() }
+                while try await fixture.store.allCheckpoints().count < 2 { await Task.yield() }
                 group.cancelAll()
             }
         }

@@ -37,6 +37,30 @@ struct AuditRetentionServiceTests {
         }
     }
 
+    @Test("Checkpoints go with the records of their time, and what is left verifies")
+    func checkpoints() async throws {
+        try await AuditTrailFixture.with { fixture in
+            var chain = AuditChain(writer: 1)
+            for _ in 1...40 {
+                try await fixture.write(5, to: &chain)
+                #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+                fixture.clock.advance(by: .seconds(86_400))
+            }
+            let before = try await fixture.store.allCheckpoints().map(\.number)
+            #expect(before == Array(1...41))
+            let removed = await fixture.retain(days: 30)
+            #expect(removed > 0)
+            #expect(try await fixture.store.allCheckpoints().count == 41)
+            try await fixture.write(5, to: &chain)
+            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            let after = try await fixture.store.allCheckpoints()
+            let oldest = try #require(after.first?.content)
+            #expect(after.map(\.number) == Array(oldest.number...42))
+            #expect(oldest.time >= fixture.clock.now().advanced(by: .seconds(-31 * 86_400)) && oldest.number > 8)
+            #expect(try await fixture.verify() == .intact(records: 205 - removed))
+        }
+    }
+
     @Test("A tenant whose old records were all removed is found again when it comes back")
     func forgottenTenant() async throws {
         try await AuditTrailFixture.with { fixture in

@@ -69,7 +69,7 @@ struct AuditSinkOutputTests {
             let records = (0..<50).map { _ in chain.append(fixture.record()) }
             try await fixture.store.append(records, head: fixture.sealer.head(of: chain, state: .open))
             _ = await fixture.checkpointer.checkpoint(delivered: 0)
-            let checkpoint = try #require(try await fixture.store.signatures().checkpoints.last)
+            let checkpoint = try #require(try await fixture.store.signatures().latest)
             let lines = records.map { AuditLine.record($0) }
             await #expect(throws: GatewayError.self) {
                 for _ in 0..<10 { try await sink.write(lines, isWhole: false) }

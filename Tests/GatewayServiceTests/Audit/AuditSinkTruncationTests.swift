@@ -102,12 +102,12 @@ struct AuditSinkTruncationTests {
             )
             if hasBegun {
                 // The sink has the first checkpoint, and could not be written for long.
-                let first = try #require(try await fixture.store.signatures().checkpoints.first)
+                let first = try #require(try await fixture.store.signatures().oldest)
                 _ = try await sink.resume()
                 try await sink.write([.checkpoint(first)], isWhole: true)
             }
             await feeder.deliver()
-            let latest = try await fixture.store.signatures().checkpoints.last?.number
+            let latest = try await fixture.store.signatures().latest?.number
             #expect(feeder.delivered == latest)
             try await self.more(fixture, feeder)
             let whole = try await fixture.verify()

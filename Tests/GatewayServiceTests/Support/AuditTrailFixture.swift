@@ -38,7 +38,6 @@ struct AuditTrailFixture {
             signer: self.signer,
             sealer: self.sealer,
             clock: self.clock,
-            keptCount: 0,
             logger: Self.logger
         )
         _ = try await self.checkpointer.prepare()
@@ -121,6 +120,7 @@ struct AuditTrailFixture {
             signer: self.signer,
             sealer: self.sealer,
             audit: audit,
+            checkpointer: self.checkpointer,
             clock: self.clock,
             retention: .seconds(days * 86_400),
             logger: Self.logger

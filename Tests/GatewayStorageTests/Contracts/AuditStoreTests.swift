@@ -371,8 +371,11 @@ struct AuditStoreTests {
         )
     }
 
-    private static func end(at number: Int) -> CheckpointEnd {
-        CheckpointEnd(number: number, digest: [UInt8(truncatingIfNeeded: number)], signature: [7, 7])
+    private static func end(at number: Int, removed: Int = 0) -> CheckpointEnd {
+        func link(_ number: Int) -> AuditCheckpointLink {
+            AuditCheckpointLink(number: number, digest: [UInt8(truncatingIfNeeded: number)])
+        }
+        return CheckpointEnd(latest: link(number), removed: link(removed), signature: [7, 7])
     }
 
     @Test("A new audit has nothing signed, and is in use by nobody", arguments: StoreKind.available)
@@ -389,49 +392,42 @@ struct AuditStoreTests {
         try await kind.withAuditStore { store in
             let numbers = [1, 2, 3, 5]
             for number in numbers {
-                try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
+                try await store.append(Self.checkpoint(number), end: Self.end(at: number))
             }
             let signatures = try await store.signatures()
-            #expect(signatures.checkpoints == numbers.map(Self.checkpoint))
+            #expect(signatures.oldest == Self.checkpoint(1) && signatures.latest == Self.checkpoint(5))
             #expect(signatures.end == Self.end(at: 5))
+            #expect(try await store.checkpoints(after: .min, limit: 9) == numbers.map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 5].map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 5, limit: 2).isEmpty)
             // Who was leader and is none any more adds nothing; what fails leaves the end as it was.
             for number in [5, 4, 1] {
                 await expectError(.conflict) {
-                    try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
+                    try await store.append(Self.checkpoint(number), end: Self.end(at: number))
                 }
             }
             #expect(try await store.signatures() == signatures)
         }
     }
 
-    @Test("A checkpoint that thins leaves those that it says are kept", arguments: StoreKind.available)
-    func thinning(kind: StoreKind) async throws {
+    @Test(
+        "Checkpoints go up to the end's marker, and numbers before the last marker stay",
+        arguments: StoreKind.available
+    )
+    func removedCheckpoints(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
-            let step = AuditCheckpoint.anchorInterval
-            for number in stride(from: step / 2, to: 5 * step, by: step / 2) {
-                try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
+            func append(_ number: Int, removed: Int) async throws -> [Int] {
+                try await store.append(Self.checkpoint(number), end: Self.end(at: number, removed: removed))
+                return try await store.checkpoints(after: .min, limit: 99).map(\.number)
             }
-            let content = AuditCheckpoint(
-                number: 5 * step,
-                time: Timestamp(microseconds: 0),
-                previous: Array(repeating: 0, count: 32),
-                anchor: Array(repeating: 0, count: 32),
-                oldest: step,
-                denseFrom: 4 * step,
-                delivered: 0,
-                settledWriter: 0,
-                settledDigest: Array(repeating: 0, count: 32),
-                removedWriter: 0,
-                heads: [],
-                truncations: []
-            )
-            let before = try await store.signatures().checkpoints.map(\.number)
-            try await store.append(Self.checkpoint(5 * step), thinnedBy: content, end: Self.end(at: 5 * step))
-            let after = try await store.signatures().checkpoints.map(\.number)
-            #expect(after == (before + [5 * step]).filter { content.keeps($0) })
-            #expect(after.contains(step) && after.count < before.count)
+            // Nobody gave these numbers away, so they are evidence.
+            for number in [-5, 0] {
+                try await store.append(Self.checkpoint(number), end: Self.end(at: number))
+            }
+            for number in 1...6 { _ = try await append(number, removed: 0) }
+            #expect(try await append(7, removed: 4) == [-5, 0, 5, 6, 7])
+            #expect(try await append(8, removed: 4) == [-5, 0, 5, 6, 7, 8])
+            #expect(try await append(9, removed: 8) == [-5, 0, 9])
         }
     }
 

@@ -441,7 +441,7 @@ struct DirectoryStoreTests {
             let store = SQLSecretStore(database: database)
             let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
             let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))
-            let end = CheckpointEnd(number: 0, digest: [0], signature: [1])
+            let end = CheckpointEnd(signature: [1])
             #expect(try await store.gatewaySecrets(orInsert: [.keyPepper: first], at: end) == [.keyPepper: first])
             let both: [GatewaySecret: Envelope] = [.keyPepper: second, .auditKey: second]
             let expected: [GatewaySecret: Envelope] = [.keyPepper: first, .auditKey: second]

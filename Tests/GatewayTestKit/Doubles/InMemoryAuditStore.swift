@@ -6,6 +6,8 @@ package final class InMemoryAuditStore: AuditStore {
     package struct Contents: Sendable {
         package var records: [ChainedAuditRecord] = []
         package var heads: [AuditHead] = []
+        package var checkpoints: [SignedCheckpoint] = []
+        /// What is signed besides.
         package var signatures = AuditSignatures()
         package var batches: [Int] = []
         package var refused = 0
@@ -134,27 +136,27 @@ package final class InMemoryAuditStore: AuditStore {
         }
     }
 
-    package func signatures() async throws(GatewayError) -> AuditSignatures { self.contents.current.signatures }
+    package func signatures() async throws(GatewayError) -> AuditSignatures {
+        let contents = self.contents.current
+        var signatures = contents.signatures
+        (signatures.oldest, signatures.latest) = (contents.checkpoints.first, contents.checkpoints.last)
+        return signatures
+    }
 
     package func truncations() async throws(GatewayError) -> [AuditTruncation] {
         self.contents.current.signatures.truncations
     }
 
     package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
-        Array(self.contents.current.signatures.checkpoints.filter { $0.number > number }.prefix(limit))
+        Array(self.contents.current.checkpoints.filter { $0.number > number }.prefix(limit))
     }
 
-    package func append(
-        _ checkpoint: SignedCheckpoint,
-        thinnedBy content: AuditCheckpoint?,
-        end: CheckpointEnd
-    ) async throws(GatewayError) {
+    package func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError) {
         self.contents.change { contents in
-            contents.signatures.checkpoints.append(checkpoint)
-            contents.signatures.checkpoints.sort { $0.number < $1.number }
+            contents.checkpoints.append(checkpoint)
+            contents.checkpoints.sort { $0.number < $1.number }
+            contents.checkpoints.removeAll { $0.number <= end.removed.number }
             contents.signatures.end = end
-            guard let content else { return }
-            contents.signatures.checkpoints.removeAll { !content.keeps($0.number) }
         }
     }
 
@@ -188,5 +190,12 @@ extension InMemoryAuditStore: AuditChainRegistry {
     package func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int] {
         let contents = self.contents.current
         return contents.heads.filter { $0.state == .open && contents.writers[$0.writer]?.text != "alive" }.map(\.writer)
+    }
+}
+
+extension AuditStore {
+    /// All checkpoints that are stored.
+    package func allCheckpoints() async throws(GatewayError) -> [SignedCheckpoint] {
+        try await self.checkpoints(after: .min, limit: .max)
     }
 }

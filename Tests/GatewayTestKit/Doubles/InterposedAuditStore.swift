@@ -66,11 +66,7 @@ package final class InterposedAuditStore: AuditStore {
 
     package func truncations() async throws(GatewayError) -> [AuditTruncation] { try await self.store.truncations() }
 
-    package func append(
-        _ checkpoint: SignedCheckpoint,
-        thinnedBy content: AuditCheckpoint?,
-        end: CheckpointEnd
-    ) async throws(GatewayError) {
-        try await self.store.append(checkpoint, thinnedBy: content, end: end)
+    package func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError) {
+        try await self.store.append(checkpoint, end: end)
     }
 }

@@ -93,7 +93,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         if !self.sink.isEmpty {
             evidence = try self.readSink(publicKey).evidence
             // Known before the sink was read, so that a gateway that goes on delivering is no trouble.
-            evidence.required = signatures.checkpoints.last?.content?.delivered ?? 0
+            evidence.required = signatures.latest?.content?.delivered ?? 0
         }
         let verifier = AuditVerifier(
             store: store,

@@ -148,8 +148,6 @@ package struct AuditSinkVerifier: Sendable {
         }
         if let last = self.last {
             try self.checkOrder(content, after: last)
-            // Of checkpoints that the store keeps no more, one may have been broken off.
-            if content.number > last.content.number &+ 1 { self.forgetTorn() }
         }
         // One that was to be the sink's first line may come again later.
         if self.last != nil, let torn = self.torn.first { throw torn.failure }
@@ -168,19 +166,11 @@ package struct AuditSinkVerifier: Sendable {
         if self.evidence.digests[number] != nil {
             throw self.failure("checkpoint \(number) is another one than before")
         }
-        if number == last.content.number &+ 1 {
-            guard content.previous == last.digest else {
-                throw self.failure("the checkpoint does not follow the one before it")
-            }
-            return
-        }
-        // A sink that could not be written for days lacks checkpoints that the store keeps no more.
-        guard number > last.content.number, number.isMultiple(of: AuditCheckpoint.anchorInterval) else {
+        guard number == last.content.number &+ 1 else {
             throw self.failure("checkpoint \(last.content.number &+ 1) is missing")
         }
-        let anchor = AuditCheckpoint.anchorNumber(before: number)
-        if let known = self.evidence.digests[anchor], known != content.anchor {
-            throw self.failure("the checkpoint does not follow checkpoint \(anchor)")
+        guard content.previous == last.digest else {
+            throw self.failure("the checkpoint does not follow the one before it")
         }
     }
 
@@ -333,7 +323,7 @@ private struct SinkTruncations: Sendable {
 
 // MARK: Evidence
 
-/// What a second sink has that a store can be compared with: no more of it than a store keeps, however old the sink is.
+/// What a second sink has that a store can be compared with.
 package struct AuditEvidence: Sendable {
     package private(set) var digests: [Int: [UInt8]] = [:]
     /// What stood at places of chains, by writer; by rising place.
@@ -344,27 +334,13 @@ package struct AuditEvidence: Sendable {
 
     package init() {}
 
-    /// How much is kept, in checkpoints and places.
-    package var count: Int { self.digests.count + self.known.values.reduce(0) { $0 + $1.count } }
-
-    /// Takes a checkpoint in, and forgets what a store that ends with it does not keep.
-    ///
-    /// The last place of each chain is always kept: it vouches for all before it.
-    package mutating func add(_ checkpoint: AuditCheckpoint, digest: [UInt8]) {
+    mutating func add(_ checkpoint: AuditCheckpoint, digest: [UInt8]) {
         let number = checkpoint.number
         self.latest = max(self.latest, number)
         self.digests[number] = digest
         for head in checkpoint.heads {
-            if let last = self.known[head.writer]?.last, (last.sequence, last.hash) == (head.sequence, head.hash) {
-                continue
-            }
             let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: number, isInSink: true)
-            self.known[head.writer, default: []].append(known)
-        }
-        guard number.isMultiple(of: AuditCheckpoint.anchorInterval) else { return }
-        self.digests = self.digests.filter { checkpoint.keeps($0.key) }
-        self.known = self.known.mapValues { places in
-            places.dropLast().filter { checkpoint.keeps($0.checkpoint) } + places.suffix(1)
+            self.known[head.writer, default: []].appendUnlessLast(known)
         }
     }
 }

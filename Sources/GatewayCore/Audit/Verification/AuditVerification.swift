@@ -1,8 +1,9 @@
 /// Checks what is signed of an audit by itself and against the ends of its chains, and draws from it what their records must
 /// be like.
 ///
-/// Pure. It takes the checkpoints and truncation markers first, then the ends, then the records. A checkpoint that is not what was signed is noted and asked no further, so that what it says of a chain is
-/// never held against the chain.
+/// Pure. It is made of a store's signatures and ends, then takes the checkpoints by rising number and keeps of each only what
+/// it says of places. A checkpoint that is not what was signed is noted and asked no further, so that what it says of a chain
+/// is never held against the chain.
 struct AuditVerification: Sendable {
     typealias Verdict = AuditVerifier.Verdict
 
@@ -11,32 +12,55 @@ struct AuditVerification: Sendable {
     /// The reason where a truncation marker lies behind the chain's end.
     static let excessiveTruncation = "more records are said to be removed than there were"
 
-    let sealer: AuditSealer?
-    let publicKey: AuditPublicKey?
+    private let sealer: AuditSealer?
+    private let publicKey: AuditPublicKey?
+    private let evidence: AuditEvidence
+    private let heads: [Int: AuditHead]
+    /// The digest of the ends of the first writers' chains, by how many.
+    private let settledDigests: [[UInt8]]
     /// The first thing wrong with what is signed, or with the ends; walking along the chains may not come by it.
     private(set) var finding: Verdict?
-    /// Those that are genuine, by rising number.
-    private var checkpoints: [AuditCheckpoint] = []
+    /// The latest checkpoint that is genuine.
+    private var latest: AuditCheckpoint?
+    /// The number of the checkpoint that comes next.
+    private var next: Int
+    /// The digest of the one before; `nil` where it is not known.
+    private var previous: [UInt8]?
     /// Where chains begin, by writer; one that is not genuine is noted and still followed.
     private(set) var truncations: [Int: AuditTruncation] = [:]
-    private var heads: [AuditHead] = []
     private var badTruncations: [Int: String] = [:]
-    private var known: [Int: [AuditKnownHash]] = [:]
-    private var digests: [Int: [UInt8]] = [:]
+    private var known: [Int: [AuditKnownHash]]
 
+    /// What a store has, compared with what a second sink has of it; the ends were read after the signatures.
+    ///
     /// Without a sealer or a public key, seals or signatures are not checked.
-    init(sealer: AuditSealer?, publicKey: AuditPublicKey?) {
-        (self.sealer, self.publicKey) = (sealer, publicKey)
-    }
-
-    /// All that a store keeps but its chains, compared with what a second sink has of it.
-    init(_ signatures: AuditSignatures, sealer: AuditSealer?, publicKey: AuditPublicKey?, evidence: AuditEvidence) {
-        self.init(sealer: sealer, publicKey: publicKey)
+    init(
+        _ signatures: AuditSignatures,
+        _ heads: [AuditHead],
+        sealer: AuditSealer?,
+        publicKey: AuditPublicKey?,
+        evidence: AuditEvidence = AuditEvidence()
+    ) {
+        (self.sealer, self.publicKey, self.evidence) = (sealer, publicKey, evidence)
+        self.heads = heads.keyed(by: \.writer)
+        var ends = AuditSettledEnds()
+        var digests = [ends.digest]
+        for head in heads where head.writer == digests.count {
+            ends.append(head)
+            digests.append(ends.digest)
+        }
+        self.settledDigests = digests
         self.known = evidence.known
-        for truncation in signatures.truncations { self.take(truncation) }
-        for checkpoint in signatures.checkpoints { self.take(checkpoint) }
-        self.checkRow(signatures)
-        self.compare(signatures, with: evidence)
+        self.next = signatures.oldest?.number ?? 1
+        if let end = signatures.end {
+            self.next = end.removed.number &+ 1
+            self.previous = end.removed.digest
+        }
+        for truncation in signatures.truncations {
+            self.truncations[truncation.writer] = truncation
+            if !self.isGenuine(truncation) { self.badTruncations[truncation.writer] = Self.forgedTruncation }
+        }
+        self.checkEnd(signatures)
     }
 
     // MARK: What is signed
@@ -64,43 +88,19 @@ struct AuditVerification: Sendable {
         return content
     }
 
-    /// Takes the next checkpoint: its signature, and its links to those before it.
-    mutating func take(_ signed: SignedCheckpoint) {
-        defer { self.digests[signed.number] = signed.digest }
-        let content: AuditCheckpoint
-        do throws(Verdict) {
-            content = try Self.content(of: signed, self.publicKey)
-        } catch {
-            self.finding = self.finding ?? error
-            return
-        }
-        let anchor = AuditCheckpoint.anchorNumber(before: content.number)
-        for (number, digest) in [(content.number - 1, content.previous), (anchor, content.anchor)] {
-            if let known = self.digests[number], known != digest {
-                self.report(number, "it is not the one that checkpoint \(content.number) follows")
-            }
-        }
-        self.checkpoints.append(content)
-        for head in content.heads {
-            let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: content.number)
-            self.known[head.writer, default: []].append(known)
-        }
-    }
-
-    mutating func take(_ truncation: AuditTruncation) {
-        self.truncations[truncation.writer] = truncation
-        if !self.isGenuine(truncation) { self.badTruncations[truncation.writer] = Self.forgedTruncation }
-    }
-
     func isGenuine(_ truncation: AuditTruncation) -> Bool {
         self.publicKey?.isGenuine(truncation.signature, of: truncation.text) != false
     }
 
-    /// Which checkpoints a store has, and which it should have.
-    private mutating func checkRow(_ signatures: AuditSignatures) {
+    private func isGenuine(_ end: CheckpointEnd) -> Bool {
+        self.publicKey?.isGenuine(end.signature, of: end.text) != false
+    }
+
+    /// Compares the latest checkpoint with the signed word of which that is.
+    private mutating func checkEnd(_ signatures: AuditSignatures) {
         guard let end = signatures.end else {
-            if let first = signatures.checkpoints.first {
-                return self.report(first.number, "the end of the row is missing")
+            if let oldest = signatures.oldest {
+                return self.report(oldest.number, "the end of the row is missing")
             }
             // A gateway removes nothing before it has made a checkpoint.
             if !signatures.truncations.isEmpty {
@@ -109,78 +109,73 @@ struct AuditVerification: Sendable {
             if signatures.isInUse { self.report(1, "it and all others are missing, with the word of the latest") }
             return
         }
-        if let publicKey = self.publicKey, !publicKey.isGenuine(end.signature, of: end.text) {
-            return self.report(end.number, "the end of the row is not genuine")
-        }
-        guard let last = signatures.checkpoints.last else {
-            if !signatures.isNew { self.report(max(1, end.number), "it is missing") }
+        let last = end.latest.number
+        guard self.isGenuine(end) else { return self.report(last, "the end of the row is not genuine") }
+        guard let latest = signatures.latest else {
+            if !signatures.isNew { self.report(max(1, last), "it is missing") }
             return
         }
-        guard last.number == end.number else {
-            return last.number < end.number
-                ? self.report(last.number + 1, "it is missing")
-                : self.report(last.number, "it is behind the end of the row")
-        }
-        guard last.digest == end.digest else { return self.report(end.number, "it is not the one that was signed") }
-        guard let content = last.content else { return }
-        // The latest says which are kept; nothing else may be there, and nothing of it may be missing.
-        var expected = content.oldest
-        for checkpoint in signatures.checkpoints {
-            expected = content.firstKept(from: expected)
-            if expected < checkpoint.number { return self.report(expected, "it is missing") }
-            if !content.keeps(checkpoint.number) { return self.report(checkpoint.number, "it should not be there") }
-            expected = checkpoint.number &+ 1
-        }
+        if latest.number < last { self.report(latest.number &+ 1, "it is missing") }
+        if latest.number > last { self.report(latest.number, "it is behind the end of the row") }
+        if latest.digest != end.latest.digest { self.report(last, "it is not the one that was signed") }
     }
 
-    private mutating func compare(_ signatures: AuditSignatures, with evidence: AuditEvidence) {
-        let latest = signatures.checkpoints.last?.number ?? 0
-        let seen = evidence.digests.keys.max() ?? 0
-        if seen > latest { self.report(latest + 1, "the sink has it, and the store has not") }
-        if seen < evidence.required { self.report(evidence.required, "the sink had it, and has it no more") }
-        for checkpoint in signatures.checkpoints {
-            if let digest = evidence.digests[checkpoint.number], digest != checkpoint.digest {
-                self.report(checkpoint.number, "the sink has another one")
-            }
-        }
+    /// Returns true if checkpoints are missing before one that comes next.
+    func misses(before number: Int) -> Bool { number > self.next }
+
+    /// Goes on behind the checkpoints that were removed by age since the signatures were read.
+    mutating func follow(_ end: CheckpointEnd) {
+        guard end.removed.number >= self.next, self.isGenuine(end) else { return }
+        self.skip(to: end.removed.number &+ 1)
+        self.previous = end.removed.digest
     }
 
-    // MARK: Ends
-
-    /// Takes the ends of all chains and compares them with what checkpoints say of chains that had ended, or that there
-    /// were.
-    mutating func take(_ heads: [AuditHead]) {
-        self.heads = heads
-        var ends = AuditSettledEnds()
-        var digests = [ends.digest]
-        for head in heads where head.writer == digests.count {
-            ends.append(head)
-            digests.append(ends.digest)
-        }
-        let current = heads.keyed(by: \.writer)
-        for checkpoint in self.checkpoints { self.compare(checkpoint, digests, current) }
-        if let last = self.checkpoints.last, last.removedWriter > 0 {
-            for head in heads where head.writer <= last.removedWriter {
-                guard self.truncations[head.writer]?.sequence != head.sequence else { continue }
-                let reason = "checkpoint \(last.number) says that the whole chain was removed"
-                self.badTruncations[head.writer] = self.badTruncations[head.writer] ?? reason
-            }
-        }
-        for writer in self.truncations.keys.sorted() where current[writer] == nil {
-            self.report(writer, 1, "records of a writer that never started were removed")
-        }
+    /// Leaves out checkpoints that are not looked at.
+    mutating func skip(to number: Int) {
+        (self.next, self.previous) = (number, nil)
     }
 
-    private mutating func compare(_ checkpoint: AuditCheckpoint, _ digests: [[UInt8]], _ current: [Int: AuditHead]) {
+    /// Takes the next checkpoint: its signature, its link to the one before, and what it says of the chains.
+    mutating func take(_ signed: SignedCheckpoint) {
+        guard signed.number >= self.next else { return self.report(signed.number, "it should not be there") }
+        if signed.number > self.next {
+            self.report(self.next, "it is missing")
+            self.previous = nil
+        }
+        let previous = self.previous
+        (self.next, self.previous) = (signed.number &+ 1, signed.digest)
+        let content: AuditCheckpoint
+        do throws(Verdict) {
+            content = try Self.content(of: signed, self.publicKey)
+        } catch {
+            self.finding = self.finding ?? error
+            return
+        }
+        if let previous, content.previous != previous {
+            self.report(signed.number &- 1, "it is not the one that checkpoint \(signed.number) follows")
+        }
+        if let digest = self.evidence.digests[signed.number], digest != signed.digest {
+            self.report(signed.number, "the sink has another one")
+        }
+        self.compare(content)
+        for head in content.heads {
+            let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: content.number)
+            self.known[head.writer, default: []].appendUnlessLast(known)
+        }
+        self.latest = content
+    }
+
+    /// Compares the ends with what a checkpoint says of chains that had ended, or that there were.
+    private mutating func compare(_ checkpoint: AuditCheckpoint) {
         let name = "checkpoint \(checkpoint.number)"
         let settled = checkpoint.settledWriter
-        if settled >= digests.count {
-            self.report(digests.count, 1, "the writer is missing, \(name) has it")
-        } else if digests[settled] != checkpoint.settledDigest {
+        if settled >= self.settledDigests.count {
+            self.report(self.settledDigests.count, 1, "the writer is missing, \(name) has it")
+        } else if self.settledDigests[settled] != checkpoint.settledDigest {
             self.report(settled, 1, "\(name) has another end of this chain or of one before")
         }
         for head in checkpoint.heads {
-            guard let current = current[head.writer] else {
+            guard let current = self.heads[head.writer] else {
                 self.report(head.writer, 1, "the writer is missing, \(name) has it")
                 continue
             }
@@ -194,9 +189,26 @@ struct AuditVerification: Sendable {
         }
     }
 
-    func isGenuine(_ head: AuditHead) -> Bool { self.sealer?.isGenuine(head) != false }
+    /// Ends the checkpoints, of which the latest has this number.
+    mutating func finishCheckpoints(at latest: Int) {
+        let seen = self.evidence.latest
+        if seen > latest { self.report(latest &+ 1, "the sink has it, and the store has not") }
+        if seen < self.evidence.required { self.report(self.evidence.required, "the sink had it, and has it no more") }
+        if let last = self.latest, last.removedWriter > 0 {
+            for head in self.heads.values where head.writer <= last.removedWriter {
+                guard self.truncations[head.writer]?.sequence != head.sequence else { continue }
+                let reason = "checkpoint \(last.number) says that the whole chain was removed"
+                self.badTruncations[head.writer] = self.badTruncations[head.writer] ?? reason
+            }
+        }
+        for writer in self.truncations.keys.sorted() where self.heads[writer] == nil {
+            self.report(writer, 1, "records of a writer that never started were removed")
+        }
+    }
 
     // MARK: Chains
+
+    func isGenuine(_ head: AuditHead) -> Bool { self.sealer?.isGenuine(head) != false }
 
     func failureAtBeginning(of writer: Int) -> Verdict? {
         let truncation = self.truncations[writer]
@@ -251,5 +263,14 @@ struct AuditVerification: Sendable {
 
     private func known(of writer: Int, in places: ClosedRange<Int>) -> [AuditKnownHash] {
         (self.known[writer] ?? []).filter { places.contains($0.sequence) }.sorted { $0.sequence < $1.sequence }
+    }
+}
+
+extension [AuditKnownHash] {
+    /// Appends what is known of a place, unless the last place is the same: of a chain that does not grow, checkpoints say
+    /// nothing new.
+    mutating func appendUnlessLast(_ known: AuditKnownHash) {
+        if let last = self.last, last.sequence == known.sequence, last.hash == known.hash { return }
+        self.append(known)
     }
 }

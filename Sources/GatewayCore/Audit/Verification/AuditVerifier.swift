@@ -29,6 +29,8 @@ package struct AuditVerifier: Sendable {
 
     /// Rows of one read; also how often progress is told.
     private static let page = 4_096
+    /// Checkpoints of one read.
+    private static let checkpointPage = 1_000
 
     private let store: any AuditStore
     private let sealer: AuditSealer?
@@ -80,10 +82,12 @@ package struct AuditVerifier: Sendable {
     ) async throws(GatewayError) -> Verdict {
         // Read before the heads: what a checkpoint says was true by then.
         let signatures = try await self.store.signatures()
-        var verification = self.verification(of: signatures)
         // Records are read after the heads, so a live writer may be ahead of its head, never behind.
         let heads = try await self.store.heads()
-        verification.take(heads)
+        var verification = self.verification(of: signatures, heads)
+        let latest = signatures.latest?.number ?? 0
+        try await self.takeCheckpoints(through: latest, &verification)
+        verification.finishCheckpoints(at: latest)
         // Numbers that somebody else stored may overflow.
         let removed = verification.truncations.values.reduce(0) { $0 &+ $1.sequence }
         let total = max(0, heads.reduce(0) { $0 &+ $1.sequence } &- removed)
@@ -113,7 +117,6 @@ package struct AuditVerifier: Sendable {
                 abandoned.removeAll { $0.writer == former }
             }
             if let number = AuditCheckpoint.number(inOpeningNote: walker.openingNote) {
-                let latest = signatures.checkpoints.last?.number ?? 0
                 if let verdict = try await self.verdict(on: number, of: head.writer, after: opening, latest) {
                     return verdict
                 }
@@ -131,13 +134,37 @@ package struct AuditVerifier: Sendable {
         return .intact(records: records)
     }
 
-    /// Verifies what takes little time: the checkpoints among themselves and with the chains' ends, and the oldest and
-    /// the newest record. The first thing that is wrong; `nil` for nothing.
+    /// Takes all checkpoints up to a number; the oldest may be removed meanwhile.
+    private func takeCheckpoints(
+        through latest: Int,
+        _ verification: inout AuditVerification
+    ) async throws(GatewayError) {
+        var last = Int.min
+        while last < latest {
+            let page = try await self.store.checkpoints(after: last, limit: Self.checkpointPage)
+            guard let first = page.first, let end = page.last else { return }
+            if verification.misses(before: first.number), let end = try await self.store.signatures().end {
+                verification.follow(end)
+            }
+            for checkpoint in page where checkpoint.number <= latest { verification.take(checkpoint) }
+            last = end.number
+        }
+    }
+
+    /// Verifies what takes little time: the oldest and the latest checkpoint, whether the chains reach as far as they say, and
+    /// the oldest and the newest record. The first thing that is wrong; `nil` for nothing.
     package func verifyEnds() async throws(GatewayError) -> Verdict? {
         let signatures = try await self.store.signatures()
-        var verification = self.verification(of: signatures)
         let heads = try await self.store.heads()
-        verification.take(heads)
+        var verification = self.verification(of: signatures, heads)
+        if let oldest = signatures.oldest, let latest = signatures.latest {
+            verification.take(oldest)
+            if latest.number > oldest.number {
+                if latest.number > oldest.number &+ 1 { verification.skip(to: latest.number) }
+                verification.take(latest)
+            }
+        }
+        verification.finishCheckpoints(at: signatures.latest?.number ?? 0)
         for (index, head) in heads.enumerated() {
             guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
             if let failure = verification.failureAtBeginning(of: head.writer) { return failure }
@@ -248,8 +275,14 @@ package struct AuditVerifier: Sendable {
         return try await self.store.heads().contains { $0.writer == stray } ? nil : stray
     }
 
-    private func verification(of signatures: AuditSignatures) -> AuditVerification {
-        AuditVerification(signatures, sealer: self.sealer, publicKey: self.publicKey, evidence: self.evidence)
+    private func verification(of signatures: AuditSignatures, _ heads: [AuditHead]) -> AuditVerification {
+        AuditVerification(
+            signatures,
+            heads,
+            sealer: self.sealer,
+            publicKey: self.publicKey,
+            evidence: self.evidence
+        )
     }
 
     private func walk(

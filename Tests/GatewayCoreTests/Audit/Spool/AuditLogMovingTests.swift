@@ -48,7 +48,7 @@ struct AuditLogMovingTests {
         let store = self.store
         @Sendable func make(_ numbers: ClosedRange<Int>) {
             let made = numbers.map { SignedCheckpoint(number: $0, text: [], signature: []) }
-            store.tamper { $0.signatures.checkpoints += made }
+            store.tamper { $0.checkpoints += made }
         }
         make(1...7)
         let log = self.log(openingNote: AuditCheckpoint.openingNote(after: 7))
