@@ -56,7 +56,7 @@ extension Micro {
             let isLast = number == records / batch
             let chained = (0..<batch).map { _ in chain.append(record) }
             try await store.append(chained, head: sealer.head(of: chain, state: isLast ? .closed : .open))
-            if number.isMultiple(of: 10) || isLast { _ = await checkpointer.checkpoint(delivered: 0) }
+            if number.isMultiple(of: 10) || isLast { _ = await checkpointer.checkpoint() }
         }
     }
 }

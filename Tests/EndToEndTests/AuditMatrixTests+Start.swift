@@ -19,7 +19,6 @@ extension EndToEnd.AuditMatrixTests {
             number 359
             time 1
             previous \(zeros)
-            delivered 0
             settled 0 \(zeros)
             removed 0
 

@@ -239,6 +239,11 @@ CREATE TABLE audit_checkpoints (
     signature BYTEA NOT NULL
 );
 
+CREATE TABLE audit_sinks (
+    name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    delivered BIGINT NOT NULL
+);
+
 CREATE TABLE gateway_checkpoint_end (
     id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
     number BIGINT NOT NULL,

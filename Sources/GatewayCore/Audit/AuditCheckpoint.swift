@@ -14,8 +14,6 @@ package struct AuditCheckpoint: Sendable, Hashable {
     package var time: Timestamp
     /// The digest of the checkpoint before; zeros in the first.
     package var previous: [UInt8]
-    /// The latest checkpoint that the second sink was known to hold; 0 for none.
-    package var delivered: Int
     /// The chains of all writers up to this one had ended.
     package var settledWriter: Int
     /// The digest of their ends (``AuditSettledEnds``).
@@ -56,7 +54,6 @@ extension AuditCheckpoint {
             "number \(self.number)",
             "time \(self.time.microseconds)",
             "previous \(Hex.text(self.previous))",
-            "delivered \(self.delivered)",
             "settled \(self.settledWriter) \(Hex.text(self.settledDigest))",
             "removed \(self.removedWriter)",
         ]
@@ -78,14 +75,13 @@ extension AuditCheckpoint {
         // What a line has too much is found by the comparison at the end.
         guard let number = Int(take("number")[0]), let time = Int64(take("time")[0]),
             let previous = Hex.bytes(take("previous")[0]),
-            let delivered = Int(take("delivered")[0]),
             case let settled = take("settled"), settled.count == 2, let settledWriter = Int(settled[0]),
             let settledDigest = Hex.bytes(settled[1]), let removedWriter = Int(take("removed")[0]),
             // Falsified numbers must not lead arithmetic astray.
             number > 0, settledWriter >= 0, (0...settledWriter).contains(removedWriter)
         else { return nil }
         (self.number, self.time) = (number, Timestamp(microseconds: time))
-        (self.previous, self.delivered) = (previous, delivered)
+        self.previous = previous
         (self.settledWriter, self.settledDigest, self.removedWriter) = (settledWriter, settledDigest, removedWriter)
         (self.heads, self.truncations) = ([], [])
         for line in lines {

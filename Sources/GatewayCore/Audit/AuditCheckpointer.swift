@@ -87,7 +87,7 @@ package final class AuditCheckpointer: Sendable {
         }
         let now = self.clock.now()
         do throws(GatewayError) {
-            try await self.make(delivered: latest?.content?.delivered ?? 0)
+            try await self.make()
         } catch {
             // Another replica was first, and leads.
             guard error.code == .conflict else { throw error }
@@ -132,11 +132,8 @@ package final class AuditCheckpointer: Sendable {
 
     /// Makes a checkpoint when there is something new; whether all that is stored is under one. Why not is logged and
     /// counted.
-    ///
-    /// The second sink holds checkpoints up to `delivered`: 0 for none; `nil` when that is not known, so that what the
-    /// checkpoint before says still holds.
     @discardableResult
-    package func checkpoint(delivered: Int?) async -> Bool {
+    package func checkpoint() async -> Bool {
         let isOutdated = self.state.withLock { $0.isOutdated }
         do throws(GatewayError) {
             if isOutdated {
@@ -145,7 +142,7 @@ package final class AuditCheckpointer: Sendable {
             }
             // What is stored by this moment is seen below.
             let now = self.clock.now()
-            try await self.make(delivered: delivered)
+            try await self.make()
             self.lastCheckpoint.set(now)
             return true
         } catch {
@@ -281,14 +278,13 @@ package final class AuditCheckpointer: Sendable {
     }
 
     /// One caller at a time: checkpoints follow each other.
-    private func make(delivered: Int?) async throws(GatewayError) {
+    private func make() async throws(GatewayError) {
         let truncations = try await self.store.truncations()
         let heads = try await self.store.heads()
         let (latest, restart) = self.state.withLock { ($0.latest, $0.restart) }
         var next = self.next(heads: self.genuine(heads), truncations: truncations)
         if restart == nil, let latest, latest.content.says(sameAs: next) { return }
         next.number = restart ?? next.number
-        next.delivered = delivered ?? next.delivered
         let made = next
         let signed = try self.signer.sign(made)
         let removed = try await self.removable() ?? self.state.withLock { $0.removed }
@@ -315,7 +311,7 @@ package final class AuditCheckpointer: Sendable {
         }
     }
 
-    /// What the next checkpoint says, if the row holds and the second sink has no more than before.
+    /// Returns what the next checkpoint says, if the row holds.
     private func next(heads: [AuditHead], truncations: [AuditTruncation]) -> AuditCheckpoint {
         var settled = AuditSettledEnds()
         for head in heads where head.writer == settled.writer + 1 && head.state != .open { settled.append(head) }
@@ -331,7 +327,6 @@ package final class AuditCheckpointer: Sendable {
             number: (latest?.content.number ?? 0) + 1,
             time: self.clock.now(),
             previous: latest?.signed.digest ?? AuditCheckpoint.noDigest,
-            delivered: latest?.content.delivered ?? 0,
             settledWriter: settled.writer,
             settledDigest: settled.digest,
             removedWriter: removed,
@@ -406,12 +401,6 @@ package struct AuditCheckpointService: Service {
         (self.checkpointer, self.feeder, self.interval, self.leader) = (checkpointer, feeder, interval, leader)
     }
 
-    /// What checkpoints say of the second sink: 0 without one, `nil` until the sink was asked.
-    private var delivered: Int? {
-        guard let feeder = self.feeder else { return 0 }
-        return feeder.delivered
-    }
-
     /// Makes a checkpoint, if this replica leads, once what dead replicas left is closed.
     ///
     /// One that can't be made ends the lead: another replica may have been first.
@@ -420,7 +409,7 @@ package struct AuditCheckpointService: Service {
         if let leader = self.leader {
             guard await leader.leads() else { return await self.checkpointer.follow() }
         }
-        let isMade = await self.checkpointer.checkpoint(delivered: self.delivered)
+        let isMade = await self.checkpointer.checkpoint()
         if !isMade { await self.leader?.leadership.resign() }
     }
 

@@ -11,7 +11,8 @@ import Foundation
 ///
 /// A sink has records and truncation markers in the order of their delivery, and each checkpoint behind what it covers.
 package enum AuditLine: Sendable, Hashable {
-    case checkpoint(SignedCheckpoint)
+    /// A checkpoint, with the name of the sink that it was delivered to.
+    case checkpoint(SignedCheckpoint, sink: String)
     /// Where a chain begins whose oldest records were removed; `ended` says how the chain ended if all of it was removed.
     case truncation(AuditTruncation, ended: AuditHead.State?)
     case record(ChainedAuditRecord)
@@ -27,8 +28,9 @@ extension AuditLine {
         var writer = JSONWriter(reservingCapacity: 768)
         writer.beginObject()
         switch self {
-        case .checkpoint(let checkpoint):
+        case .checkpoint(let checkpoint, let sink):
             writer.member("type", "checkpoint")
+            writer.member("sink", sink)
             writer.member("number", checkpoint.number)
             writer.member("time", checkpoint.content?.time.rfc3339 ?? "")
             writer.member("content", String(decoding: checkpoint.text, as: UTF8.self))
@@ -153,7 +155,10 @@ extension AuditLine {
         case "checkpoint":
             let (number, text) = (try present(root.integer("number")), try present(root.text("content")))
             let signature = try present(root.base64("signature"))
-            self = .checkpoint(SignedCheckpoint(number: number, text: Array(text.utf8), signature: signature))
+            self = .checkpoint(
+                SignedCheckpoint(number: number, text: Array(text.utf8), signature: signature),
+                sink: try present(root.text("sink"))
+            )
         case "truncation":
             let (chain, time) = (try root.chain("seq"), try present(root.time("time_us")))
             let signature = try present(root.base64("signature"))

@@ -31,6 +31,8 @@ package final class AuditSinkFeeder: Sendable {
     private struct State {
         /// The last checkpoint that the sink holds whole, and what it says.
         var position: (signed: SignedCheckpoint, content: AuditCheckpoint)?
+        /// The checkpoint that the store knows the sink to hold, as far as this process noted it.
+        var noted = 0
         /// Whether the sink could be asked since the start; until then ``position`` says nothing.
         var isKnown = false
         var isResumed = false
@@ -48,6 +50,7 @@ package final class AuditSinkFeeder: Sendable {
     private static let checkpoints = 100
 
     private let sink: any AuditSink
+    private let name: String
     private let store: any AuditStore
     private let publicKey: AuditPublicKey
     private let clock: any WallClock
@@ -56,16 +59,19 @@ package final class AuditSinkFeeder: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// A feeder of a sink; the public key tells whether that holds the gateway's own records.
+    /// A feeder of a sink, by whose name the store knows how far it has come; the public key tells whether the sink holds the
+    /// gateway's own records.
     package init(
         sink: any AuditSink,
+        name: String,
         store: any AuditStore,
         publicKey: AuditPublicKey,
         clock: any WallClock,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        (self.sink, self.store, self.publicKey, self.clock) = (sink, store, publicKey, clock)
+        (self.sink, self.name, self.store) = (sink, name, store)
+        (self.publicKey, self.clock) = (publicKey, clock)
         self.deliveredTime = metrics.gauge(.auditSinkDelivered)
         self.failures = metrics.counter(.auditSinkFailures)
         self.logger = logger
@@ -107,6 +113,7 @@ package final class AuditSinkFeeder: Sendable {
                 }
                 if pending.count < Self.checkpoints { break }
             }
+            try await self.noteDelivered()
             self.deliveredTime.set(now)
             let hadFailed = self.state.withLock { state in
                 defer { state.isFailing = false }
@@ -130,7 +137,7 @@ package final class AuditSinkFeeder: Sendable {
         let position: SignedCheckpoint?
         var isRepeated = true
         switch try await self.sink.resume() {
-        case .unknown: position = try await self.known(latest)
+        case .unknown: position = try await self.known()
         case .begun: position = nil
         case .checkpoint(let held, let isWhole):
             position = try await self.position(held, latest)
@@ -138,7 +145,7 @@ package final class AuditSinkFeeder: Sendable {
         }
         if isRepeated, let position {
             // Whoever reads the sink from here on needs to know where the chains stood.
-            try await self.sink.write([.checkpoint(position)], isWhole: true)
+            try await self.sink.write([.checkpoint(position, sink: self.name)], isWhole: true)
         }
         self.state.withLock { state in
             state.position = position.flatMap { signed in signed.content.map { (signed, $0) } }
@@ -152,7 +159,7 @@ package final class AuditSinkFeeder: Sendable {
     ) async throws(GatewayError) -> SignedCheckpoint? {
         guard held.content != nil, self.publicKey.isGenuine(held.signature, of: held.text) else {
             self.logger.error("The last checkpoint in the audit's second sink is not genuine")
-            return try await self.known(latest)
+            return try await self.known()
         }
         guard held.number <= latest?.number ?? 0 else {
             self.logger.error(
@@ -164,12 +171,21 @@ package final class AuditSinkFeeder: Sendable {
         return held
     }
 
-    /// Returns a lower bound for what the sink holds, by the latest checkpoint of the store.
-    private func known(_ latest: SignedCheckpoint?) async throws(GatewayError) -> SignedCheckpoint? {
+    /// Returns a lower bound for what the sink holds; a sink with a new name begins where the furthest other one is.
+    private func known() async throws(GatewayError) -> SignedCheckpoint? {
         if let position = self.state.withLock({ $0.position }) { return position.signed }
-        guard let delivered = latest?.content?.delivered, delivered > 0 else { return nil }
+        let sinks = try await self.store.sinks()
+        guard let delivered = sinks[self.name] ?? sinks.values.max(), delivered > 0 else { return nil }
         let checkpoint = try await self.store.checkpoints(after: delivered - 1, limit: 1).first
         return checkpoint?.number == delivered && checkpoint?.content != nil ? checkpoint : nil
+    }
+
+    /// Tells the store how far the sink has come, where that is news.
+    private func noteDelivered() async throws(GatewayError) {
+        let (delivered, noted) = self.state.withLock { ($0.position?.signed.number ?? 0, $0.noted) }
+        guard delivered != noted else { return }
+        try await self.store.note(delivered: delivered, to: self.name)
+        self.state.withLock { $0.noted = delivered }
     }
 
     private func snapshot() async throws(GatewayError) -> Snapshot {
@@ -200,7 +216,7 @@ package final class AuditSinkFeeder: Sendable {
         for range in Self.ranges(from: position?.content, to: content, snapshot.heads) {
             guard try await self.deliver(range, snapshot, until: deadline) else { return false }
         }
-        try await self.sink.write([.checkpoint(signed)], isWhole: true)
+        try await self.sink.write([.checkpoint(signed, sink: self.name)], isWhole: true)
         self.state.withLock { $0.position = (signed, content) }
         self.deliveredTime.set(content.time)
         return !self.isOver(deadline)

@@ -49,6 +49,12 @@ package protocol AuditStore: Sendable {
     /// Where chains begin whose oldest records were removed, by rising writer.
     func truncations() async throws(GatewayError) -> [AuditTruncation]
 
+    /// Returns the latest checkpoint that each second sink is known to hold, by the sinks' names.
+    func sinks() async throws(GatewayError) -> [String: Int]
+
+    /// Notes that a second sink holds a checkpoint, and all before it.
+    func note(delivered number: Int, to sink: String) async throws(GatewayError)
+
     /// Adds a checkpoint as the latest and removes those up to the end's marker, in one transaction; throws `conflict` where
     /// that number, or a later one, is there already.
     func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError)

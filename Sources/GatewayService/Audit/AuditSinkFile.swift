@@ -24,12 +24,13 @@ final class AuditSinkFile: AuditSink {
     private static let newline = UInt8(ascii: "\n")
 
     private let path: String
+    private let name: String
     private let state = BlockingState(State())
     private let wantsReopening = Atomic(false)
 
     /// A file that is made when it is not there; not opened.
-    init(path: String) {
-        self.path = path
+    init(path: String, name: String) {
+        (self.path, self.name) = (path, name)
     }
 
     /// Has the file opened anew by its name: now, or when the checkpoint that is being written is complete.
@@ -75,7 +76,7 @@ final class AuditSinkFile: AuditSink {
         let newest = state.last
         try self.openFile(&state)
         guard state.last == nil, let newest else { return }
-        try self.write([.checkpoint(newest)], &state)
+        try self.write([.checkpoint(newest, sink: self.name)], &state)
         try state.handle?.synchronize()
         (state.last, state.isHalfWritten) = (newest, false)
     }
@@ -162,7 +163,7 @@ final class AuditSinkFile: AuditSink {
                 continue
             }
             line.writeBytes(data[..<end])
-            guard case .checkpoint(let checkpoint)? = AuditLine(line) else { return nil }
+            guard case .checkpoint(let checkpoint, _)? = AuditLine(line) else { return nil }
             return (checkpoint, offset + UInt64(line.readableBytes) + 1)
         }
         return nil
@@ -175,7 +176,7 @@ extension [AuditLine] {
     }
 
     var lastCheckpoint: SignedCheckpoint? {
-        for case .checkpoint(let checkpoint) in self.reversed() { return checkpoint }
+        for case .checkpoint(let checkpoint, _) in self.reversed() { return checkpoint }
         return nil
     }
 }

@@ -58,11 +58,13 @@ package struct LineInput {
 extension AuditSinkVerifier {
     /// Reads a file; several are the parts of one sink, oldest first.
     ///
-    /// A last line without an end is one that is being written, or that was broken off. What the last file leaves open,
-    /// ``finding`` tells.
+    /// What the last file leaves open, ``finding`` and ``warning`` tell.
     package mutating func read(_ path: String) throws {
         var lines = try LineInput(path)
         self.begin(path)
-        while let line = try lines.next(), lines.isWhole { try self.take(line) }
+        while let line = try lines.next() {
+            guard lines.isWhole else { return try self.endTorn() }
+            try self.take(line)
+        }
     }
 }

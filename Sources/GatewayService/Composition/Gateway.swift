@@ -231,7 +231,7 @@ package struct Gateway: Sendable {
             metrics: metrics,
             logger: logger
         )
-        self.auditSinkFile = configuration.auditSinkPath.map { AuditSinkFile(path: $0) }
+        self.auditSinkFile = configuration.auditSinkPath.map { AuditSinkFile(path: $0, name: HostName.current) }
         var sink: (any AuditSink)? = self.auditSinkFile
         if configuration.audit.sink == AuditConfiguration.sinkOutput { sink = AuditSinkOutput() }
         let leadership: SQLLeadership? =
@@ -256,6 +256,7 @@ package struct Gateway: Sendable {
             feeder: sink.map { sink in
                 AuditSinkFeeder(
                     sink: sink,
+                    name: HostName.current,
                     store: auditStore,
                     publicKey: signer.publicKey,
                     clock: clock,

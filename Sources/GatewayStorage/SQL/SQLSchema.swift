@@ -285,7 +285,8 @@ enum SQLSchema {
     /// cost).
     /// `audit_writers` says which replica writes a chain, where several share the store.
     /// `gateway_checkpoint_end` names the latest checkpoint and the last that was removed; it is there for as long as the
-    /// gateway's secrets are, and says what there was when the audit's tables are emptied.
+    /// gateway's secrets are, and says what there was when the audit's tables are emptied. `audit_sinks` names the latest
+    /// checkpoint that each second sink is known to hold.
     private static let audit = """
         CREATE TABLE audit_records (
             writer INTEGER NOT NULL,
@@ -321,6 +322,11 @@ enum SQLSchema {
             content BLOB NOT NULL,
             signature BLOB NOT NULL
         ) STRICT;
+
+        CREATE TABLE audit_sinks (
+            name TEXT NOT NULL PRIMARY KEY,
+            delivered INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE gateway_checkpoint_end (
             id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),

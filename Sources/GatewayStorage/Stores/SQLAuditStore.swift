@@ -328,6 +328,25 @@ package struct SQLAuditStore: AuditStore {
         )
     }
 
+    package func sinks() async throws(GatewayError) -> [String: Int] {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            let rows = try db.rows("SELECT name, delivered FROM audit_sinks") { (try $0.text(0), try $0.int(1)) }
+            return Dictionary(uniqueKeysWithValues: rows)
+        }
+    }
+
+    package func note(delivered number: Int, to sink: String) async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            _ = try db.execute(
+                """
+                INSERT INTO audit_sinks (name, delivered) VALUES ($1, $2)
+                ON CONFLICT (name) DO UPDATE SET delivered = excluded.delivered
+                """,
+                [.text(sink), .int(number)]
+            )
+        }
+    }
+
     package func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError) {
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
             let isOvertaken = try db.exists(

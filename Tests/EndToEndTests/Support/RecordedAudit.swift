@@ -46,7 +46,8 @@ struct RecordedAudit {
         )
         let sink = directory.path("data/audit.jsonl")
         let feeder = AuditSinkFeeder(
-            sink: AuditSinkFile(path: sink),
+            sink: AuditSinkFile(path: sink, name: "gateway"),
+            name: "gateway",
             store: store,
             publicKey: signer.publicKey,
             clock: clock,
@@ -65,7 +66,7 @@ struct RecordedAudit {
                 let head = sealer.head(of: chain, state: isLast ? .closed : .open)
                 if run == 4, day == 1 { earlier = head }
                 try await store.append(chained, head: head)
-                _ = await checkpointer.checkpoint(delivered: feeder.delivered)
+                _ = await checkpointer.checkpoint()
                 await feeder.deliver()
                 clock.advance(by: .seconds(86_400 + 60))
             }
@@ -83,7 +84,7 @@ struct RecordedAudit {
             logger: logger
         )
         _ = try await audit.whileRunning { await service.pass() }
-        _ = await checkpointer.checkpoint(delivered: feeder.delivered)
+        _ = await checkpointer.checkpoint()
         await feeder.deliver()
         try database.close()
         return RecordedAudit(

@@ -56,7 +56,7 @@ struct AuditCheckpointMetricsTests {
         for number in 1...12 {
             self.clock.advance(by: .seconds(10))
             if number <= 6 { try await self.write(to: &chain) }
-            #expect(await leader.checkpoint(delivered: 0))
+            #expect(await leader.checkpoint())
             let signed = self.clock.now()
             self.clock.advance(by: .seconds(1))
             if number <= 6 {
@@ -90,7 +90,7 @@ struct AuditCheckpointMetricsTests {
         try await self.write(to: &chain)
         let leader = self.checkpointer()
         _ = try await leader.prepare()
-        #expect(await leader.checkpoint(delivered: 0))
+        #expect(await leader.checkpoint())
         self.store.tamper { $0.checkpoints[$0.checkpoints.count - 1].signature[0] ^= 1 }
         await follower.follow()
         #expect(try self.time(.auditLastCheckpoint) == first)
@@ -179,18 +179,18 @@ struct AuditCheckpointMetricsTests {
         for _ in 2...5 {
             self.clock.advance(by: .seconds(60))
             try await self.write(to: &chain)
-            #expect(await paused.checkpoint(delivered: 0))
+            #expect(await paused.checkpoint())
         }
         self.clock.advance(by: .seconds(60))
         try await self.write(to: &chain)
         #expect(try await other.prepare() == 5)
         for checkpointer in [paused, other] { checkpointer.remove(before: self.clock.now()) }
-        #expect(await other.checkpoint(delivered: 0))
+        #expect(await other.checkpoint())
         #expect(self.store.current.checkpoints.map(\.number) == [5, 6])
-        #expect(await paused.checkpoint(delivered: 0) == false)
+        #expect(await paused.checkpoint() == false)
         #expect(try !self.isAlarmed)
         try await self.write(to: &chain)
-        #expect(await paused.checkpoint(delivered: 0))
+        #expect(await paused.checkpoint())
         #expect(try !self.isAlarmed)
     }
 
@@ -201,6 +201,7 @@ struct AuditCheckpointMetricsTests {
         let sink = FailingSink()
         let feeder = AuditSinkFeeder(
             sink: sink,
+            name: "gateway",
             store: self.store,
             publicKey: self.signer.publicKey,
             clock: self.clock,
@@ -219,7 +220,7 @@ struct AuditCheckpointMetricsTests {
         let last = self.clock.now()
         sink.fails.change { $0 = true }
         try await self.write(to: &chain)
-        #expect(await checkpointer.checkpoint(delivered: 0))
+        #expect(await checkpointer.checkpoint())
         self.clock.advance(by: .seconds(60))
         await feeder.deliver()
         #expect(try self.time(.auditSinkDelivered) == last)

@@ -9,7 +9,6 @@ struct AuditCheckpointTests {
         number: 721,
         time: .init(microseconds: 1_790_000_000_000_001),
         previous: Self.hash,
-        delivered: 719,
         settledWriter: 3,
         settledDigest: Self.hash,
         removedWriter: 1,

@@ -17,7 +17,6 @@ struct AuditStartTests {
                 number: number,
                 time: .sample,
                 previous: contents.checkpoints.last?.digest ?? zeros,
-                delivered: 0,
                 settledWriter: 0,
                 settledDigest: zeros,
                 removedWriter: 0,

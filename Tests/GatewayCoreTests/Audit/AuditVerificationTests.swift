@@ -30,7 +30,7 @@ struct AuditVerificationTests {
             if number == count, let age { checkpointer.remove(before: self.clock.now().advanced(by: .zero - age)) }
             _ = chain.append(.sample())
             self.store.use([self.sealer.head(of: chain, state: .open)])
-            #expect(await checkpointer.checkpoint(delivered: 0))
+            #expect(await checkpointer.checkpoint())
         }
         return self.store.current
     }

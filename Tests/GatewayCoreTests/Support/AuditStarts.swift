@@ -32,7 +32,7 @@ struct AuditStarts {
             self.clock.advance(by: .seconds(60))
             if removesOld { checkpointer.remove(before: self.clock.now()) }
             try await self.append(.sample(), to: &chain, number < checkpoints ? .open : .closed)
-            guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
+            guard await checkpointer.checkpoint() else { throw SampleError(what: "checkpoint") }
         }
     }
 

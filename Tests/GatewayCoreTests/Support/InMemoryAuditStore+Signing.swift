@@ -23,6 +23,6 @@ extension InMemoryAuditStore {
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         // Not prepared, for no gateway starts on truncations without a checkpoint.
-        guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
+        guard await checkpointer.checkpoint() else { throw SampleError(what: "checkpoint") }
     }
 }

@@ -30,6 +30,7 @@ struct SignedAudit {
         )
         let feeder = AuditSinkFeeder(
             sink: self.sink,
+            name: "gateway",
             store: self.fixture.store,
             publicKey: self.signer.publicKey,
             clock: ManualClock(),
@@ -38,12 +39,12 @@ struct SignedAudit {
         var first = AuditChain(writer: 1)
         try await self.fixture.append(6, to: &first, state: .closed)
         if removed > 0 { try await self.remove(removed) }
-        _ = await self.checkpointer.checkpoint(delivered: feeder.delivered ?? 0)
+        _ = await self.checkpointer.checkpoint()
         await feeder.deliver()
         var second = AuditChain(writer: 2)
         for round in 1...4 {
             try await self.fixture.append(4, to: &second, state: round == 4 ? .closed : .open)
-            _ = await self.checkpointer.checkpoint(delivered: feeder.delivered)
+            _ = await self.checkpointer.checkpoint()
             await feeder.deliver()
         }
     }

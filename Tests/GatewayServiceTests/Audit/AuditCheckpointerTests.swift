@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayStorage
 import GatewayTestKit
+import MetricsTestKit
 import ServiceLifecycle
 import Testing
 
@@ -45,18 +46,18 @@ struct AuditCheckpointerTests {
     func onlyNews() async throws {
         try await AuditTrailFixture.with { fixture in
             #expect(try await fixture.store.allCheckpoints().count == 1)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             #expect(try await fixture.store.allCheckpoints().count == 1)
             var chain = AuditChain(writer: 1)
             try await fixture.write(3, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 1))
-            #expect(await fixture.checkpointer.checkpoint(delivered: 1))
+            #expect(await fixture.checkpointer.checkpoint())
+            #expect(await fixture.checkpointer.checkpoint())
             let last = try #require(try await fixture.store.signatures().latest?.content)
-            #expect(last.number == 2 && last.delivered == 1)
+            #expect(last.number == 2)
             #expect(last.heads.map(\.sequence) == [3])
             // Closed, the chain is settled, and takes no room any more.
             try await fixture.write(0, to: &chain, state: .closed)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 1))
+            #expect(await fixture.checkpointer.checkpoint())
             let settled = try #require(try await fixture.store.signatures().latest?.content)
             #expect(settled.settledWriter == 1 && settled.heads.isEmpty)
             #expect(try await fixture.checkpointer.prepare() == 3)
@@ -71,19 +72,19 @@ struct AuditCheckpointerTests {
             var chain = AuditChain(writer: 1)
             for number in 2...3 {
                 try await fixture.write(1, to: &chain)
-                #expect(await other.checkpoint(delivered: 0), "\(number)")
+                #expect(await other.checkpoint(), "\(number)")
             }
             let row = try await fixture.store.signatures()
             try await fixture.write(1, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0) == false)
+            #expect(await fixture.checkpointer.checkpoint() == false)
             #expect(try await fixture.store.signatures() == row)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             #expect(try await fixture.store.allCheckpoints().map(\.number) == [1, 2, 3, 4])
             #expect(try await fixture.verify() == .intact(records: 3))
             // The other one finds out by the same conflict.
             try await fixture.write(1, to: &chain)
-            #expect(await other.checkpoint(delivered: 0) == false)
-            #expect(await other.checkpoint(delivered: 0))
+            #expect(await other.checkpoint() == false)
+            #expect(await other.checkpoint())
             #expect(try await fixture.verify() == .intact(records: 4))
         }
     }
@@ -103,7 +104,7 @@ struct AuditCheckpointerTests {
             let other = Self.checkpointer(fixture)
             #expect(try await other.prepare() == 2)
             try await fixture.write(1, to: &chain)
-            #expect(await other.checkpoint(delivered: 0))
+            #expect(await other.checkpoint())
             try await fixture.write(1, to: &chain)
             await service.checkpoint()
             #expect(try await numbers() == [1, 2, 3])
@@ -118,24 +119,71 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("While nobody knows what the second sink has, what was known still holds")
-    func unknownDelivery() async throws {
+    @Test("Each replica's sink is judged by its own place, and a new one begins where the furthest other one is")
+    func places() async throws {
         try await AuditTrailFixture.with { fixture in
+            let folder = fixture.directory.path
+            func feeder(_ name: String) -> AuditSinkFeeder {
+                fixture.feeder(AuditSinkFile(path: "\(folder)/\(name).jsonl", name: name), name: name)
+            }
+            func verdict(_ name: String) async throws -> AuditVerifier.Verdict {
+                let sink = try fixture.read("\(folder)/\(name).jsonl")
+                #expect(sink.name == name)
+                var evidence = sink.evidence
+                evidence.required = try await fixture.store.sinks()[name] ?? 0
+                return try await fixture.verify(evidence: evidence)
+            }
             var chain = AuditChain(writer: 1)
             try await fixture.write(1, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 1))
-            // As after a start with a sink that can't be reached.
-            let feeder = fixture.feeder(AuditSinkFile(path: "\(fixture.directory.path)/none/audit.jsonl"))
-            await feeder.deliver()
-            #expect(feeder.delivered == nil)
-            try await fixture.write(1, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: feeder.delivered))
-            let last = try #require(try await fixture.store.signatures().latest?.content)
-            #expect(last.number == 3 && last.delivered == 1)
-            // A gateway without a sink says so.
-            try await fixture.write(1, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            #expect(try await fixture.store.signatures().latest?.content?.delivered == 0)
+            #expect(await fixture.checkpointer.checkpoint())
+            for name in ["leader", "stopped"] { await feeder(name).deliver() }
+            // The others go on without it.
+            for _ in 1...3 {
+                try await fixture.write(1, to: &chain)
+                #expect(await fixture.checkpointer.checkpoint())
+                await feeder("leader").deliver()
+            }
+            #expect(try await fixture.store.sinks() == ["leader": 5, "stopped": 2])
+            for name in ["leader", "stopped"] { #expect(try await verdict(name) == .intact(records: 4)) }
+            // What the leader's sink had and has no more is missed.
+            let lines = try fixture.lines("\(folder)/leader.jsonl")
+            try fixture.write(Array(lines.prefix(3)), to: "\(folder)/leader.jsonl")
+            let reason = "the sink had it, and has it no more"
+            #expect(try await verdict("leader") == .checkpointTampered(number: 5, reason: reason))
+
+            let late = feeder("late")
+            await late.deliver()
+            #expect(late.delivered == 5)
+            #expect(try fixture.read("\(folder)/late.jsonl").records == 0)
+        }
+    }
+
+    @Test("A follower's sink is fed, and its time moves, while another replica makes the checkpoints")
+    func follower() async throws {
+        try await AuditTrailFixture.with { fixture in
+            let other = Self.checkpointer(fixture)
+            #expect(try await other.prepare() == 1)
+            let (lead, metrics) = (InMemoryLeadership(), TestMetrics())
+            await lead.resign()
+            let feeder = fixture.feeder(
+                AuditSinkFile(path: "\(fixture.directory.path)/audit.jsonl", name: "follower"),
+                name: "follower",
+                metrics: GatewayMetrics(factory: metrics)
+            )
+            let service = Self.service(fixture, lead)
+            func delivered() throws -> Double? {
+                try metrics.expectMeter(GatewayMetric.auditSinkDelivered.rawValue).lastValue
+            }
+            var chain = AuditChain(writer: 1)
+            for number in 2...4 {
+                fixture.clock.advance(by: .seconds(60))
+                try await fixture.write(1, to: &chain)
+                #expect(await other.checkpoint())
+                await service.checkpoint()
+                await feeder.deliver()
+                #expect(feeder.delivered == number)
+                #expect(try delivered() == Double(fixture.clock.now().microseconds) / 1_000_000)
+            }
         }
     }
 
@@ -148,7 +196,7 @@ struct AuditCheckpointerTests {
             let record = forged.append(fixture.record())
             let head = AuditSealer(auditKey: .sample("forger")).head(of: forged, state: .closed)
             try await fixture.store.append([record], head: head)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             let last = try #require(try await fixture.store.signatures().latest?.content)
             #expect(last.heads.map(\.writer) == [1] && last.settledWriter == 0)
         }

@@ -13,7 +13,7 @@ struct AuditRetentionServiceTests {
             try await fixture.write(60, to: &first, days: 20, state: .closed)
             var second = AuditChain(writer: 2)
             try await fixture.write(60, to: &second, days: 40)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             let whole = 21 * 60 + 1 + 41 * 60
             #expect(try await fixture.verify() == .intact(records: whole))
 
@@ -21,13 +21,13 @@ struct AuditRetentionServiceTests {
             #expect(removed > 21 * 60 && removed < whole - 29 * 60)
             // Also before there is a checkpoint that knows of it.
             #expect(try await fixture.verify() == .intact(records: whole - removed))
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             #expect(try await fixture.verify() == .intact(records: whole - removed))
             #expect(await fixture.retain(days: 30) == 0)
 
             try await fixture.write(5, to: &second, tenant: "acme")
             try await fixture.write(5, to: &second, state: .closed, tenant: "late")
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             #expect(try await fixture.verify() == .intact(records: whole - removed + 11))
             var query = AuditQuery(limit: 1_000)
             query.tenant = "late"
@@ -43,7 +43,7 @@ struct AuditRetentionServiceTests {
             var chain = AuditChain(writer: 1)
             for _ in 1...40 {
                 try await fixture.write(5, to: &chain)
-                #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+                #expect(await fixture.checkpointer.checkpoint())
                 fixture.clock.advance(by: .seconds(86_400))
             }
             let before = try await fixture.store.allCheckpoints().map(\.number)
@@ -52,7 +52,7 @@ struct AuditRetentionServiceTests {
             #expect(removed > 0)
             #expect(try await fixture.store.allCheckpoints().count == 41)
             try await fixture.write(5, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             let after = try await fixture.store.allCheckpoints()
             let oldest = try #require(after.first?.content)
             #expect(after.map(\.number) == Array(oldest.number...42))
@@ -69,7 +69,7 @@ struct AuditRetentionServiceTests {
             try await fixture.write(10, to: &chain, days: 30, tenant: "new")
             #expect(await fixture.retain(days: 20) > 40)
             try await fixture.write(1, to: &chain, tenant: "old")
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             let verdict = try await fixture.verify()
             guard case .intact = verdict else {
                 Issue.record("\(verdict)")
@@ -132,7 +132,7 @@ struct AuditRetentionServiceTests {
                     }
                 }
                 try await fixture.store.append(stored, head: fixture.sealer.head(of: genuine, state: .open))
-                if hasCheckpoint, day == 18 { #expect(await fixture.checkpointer.checkpoint(delivered: 0)) }
+                if hasCheckpoint, day == 18 { #expect(await fixture.checkpointer.checkpoint()) }
                 fixture.clock.advance(by: .seconds(86_400))
             }
             let told = InMemoryAuditStore()

@@ -15,12 +15,12 @@ struct AuditSinkTests {
     ) async throws {
         let fixture = try await AuditTrailFixture(directory)
         let path = "\(directory.path)/audit.jsonl"
-        let sink = AuditSinkFile(path: path)
+        let sink = AuditSinkFile(path: path, name: "gateway")
         let feeder = fixture.feeder(sink)
         for writer in 1...3 {
             var chain = AuditChain(writer: writer)
             try await fixture.write(4, to: &chain, state: .closed)
-            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+            _ = await fixture.checkpointer.checkpoint()
             await feeder.deliver()
         }
         #expect(feeder.delivered == 4)
@@ -90,7 +90,7 @@ struct AuditSinkTests {
             let fixture = try await AuditTrailFixture(directory)
             var chain = AuditChain(writer: 1)
             try await fixture.write(4, to: &chain)
-            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            #expect(await fixture.checkpointer.checkpoint())
             try fixture.database.close()
             try FileManager.default.copyItem(atPath: fixture.path, toPath: "\(fixture.path).old")
 
@@ -98,8 +98,8 @@ struct AuditSinkTests {
             var later = try await AuditTrailFixture(directory)
             var longer = chain
             try await later.write(4, to: &longer)
-            _ = await later.checkpointer.checkpoint(delivered: 0)
-            await later.feeder(AuditSinkFile(path: path)).deliver()
+            _ = await later.checkpointer.checkpoint()
+            await later.feeder(AuditSinkFile(path: path, name: "gateway")).deliver()
             try later.database.close()
 
             for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: fixture.path + end) }
@@ -109,7 +109,7 @@ struct AuditSinkTests {
                 later.clock.advance(by: .seconds(5))
                 for _ in 0..<3 {
                     try await later.write(4, to: &chain)
-                    _ = await later.checkpointer.checkpoint(delivered: 0)
+                    _ = await later.checkpointer.checkpoint()
                 }
             }
             #expect(try await later.verify() == .intact(records: goesOn ? 16 : 4))
@@ -133,9 +133,9 @@ struct AuditSinkTests {
                 try whole.write(to: URL(filePath: path))
                 var chain = AuditChain(writer: 4)
                 try await fixture.write(2, to: &chain)
-                _ = await fixture.checkpointer.checkpoint(delivered: 0)
+                _ = await fixture.checkpointer.checkpoint()
                 for _ in 0..<2 {
-                    await fixture.feeder(AuditSinkFile(path: path)).deliver()
+                    await fixture.feeder(AuditSinkFile(path: path, name: "gateway")).deliver()
                     let verifier = try fixture.read(path)
                     #expect(verifier.evidence.latest == 5)
                     #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 17))
@@ -143,10 +143,40 @@ struct AuditSinkTests {
                 var lines = try fixture.lines(path)
                 let torn = lines.indices.filter { AuditLine(ByteBuffer(string: lines[$0])) == nil }
                 #expect(torn.count == (bytes <= 1 ? 0 : 1))
-                // What was broken off counts as changed unless it is the beginning of what follows again.
+                // A line that can't be read is a change unless the sink goes back behind it.
                 guard let index = torn.first else { return }
-                lines[index] += " "
+                lines.remove(at: index + 1)
                 try fixture.write(lines, to: path)
+                #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
+            }
+        }
+    }
+
+    @Test(
+        "A last line that is not whole is a warning, behind what the store knows to be delivered alone",
+        arguments: [4, 3]
+    )
+    func torn(checkpoint: Int) async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, _, path in
+                let text = try String(contentsOfFile: path, encoding: .utf8)
+                let mark = try #require(
+                    text.range(of: #""type":"checkpoint","sink":"gateway","number":\#(checkpoint),"#)
+                )
+                let end = try #require(text[mark.upperBound...].firstIndex(of: "\n"))
+                let torn = text[...end] + #"{"type":"record","writer":4"#
+                try Data(torn.utf8).write(to: URL(filePath: path))
+                let verifier = try fixture.read(path)
+                let line = torn.split(separator: "\n").count
+                #expect(verifier.warning?.line == line && verifier.evidence.latest == checkpoint)
+                var evidence = verifier.evidence
+                evidence.required = try await fixture.store.sinks()["gateway"] ?? 0
+                let reason = "the sink had it, and has it no more"
+                let expected: AuditVerifier.Verdict =
+                    checkpoint == 4 ? .intact(records: 15) : .checkpointTampered(number: 4, reason: reason)
+                #expect(try await fixture.verify(evidence: evidence) == expected)
+                // With its end, it is no line that a kill leaves behind.
+                try Data((torn + "\n").utf8).write(to: URL(filePath: path))
                 #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
             }
         }
@@ -163,7 +193,7 @@ struct AuditSinkTests {
                 for writer in 4...6 {
                     var chain = AuditChain(writer: writer)
                     try await fixture.write(3, to: &chain, state: .closed)
-                    _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                    _ = await fixture.checkpointer.checkpoint()
                     await feeder.deliver()
                 }
                 let both = try fixture.read("\(path).1", path)
@@ -193,13 +223,13 @@ struct AuditSinkTests {
                     records.compactMap { if case .record(let record) = $0 { record } else { nil } },
                     head: fixture.sealer.head(of: chain, state: .open)
                 )
-                _ = await fixture.checkpointer.checkpoint(delivered: 4)
+                _ = await fixture.checkpointer.checkpoint()
                 try await sink.write(records, isWhole: false)
                 try FileManager.default.moveItem(atPath: path, toPath: "\(path).2")
                 await sink.reopen()
                 #expect(!FileManager.default.fileExists(atPath: path))
                 let last = try #require(try await fixture.store.signatures().latest)
-                try await sink.write([.checkpoint(last)], isWhole: true)
+                try await sink.write([.checkpoint(last, sink: "gateway")], isWhole: true)
                 let second = try fixture.lines("\(path).2")
                 #expect(second.count == 5)
                 #expect(try fixture.lines(path) == Array(second.suffix(1)))
@@ -223,16 +253,12 @@ struct AuditSinkTests {
                     for part in 0..<2 {
                         var chain = AuditChain(writer: 2 * writer - 4 + part)
                         try await fixture.write(2, to: &chain, state: .closed)
-                        _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                        _ = await fixture.checkpointer.checkpoint()
                         await feeder.deliver()
                     }
                 }
                 files.append(path)
-                // The store knows that all of this was delivered.
-                var chain = AuditChain(writer: 8)
-                try await fixture.write(1, to: &chain, state: .closed)
-                _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
-                let required = try await fixture.store.signatures().latest?.content?.delivered ?? 0
+                let required = try await fixture.store.sinks()["gateway"] ?? 0
                 func verdict(_ files: [String]) async throws -> AuditVerifier.Verdict? {
                     var verifier = AuditSinkVerifier(publicKey: fixture.signer.publicKey)
                     do {
@@ -246,7 +272,7 @@ struct AuditSinkTests {
                     return try await fixture.verify(evidence: evidence)
                 }
                 let untouched = try await verdict(files)
-                #expect(untouched == .intact(records: 29))
+                #expect(untouched == .intact(records: 27))
 
                 // The first file may be gone: by itself, a sink may begin anywhere.
                 for index in files.indices.dropFirst() {
@@ -293,10 +319,10 @@ struct AuditSinkTests {
     func outage() async throws {
         try await AuditTrailFixture.with { fixture in
             let path = "\(fixture.directory.path)/not-there/audit.jsonl"
-            let feeder = fixture.feeder(AuditSinkFile(path: path))
+            let feeder = fixture.feeder(AuditSinkFile(path: path, name: "gateway"))
             var chain = AuditChain(writer: 1)
             try await fixture.write(1_200, to: &chain)
-            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+            _ = await fixture.checkpointer.checkpoint()
             await feeder.deliver()
             #expect(feeder.delivered == nil)
             try FileManager.default.createDirectory(
@@ -308,10 +334,8 @@ struct AuditSinkTests {
             let verifier = try fixture.read(path)
             #expect(verifier.records == 1_200 && verifier.evidence.latest == 2)
             // The store knows what was delivered; that it is gone is told.
-            try await fixture.write(1, to: &chain)
-            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
             var evidence = AuditEvidence()
-            evidence.required = try await fixture.store.signatures().latest?.content?.delivered ?? 0
+            evidence.required = try await fixture.store.sinks()["gateway"] ?? 0
             #expect(
                 try await fixture.verify(evidence: evidence)
                     == .checkpointTampered(number: 2, reason: "the sink had it, and has it no more")
@@ -326,9 +350,9 @@ struct AuditSinkTests {
             try await fixture.write(5, to: &chain, days: 40)
             let removed = await fixture.retain(days: 30)
             #expect(removed > 0)
-            _ = await fixture.checkpointer.checkpoint(delivered: 0)
+            _ = await fixture.checkpointer.checkpoint()
             let path = "\(fixture.directory.path)/audit.jsonl"
-            await fixture.feeder(AuditSinkFile(path: path)).deliver()
+            await fixture.feeder(AuditSinkFile(path: path, name: "gateway")).deliver()
             let verifier = try fixture.read(path)
             #expect(verifier.records == 41 * 5 - removed)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 41 * 5 - removed))

@@ -30,7 +30,7 @@ struct AuditSinkTruncationTests {
     }
 
     private func mark(_ fixture: AuditTrailFixture, _ feeder: AuditSinkFeeder?) async {
-        _ = await fixture.checkpointer.checkpoint(delivered: feeder?.delivered ?? 0)
+        _ = await fixture.checkpointer.checkpoint()
         await feeder?.deliver()
     }
 
@@ -52,7 +52,7 @@ struct AuditSinkTruncationTests {
             let truncations = try await fixture.store.truncations()
             #expect(truncations.map(\.writer) == [1, 2, 3] && removed == truncations.reduce(0) { $0 + $1.sequence })
             let path = "\(fixture.directory.path)/audit.jsonl"
-            let feeder = fixture.feeder(AuditSinkFile(path: path))
+            let feeder = fixture.feeder(AuditSinkFile(path: path, name: "gateway"))
             await feeder.deliver()
             var verifier = try fixture.read(path)
             #expect(verifier.records == 208 - removed)
@@ -92,9 +92,10 @@ struct AuditSinkTruncationTests {
                     if number == 1 { _ = await fixture.retain(days: 30) }
                 }
             )
-            let sink = AuditSinkFile(path: path)
+            let sink = AuditSinkFile(path: path, name: "gateway")
             let feeder = AuditSinkFeeder(
                 sink: sink,
+                name: "gateway",
                 store: store,
                 publicKey: fixture.signer.publicKey,
                 clock: fixture.clock,
@@ -104,7 +105,7 @@ struct AuditSinkTruncationTests {
                 // The sink has the first checkpoint, and could not be written for long.
                 let first = try #require(try await fixture.store.signatures().oldest)
                 _ = try await sink.resume()
-                try await sink.write([.checkpoint(first)], isWhole: true)
+                try await sink.write([.checkpoint(first, sink: "gateway")], isWhole: true)
             }
             await feeder.deliver()
             let latest = try await fixture.store.signatures().latest?.number
@@ -124,41 +125,10 @@ struct AuditSinkTruncationTests {
             for end in stride(from: 1, to: text.count, by: 41) {
                 let copy = "\(fixture.directory.path)/short.jsonl"
                 try fixture.write(Array(text[..<end]), to: copy)
-                await fixture.feeder(AuditSinkFile(path: copy)).deliver()
+                await fixture.feeder(AuditSinkFile(path: copy, name: "gateway")).deliver()
                 let again = try fixture.read(copy)
                 #expect(again.evidence.latest == feeder.delivered, "\(end) lines")
                 try FileManager.default.removeItem(atPath: copy)
-            }
-        }
-    }
-
-    @Test("A genuine truncation marker that was put in the place of records later is found", arguments: 1...3)
-    func putInLater(writer: Int) async throws {
-        try await AuditTrailFixture.with { fixture in
-            let path = "\(fixture.directory.path)/audit.jsonl"
-            let feeder = fixture.feeder(AuditSinkFile(path: path))
-            try await self.fill(fixture, feeder)
-            #expect(await fixture.retain(days: 30) > 0)
-            await self.mark(fixture, feeder)
-            try await self.more(fixture, feeder)
-            let untouched = try fixture.read(path)
-            #expect(untouched.records == 223)
-
-            let truncation = try #require(try await fixture.store.truncations().first { $0.writer == writer })
-            let head = try #require(try await fixture.store.heads().first { $0.writer == writer })
-            let ended = head.sequence == truncation.sequence ? head.state : nil
-            let lines = try fixture.lines(path)
-            let own = lines.indices.filter { lines[$0].hasPrefix(#"{"type":"record","writer":\#(writer),"#) }
-            // All that the truncation would cover, or no more than those since the checkpoint before it.
-            let covered = Array(own.prefix(truncation.sequence))
-            for gone in [covered, Array(covered.suffix(2))] {
-                var changed = lines
-                changed[try #require(gone.first)] = String(buffer: AuditLine.truncation(truncation, ended: ended).text)
-                for index in gone.dropFirst().reversed() { changed.remove(at: index) }
-                try fixture.write(changed, to: "\(path).changed")
-                #expect(throws: AuditSinkVerifier.Failure.self, "\(gone.count) of writer \(writer)") {
-                    try fixture.read("\(path).changed")
-                }
             }
         }
     }

@@ -129,12 +129,18 @@ struct AuditTrailFixture {
     }
 
     /// A feeder of a sink.
-    func feeder(_ sink: any AuditSink) -> AuditSinkFeeder {
+    func feeder(
+        _ sink: any AuditSink,
+        name: String = "gateway",
+        metrics: GatewayMetrics = GatewayMetrics()
+    ) -> AuditSinkFeeder {
         AuditSinkFeeder(
             sink: sink,
+            name: name,
             store: self.store,
             publicKey: self.signer.publicKey,
             clock: self.clock,
+            metrics: metrics,
             logger: Self.logger
         )
     }

@@ -431,6 +431,17 @@ struct AuditStoreTests {
         }
     }
 
+    @Test("Of each second sink the store knows the latest checkpoint", arguments: StoreKind.available)
+    func sinks(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            #expect(try await store.sinks().isEmpty)
+            for (name, number) in [("a", 1), ("b", 7), ("a", 3)] {
+                try await store.note(delivered: number, to: name)
+            }
+            #expect(try await store.sinks() == ["a": 3, "b": 7])
+        }
+    }
+
     @Test("Removal leaves a truncation in the place of a chain's first records", arguments: StoreKind.available)
     func removal(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in

@@ -7,6 +7,7 @@ package final class InMemoryAuditStore: AuditStore {
         package var records: [ChainedAuditRecord] = []
         package var heads: [AuditHead] = []
         package var checkpoints: [SignedCheckpoint] = []
+        package var sinks: [String: Int] = [:]
         /// What is signed besides.
         package var signatures = AuditSignatures()
         package var batches: [Int] = []
@@ -149,6 +150,12 @@ package final class InMemoryAuditStore: AuditStore {
 
     package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
         Array(self.contents.current.checkpoints.filter { $0.number > number }.prefix(limit))
+    }
+
+    package func sinks() async throws(GatewayError) -> [String: Int] { self.contents.current.sinks }
+
+    package func note(delivered number: Int, to sink: String) async throws(GatewayError) {
+        self.contents.change { $0.sinks[sink] = number }
     }
 
     package func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError) {

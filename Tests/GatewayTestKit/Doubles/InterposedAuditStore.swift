@@ -66,6 +66,12 @@ package final class InterposedAuditStore: AuditStore {
 
     package func truncations() async throws(GatewayError) -> [AuditTruncation] { try await self.store.truncations() }
 
+    package func sinks() async throws(GatewayError) -> [String: Int] { try await self.store.sinks() }
+
+    package func note(delivered number: Int, to sink: String) async throws(GatewayError) {
+        try await self.store.note(delivered: number, to: sink)
+    }
+
     package func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError) {
         try await self.store.append(checkpoint, end: end)
     }

@@ -91,9 +91,17 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
         var evidence = AuditEvidence()
         if !self.sink.isEmpty {
-            evidence = try self.readSink(publicKey).evidence
-            // Known before the sink was read, so that a gateway that goes on delivering is no trouble.
-            evidence.required = signatures.latest?.content?.delivered ?? 0
+            // Asked before the sink is read, so that a gateway that delivers meanwhile is no trouble.
+            let sinks = try await store.sinks()
+            let sink = try self.readSink(publicKey)
+            evidence = sink.evidence
+            // A sink that names no checkpoint must have as much as any.
+            evidence.required = sink.name.map { sinks[$0] ?? 0 } ?? sinks.values.min() ?? 0
+            if let name = sink.name, sinks[name] == nil {
+                CommandOutput.remark(
+                    "The store does not know how far the sink \(name) has come: its newest lines may be missing."
+                )
+            }
         }
         let verifier = AuditVerifier(
             store: store,
@@ -147,6 +155,11 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             }
         }
         if let failure = verifier.finding { throw failure }
+        if let torn = verifier.warning {
+            CommandOutput.remark(
+                "Line \(torn.line) of \(torn.file) is not whole: it is being written, or was broken off."
+            )
+        }
         return verifier
     }
 

@@ -2,10 +2,9 @@ package import NIOCore
 
 /// Checks a second sink by itself, line by line, and learns from it what a store must hold.
 ///
-/// Pure. Records stand as they were delivered, and each checkpoint behind what it covers. Delivery is at least once: where it
-/// was broken off, it goes on from a checkpoint that the sink has, which comes again with all that follows it, or from the
-/// beginning where there is none. What comes again is checked again, so nothing has to be remembered of it; a line that was
-/// broken off must be the beginning of one that follows.
+/// Pure. Records stand in the order of their delivery, and each checkpoint behind what it covers. Delivery is at least once: after a
+/// failure it goes back to a checkpoint that the sink has, or to the beginning where there is none, and all behind that comes
+/// again and is checked again. A line that can't be read is one that was broken off only if the next line goes back.
 package struct AuditSinkVerifier: Sendable {
     /// What is wrong, and where.
     package struct Failure: Error, Equatable {
@@ -21,32 +20,31 @@ package struct AuditSinkVerifier: Sendable {
         }
     }
 
-    private struct TornLine: Sendable {
-        var text: ByteBuffer
-        var failure: Failure
-        /// Whether the sink went on from an earlier place since.
-        var isFollowed = false
-    }
-
     private let publicKey: AuditPublicKey?
     private var chains = SinkChains()
     /// The first record or truncation marker, which comes again where a sink begins anew before its first checkpoint.
     private var first: AuditPosition?
     private var last: (content: AuditCheckpoint, digest: [UInt8])?
-    private var truncations = SinkTruncations()
-    /// Lines that were broken off and have not come again.
-    private var torn: [TornLine] = []
+    /// A line that can't be read, behind which the sink has not gone back yet.
+    private var torn: Failure?
+    /// True if that is the last line and has no end.
+    private var isTornAtEnd = false
     private var line = (file: "", number: 0)
 
     /// How many records there were, those that came twice counted twice.
     package private(set) var records = 0
     package private(set) var evidence = AuditEvidence()
+    /// The name of the sink, as the latest checkpoint says; `nil` without one.
+    package private(set) var name: String?
 
     package init(publicKey: AuditPublicKey?) {
         self.publicKey = publicKey
     }
 
-    package var finding: Failure? { self.torn.first?.failure ?? self.truncations.failure }
+    package var finding: Failure? { self.isTornAtEnd ? nil : self.torn }
+
+    /// A last line without an end: it is being written, or was broken off.
+    package var warning: Failure? { self.isTornAtEnd ? self.torn : nil }
 
     package mutating func begin(_ file: String) {
         self.line = (file, 0)
@@ -54,36 +52,28 @@ package struct AuditSinkVerifier: Sendable {
 
     package mutating func take(_ text: ByteBuffer) throws(Failure) {
         self.line.number += 1
-        self.settleTorn(by: text)
-        do throws(Failure) {
-            switch AuditLine(text) {
-            case .record(let record)?: try self.take(record)
-            case .truncation(let truncation, let ended)?: try self.take(truncation, ended: ended)
-            case .checkpoint(let checkpoint)?: try self.take(checkpoint)
-            case nil where text.readableBytes == 0: throw self.failure("the line is empty")
-            case nil:
-                self.torn.append(TornLine(text: text, failure: self.failure("the line was changed")))
-                return
-            }
-            // The line itself may be where the sink went on.
-            self.settleTorn(by: text)
-        } catch {
-            throw self.torn.first(where: { !$0.isFollowed })?.failure ?? error
+        self.isTornAtEnd = false
+        switch AuditLine(text) {
+        case .record(let record)?: try self.take(record)
+        case .truncation(let truncation, let ended)?: try self.take(truncation, ended: ended)
+        case .checkpoint(let checkpoint, let sink)?:
+            try self.take(checkpoint)
+            self.name = sink
+        case nil:
+            try self.requireNothingTorn()
+            self.torn = self.failure(text.readableBytes == 0 ? "the line is empty" : "the line was changed")
         }
     }
 
-    /// Forgets lines that were the beginning of one that came again.
-    private mutating func settleTorn(by text: ByteBuffer) {
-        guard !self.torn.isEmpty else { return }
-        let bytes = text.readableBytesView
-        self.forgetTorn { bytes.starts(with: $0.text.readableBytesView) }
+    /// Ends a file whose last line has no end.
+    package mutating func endTorn() throws(Failure) {
+        self.line.number += 1
+        try self.requireNothingTorn()
+        (self.torn, self.isTornAtEnd) = (self.failure("the last line is not whole"), true)
     }
 
-    /// Forgets lines, unless the sink did not go on from an earlier place behind them; before its first checkpoint that
-    /// can't be told.
-    private mutating func forgetTorn(where isForgotten: (TornLine) -> Bool = { _ in true }) {
-        let isUnmarked = self.last == nil
-        self.torn.removeAll { ($0.isFollowed || isUnmarked) && isForgotten($0) }
+    private func requireNothingTorn() throws(Failure) {
+        if let torn = self.torn { throw torn }
     }
 
     private func failure(_ reason: String, _ place: AuditPosition? = nil) -> Failure {
@@ -106,13 +96,12 @@ package struct AuditSinkVerifier: Sendable {
     }
 
     private mutating func goBack(to chains: SinkChains) {
-        self.chains = chains
-        self.truncations.rollBack()
-        for index in self.torn.indices { self.torn[index].isFollowed = true }
+        (self.chains, self.torn) = (chains, nil)
     }
 
     private mutating func take(_ record: ChainedAuditRecord) throws(Failure) {
         self.begin(at: record.position)
+        try self.requireNothingTorn()
         if let failure = self.chains.take(record) { throw self.failure(failure) }
         self.records += 1
     }
@@ -120,16 +109,13 @@ package struct AuditSinkVerifier: Sendable {
     private mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) throws(Failure) {
         let place = truncation.position
         self.begin(at: place)
+        try self.requireNothingTorn()
         if let publicKey = self.publicKey, !publicKey.isGenuine(truncation.signature, of: truncation.text) {
             throw self.failure(AuditVerification.forgedTruncation, place)
         }
         guard self.chains.take(truncation, ended: ended) else {
             throw self.failure("the word that older records were removed is out of place", place)
         }
-        // What was broken off here may be gone by now.
-        self.forgetTorn()
-        let failure = self.failure("the word that older records were removed was put in later", place)
-        self.truncations.add(truncation, failure)
     }
 
     // MARK: Checkpoints
@@ -146,14 +132,10 @@ package struct AuditSinkVerifier: Sendable {
             self.last = (content, digest)
             return self.goBack(to: SinkChains(content))
         }
-        if let last = self.last {
-            try self.checkOrder(content, after: last)
-        }
-        // One that was to be the sink's first line may come again later.
-        if self.last != nil, let torn = self.torn.first { throw torn.failure }
+        try self.requireNothingTorn()
+        if let last = self.last { try self.checkOrder(content, after: last) }
         if self.last != nil || !self.chains.isEmpty { try self.checkEnds(content, since: self.last?.content) }
         self.chains.take(content)
-        self.truncations.pass(content, isFirst: self.last == nil)
         self.last = (content, digest)
         self.evidence.add(content, digest: digest)
     }
@@ -267,57 +249,6 @@ private struct SinkChains: Sendable {
     private func isTruncated(above head: AuditHead) -> Bool {
         self.truncated.contains(head.writer) && head.state == .open
             && self.end(of: head.writer).sequence > head.sequence
-    }
-}
-
-/// Watches over the truncation markers in a sink: a genuine one that was put in later, in the place of records, is
-/// found.
-///
-/// A checkpoint that follows says which were in force and what the sink had by then. One that knows that the marker had
-/// been delivered, and knows of no such marker, shows that it was put in afterwards.
-private struct SinkTruncations: Sendable {
-    private struct Item: Sendable {
-        let truncation: AuditTruncation
-        /// What is wrong if the marker was put in later.
-        let failure: AuditSinkVerifier.Failure
-        /// The checkpoint that the marker stands before.
-        var checkpoint = 0
-    }
-
-    /// Those since the last checkpoint.
-    private var fresh: [Item] = []
-    /// Those that a checkpoint has yet to speak of.
-    private var open: [Item] = []
-    /// Those that a checkpoint spoke against.
-    private var refuted: [Item] = []
-
-    var failure: AuditSinkVerifier.Failure? { self.refuted.first?.failure }
-
-    mutating func add(_ truncation: AuditTruncation, _ failure: AuditSinkVerifier.Failure) {
-        self.fresh.append(Item(truncation: truncation, failure: failure))
-    }
-
-    /// Forgets the markers since the last checkpoint: they follow again.
-    mutating func rollBack() {
-        self.fresh = []
-    }
-
-    /// Takes a checkpoint; what precedes the first one of a sink is as if it were not there.
-    mutating func pass(_ checkpoint: AuditCheckpoint, isFirst: Bool) {
-        // What the sink had is gone, so it was another sink that had it: in this one, it came later.
-        self.refuted.removeAll { checkpoint.delivered < $0.checkpoint }
-        let told = self.open.filter { $0.checkpoint <= checkpoint.delivered }
-        self.open.removeAll { $0.checkpoint <= checkpoint.delivered }
-        self.refuted += told.filter { item in
-            let (writer, sequence) = (item.truncation.writer, item.truncation.sequence)
-            return checkpoint.removedWriter < writer
-                && !checkpoint.truncations.contains { $0.writer == writer && $0.sequence >= sequence }
-        }
-        for var item in self.fresh where !isFirst {
-            item.checkpoint = checkpoint.number
-            self.open.append(item)
-        }
-        self.fresh = []
     }
 }
 
