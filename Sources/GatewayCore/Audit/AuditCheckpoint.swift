@@ -31,17 +31,6 @@ package struct AuditCheckpoint: Sendable, Hashable {
             && self.removedWriter == other.removedWriter && self.heads == other.heads
             && self.truncations == other.truncations
     }
-
-    /// What a chain's first record says of the checkpoint that it follows.
-    package static func openingNote(after number: Int) -> String { "after checkpoint \(number)" }
-
-    static func number(inOpeningNote text: String?) -> Int? {
-        guard let text else { return nil }
-        let continuation = AuditContinuation(inOpeningNote: text)?.text
-        let claim = continuation.map { text.dropLast(", ".count + $0.count) } ?? text[...]
-        guard claim.hasPrefix("after checkpoint "), let number = Int(claim.dropFirst(17)) else { return nil }
-        return claim == self.openingNote(after: number) ? number : nil
-    }
 }
 
 extension AuditCheckpoint {

@@ -160,9 +160,7 @@ package final class AuditCheckpointer: Sendable {
         where !shortened.contains(head.writer) && self.sealer.isGenuine(head) {
             // A record that can't be read says nothing, and keeps no gateway from starting.
             let first = try? await self.store.records(of: head.writer, after: 0, limit: 1).first
-            if let first, first.sequence == 1,
-                let number = AuditCheckpoint.number(inOpeningNote: first.record.object)
-            {
+            if let first, first.sequence == 1, case let number = first.record.afterCheckpoint, number > 0 {
                 return number
             }
         }

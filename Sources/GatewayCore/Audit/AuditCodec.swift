@@ -2,8 +2,9 @@
 ///
 /// A body is a record but for its time and tenant. The tenant's uid stands in front, highest byte first, where SQL finds it
 /// as well. Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and lengths are in
-/// groups of seven bits, lowest first. Every record has exactly one body, and decoding refuses any other, so that a changed
-/// byte is never overlooked.
+/// groups of seven bits, lowest first. What the first record of a chain says in numbers stands at the end, and nothing does in
+/// other records. Every record has exactly one body, and decoding refuses any other, so that a changed byte is never
+/// overlooked.
 package enum AuditCodec {
     /// Rises when the layout changes.
     private static let version: UInt8 = 1
@@ -35,6 +36,10 @@ package enum AuditCodec {
         self.put(record.messageID, to: &bytes)
         self.put(record.requestID, to: &bytes)
         self.put(record.traceID, to: &bytes)
+        if record.afterCheckpoint != 0 || record.continuesWriter != 0 {
+            self.put(record.afterCheckpoint, to: &bytes)
+            self.put(record.continuesWriter, to: &bytes)
+        }
     }
 
     /// The record of a body; `nil` for bytes that no record has.
@@ -161,6 +166,10 @@ package enum AuditCodec {
             record.messageID = try self.optionalText()
             record.requestID = try self.text()
             record.traceID = try self.optionalText()
+            if !self.rest.isEmpty {
+                record.afterCheckpoint = try self.integer()
+                record.continuesWriter = try self.integer()
+            }
             return record
         }
 

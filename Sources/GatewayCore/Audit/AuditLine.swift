@@ -82,6 +82,8 @@ extension JSONWriter {
         if let messageID = record.messageID { self.member("message", messageID) }
         if record.hasTargets { self.targets(of: record) }
         if let object = record.object { self.member("object", object) }
+        if record.afterCheckpoint != 0 { self.member("after_checkpoint", record.afterCheckpoint) }
+        if record.continuesWriter != 0 { self.member("continues_writer", record.continuesWriter) }
         if let upstreamCode = record.upstreamCode { self.member("upstream_code", upstreamCode) }
         if let fcmMessageID = record.fcmMessageID { self.member("fcm_message_id", fcmMessageID) }
         if !record.requestID.isEmpty { self.member("request_id", record.requestID) }
@@ -196,6 +198,8 @@ extension AuditRecord {
         self.recipients = root.integer("recipients") ?? 0
         self.accepted = root.integer("accepted") ?? 0
         self.bytes = root.integer("bytes") ?? 0
+        self.afterCheckpoint = root.integer("after_checkpoint") ?? 0
+        self.continuesWriter = root.integer("continues_writer") ?? 0
         (self.object, self.code) = (root.text("object"), root.text("code"))
         (self.upstreamCode, self.fcmMessageID) = (root.text("upstream_code"), root.text("fcm_message_id"))
         (self.messageID, self.traceID) = (root.text("message"), root.text("trace_id"))

@@ -119,7 +119,7 @@ package final class AuditLog: Service {
     let writeDuration: Timer
     let logger: Logger
     let outage: OutageLog
-    private let openingNote: String?
+    private let checkpoint: Int
     /// `nil` where no other replica writes to the store.
     let sharing: AuditSharing?
     let state = Mutex(State())
@@ -134,7 +134,7 @@ package final class AuditLog: Service {
 
     /// A log that has not started; without a spool, what the store refuses waits in memory.
     ///
-    /// The opening note is what the first record of this process's chain says of the checkpoint that it follows.
+    /// The first record of this process's chain names the latest checkpoint, 0 for none.
     package init(
         store: any AuditStore,
         spool: AuditSpool? = nil,
@@ -143,7 +143,7 @@ package final class AuditLog: Service {
         configuration: AuditConfiguration,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger,
-        openingNote: String? = nil,
+        afterCheckpoint checkpoint: Int = 0,
         sharing: AuditSharing? = nil
     ) {
         self.isStrict = configuration.mode == .strict
@@ -160,7 +160,7 @@ package final class AuditLog: Service {
         let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wake = wake
         self.worker = AuditStoreWorker { wake.continuation.yield() }
-        (self.openingNote, self.sharing) = (openingNote, sharing)
+        (self.checkpoint, self.sharing) = (checkpoint, sharing)
     }
 
     // MARK: Taking records
@@ -408,8 +408,7 @@ package final class AuditLog: Service {
             }
             var chain = head.chain
             let rest = head.writer == spooled.writer ? try await self.replaySpool(onto: &chain) : []
-            let record = AuditRecord.recovered(AuditHead(chain, state: .open), at: self.clock.now())
-            let chained = rest + [chain.append(record)]
+            let chained = rest + [chain.append(.recovered(at: self.clock.now()))]
             try await self.store.append(chained, head: self.sealer.head(of: chain, state: .recovered))
             self.logger.warning(
                 "An earlier process ended uncleanly; its audit chain was closed",
@@ -427,17 +426,17 @@ package final class AuditLog: Service {
         return chain
     }
 
-    /// Begins a chain of this process's own, which may go on for another one.
-    func begin(continuing former: AuditContinuation? = nil) async throws(GatewayError) -> AuditChain {
+    /// Begins a chain of this process's own, which may continue a closed one.
+    func begin(continuing writer: Int = 0) async throws(GatewayError) -> AuditChain {
         var attemptsLeft = 10
         while true {
             // Where an end was taken away, the records still have its writer's number; somebody may have written any.
             let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
             var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
             // Read after the chains before it: none may name an earlier checkpoint than those.
-            let notes = [try await self.currentOpeningNote(), former?.text].compactMap(\.self)
+            let checkpoint = try await self.latestCheckpoint()
             var record = AuditRecord(.auditOpened, at: self.clock.now())
-            record.object = notes.isEmpty ? nil : notes.joined(separator: ", ")
+            (record.afterCheckpoint, record.continuesWriter) = (checkpoint, writer)
             let opened = chain.append(record)
             do {
                 let head = self.sealer.head(of: chain, state: .open)
@@ -455,17 +454,16 @@ package final class AuditLog: Service {
         }
     }
 
-    /// What the first record of a chain says of the checkpoint that it follows; others may have made some since the start.
-    private func currentOpeningNote() async throws(GatewayError) -> String? {
-        guard self.sharing != nil, var number = AuditCheckpoint.number(inOpeningNote: self.openingNote) else {
-            return self.openingNote
-        }
+    /// Returns the checkpoint that the next chain follows; other replicas may have made some since the start.
+    private func latestCheckpoint() async throws(GatewayError) -> Int {
+        var number = self.checkpoint
+        guard self.sharing != nil, number > 0 else { return number }
         while let later = try await self.store.checkpoints(after: number, limit: 1_000).last?.number,
             later < AuditCheckpoint.numberLimit
         {
             number = later
         }
-        return AuditCheckpoint.openingNote(after: number)
+        return number
     }
 
     /// Writes until shutdown, waits for the records that were promised a place, then closes the chain. Runs once.

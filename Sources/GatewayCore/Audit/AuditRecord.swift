@@ -4,8 +4,8 @@
 package struct AuditRecord: Sendable, Hashable {
     package var time: Timestamp
     package var tenant: String?
-    /// Who: `key:<id>`, `admin`, `gateway`, `command` for a verb that works on the store directly, or `unknown` for somebody
-    /// without the admin token.
+    /// Who: `key:<id>`, `admin`, `gateway`, `leader` for a gateway that closes another replica's chain, `command` for a verb that
+    /// works on the store directly, or `unknown` for somebody without the admin token.
     package var principal: String
     /// What: for instance `message.send` or `tenant.put`.
     package var action: String
@@ -32,6 +32,10 @@ package struct AuditRecord: Sendable, Hashable {
     package var fcmMessageID: String?
     package var messageID: String?
     package var traceID: String?
+    /// The latest checkpoint when a chain began, in its first record (`audit.opened`); 0 for none.
+    package var afterCheckpoint = 0
+    /// The closed chain that a chain continues, by its writer, in the first record; 0 for none.
+    package var continuesWriter = 0
 
     var intent: AuditRecord {
         var record = self

@@ -89,7 +89,7 @@ package struct AuditChainCloser: Sendable {
             return
         }
         var chain = head.chain
-        let closing = chain.append(.recovered(head, byLeader: true, at: self.clock.now()))
+        let closing = chain.append(.recovered(byLeader: true, at: self.clock.now()))
         try await self.store.append([closing], head: self.sealer.head(of: chain, state: .recovered))
         self.closed.increment()
         self.logger.warning("A replica ended without a word; its audit chain was closed", metadata: metadata)
@@ -97,41 +97,17 @@ package struct AuditChainCloser: Sendable {
 }
 
 extension AuditRecord {
-    /// The last record of a chain whose writer did not close it.
-    static func recovered(_ head: AuditHead, byLeader: Bool = false, at time: Timestamp) -> AuditRecord {
-        var record = AuditRecord(.auditRecovered, at: time)
-        record.object = "writer \(head.writer) ended after record \(head.sequence)\(byLeader ? Self.byLeader : "")"
-        return record
-    }
+    private static let leader = "leader"
 
-    /// The end of what the closing record says where the leader wrote it for another replica, which may have had more of the
-    /// chain in its spool.
-    private static let byLeader = ", closed by the leader"
+    /// The last record of a chain whose writer did not close it; a leader that closes it for another replica is named, since that
+    /// one may have more of the chain in its spool.
+    static func recovered(byLeader: Bool = false, at time: Timestamp) -> AuditRecord {
+        AuditRecord(.auditRecovered, by: byLeader ? Self.leader : "gateway", at: time)
+    }
 
     /// True if a leader closed the chain that ends with this record.
     var isClosedByLeader: Bool {
-        self.action == AuditAction.auditRecovered.rawValue && self.object?.hasSuffix(Self.byLeader) == true
-    }
-}
-
-/// The chain that another one goes on for, as the first record of that says: the place of the last record that it has, but for
-/// the one that closed it.
-struct AuditContinuation: Sendable, Hashable {
-    let place: AuditPosition
-
-    init(of place: AuditPosition) {
-        self.place = place
-    }
-
-    var text: String { "continues writer \(self.place.writer) after record \(self.place.sequence)" }
-
-    /// What stands at the end of an opening note; `nil` for any other text.
-    init?(inOpeningNote note: String?) {
-        guard let note else { return nil }
-        let words = note.split(separator: " ").suffix(6).map(String.init)
-        guard words.count == 6, let writer = Int(words[2]), let sequence = Int(words[5]) else { return nil }
-        self.init(of: AuditPosition(writer: writer, sequence: sequence))
-        guard note == self.text || note.hasSuffix(", \(self.text)") else { return nil }
+        self.action == AuditAction.auditRecovered.rawValue && self.principal == Self.leader
     }
 }
 

@@ -280,7 +280,7 @@ package struct Gateway: Sendable {
             configuration: configuration.audit,
             metrics: metrics,
             logger: logger.part(.audit),
-            openingNote: AuditCheckpoint.openingNote(after: try await checkpointer.prepare()),
+            afterCheckpoint: try await checkpointer.prepare(),
             sharing: sharing
         )
         let retention = AuditRetentionService(

@@ -155,7 +155,7 @@ struct RecordedAudit {
 
     private static func opening(_ number: Int, at time: Timestamp) -> AuditRecord {
         var record = self.own("audit.opened", at: time)
-        record.object = AuditCheckpoint.openingNote(after: number)
+        record.afterCheckpoint = number
         return record
     }
 

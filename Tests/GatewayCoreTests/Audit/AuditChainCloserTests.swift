@@ -69,7 +69,7 @@ struct AuditChainCloserTests {
         for _ in 1...2 { try await self.closer().closeDead() }
         #expect(self.store.current.heads.map(\.state) == [.recovered, .closed, .open, .open])
         let recovered = self.store.current.records(of: "audit.recovered")
-        #expect(recovered.map(\.object) == ["writer 1 ended after record 1, closed by the leader"])
+        #expect(recovered.map(\.principal) == ["leader"])
         #expect(self.fleet.forgotten.withLock { $0 } == [.seconds(60), .seconds(60)])
         let name = GatewayMetric.auditChainsClosed.rawValue
         // The first of the two closers has the handle that counted.
@@ -82,7 +82,7 @@ struct AuditChainCloserTests {
         try await self.closer().closeDead()
         // An earlier process's chain that its own next start closed.
         var own = try await self.begin(3)
-        let closing = own.append(.recovered(AuditHead(own, state: .open), at: .sample))
+        let closing = own.append(.recovered(at: .sample))
         try await self.store.append([closing], head: self.sealer.head(of: own, state: .recovered))
         let verifier = AuditVerifier(store: self.store, sealer: self.sealer)
         let places = [1, 2].map { AuditPosition(writer: $0, sequence: 1) }
@@ -90,7 +90,7 @@ struct AuditChainCloserTests {
 
         var next = AuditChain(writer: 4)
         var opened = AuditRecord.sample("audit.opened")
-        opened.object = "after checkpoint 0, \(AuditContinuation(of: places[0]).text)"
+        opened.continuesWriter = 1
         let record = next.append(opened)
         try await self.store.begin(record, head: self.sealer.head(of: next, state: .open), by: Self.alive)
         let report = try await verifier.report(isLive: true)

@@ -43,16 +43,6 @@ struct AuditCheckpointTests {
         #expect(AuditCheckpoint(text: [0xFF]) == nil)
     }
 
-    @Test("What a chain's first record says is read in its only form")
-    func openingNotes() {
-        #expect(AuditCheckpoint.number(inOpeningNote: AuditCheckpoint.openingNote(after: 17)) == 17)
-        for text in [
-            nil, "", "after checkpoint ", "after checkpoint 017", "after checkpoint +1", "after checkpoint 1 ",
-        ] {
-            #expect(AuditCheckpoint.number(inOpeningNote: text) == nil)
-        }
-    }
-
     @Test("A signature is of one text and by one key")
     func signatures() throws {
         let signer = try AuditSigner(signingKey: Secret(randomBytes: 32))

@@ -120,7 +120,7 @@ struct AuditStartTests {
         let heads = starts.store.current.heads.count
         var chain = AuditChain(writer: heads + 1)
         var opened = AuditRecord.sample()
-        opened.object = AuditCheckpoint.openingNote(after: 1)
+        opened.afterCheckpoint = 1
         let record = chain.append(opened)
         try await starts.store.append([record], head: starts.sealer.head(of: chain, state: .closed))
         #expect(try await starts.isIntact() == false)

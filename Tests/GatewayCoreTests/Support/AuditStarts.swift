@@ -25,7 +25,7 @@ struct AuditStarts {
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         var opened = AuditRecord.sample()
-        opened.object = AuditCheckpoint.openingNote(after: try await checkpointer.prepare())
+        opened.afterCheckpoint = try await checkpointer.prepare()
         var chain = AuditChain(writer: self.store.current.heads.count + 1)
         try await self.append(opened, to: &chain, .open)
         for number in 0...checkpoints {

@@ -49,6 +49,11 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
         RecordChange(field: "messageID") { $0.messageID = "id-u" },
         RecordChange(field: "requestID") { $0.requestID = "request-2" },
         RecordChange(field: "traceID") { $0.traceID = nil },
+        RecordChange(field: "afterCheckpoint") { $0.afterCheckpoint = 0 },
+        RecordChange(field: "continuesWriter") { $0.continuesWriter += 1 },
+        RecordChange(field: "afterCheckpoint and continuesWriter gone") {
+            ($0.afterCheckpoint, $0.continuesWriter) = (0, 0)
+        },
     ]
 
     /// A record in which every field says something.
@@ -73,6 +78,7 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
         record.upstreamCode = "200"
         record.messageID = "id-ü"
         record.traceID = "trace-1"
+        (record.afterCheckpoint, record.continuesWriter) = (12, 3)
         return record
     }()
 }

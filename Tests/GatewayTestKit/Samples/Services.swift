@@ -69,7 +69,7 @@ extension AuditLog {
         configuration: AuditConfiguration = .sample(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
-        openingNote: String? = nil,
+        afterCheckpoint: Int = 0,
         sharing: AuditSharing? = nil
     ) -> AuditLog {
         AuditLog(
@@ -80,7 +80,7 @@ extension AuditLog {
             configuration: configuration,
             metrics: metrics,
             logger: logger,
-            openingNote: openingNote,
+            afterCheckpoint: afterCheckpoint,
             sharing: sharing
         )
     }

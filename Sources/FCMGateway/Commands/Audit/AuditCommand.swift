@@ -165,8 +165,8 @@ struct AuditFilter: ParsableArguments {
     @Option(name: .long, help: "Only records of this action.") var action: String?
     @Option(name: .long, help: "Only records with this outcome.") var outcome: String?
     @Option(name: .long, help: "Only records with this code of a refusal or failure.") var code: String?
-    @Option(name: .long, help: "Only what this key did, by its id, or admin, gateway or command.") var principal:
-        String?
+    @Option(name: .long, help: "Only what this key did, by its id, or admin, gateway, leader or command.")
+    var principal: String?
     @Option(name: .long, help: "Only records of the request with this id.") var requestID: String?
     @Option(name: .long, help: "Only records about this token or topic.") var target: String?
     @Option(name: .long, help: "Only records about the message with this id.") var message: String?

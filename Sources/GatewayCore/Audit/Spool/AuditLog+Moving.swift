@@ -4,7 +4,7 @@ import Logging
 ///
 /// The leader closes the chain of a replica that is silent for a minute. Should that come back, as a process that was
 /// paused or as a new one that finds the spool, then what its closed chain lacks follows on a new one, in order and once;
-/// the first record of that names the closed one and the last place that it has. What is stored is not remembered but looked
+/// the first record of that names the closed one. What is stored is not remembered but looked
 /// up, since a commit may have arrived whose answer did not: a chain is closed first, so that nothing comes into it
 /// afterwards, and its records are then compared with those that are spooled.
 extension AuditLog {
@@ -25,7 +25,7 @@ extension AuditLog {
         guard self.sharing != nil else { return nil }
         do throws(GatewayError) {
             let former = AuditPosition(writer: writer.stored.writer, sequence: writer.stored.sequence)
-            let continuation = try await self.closeChain(of: former)
+            try await self.closeChain(of: former.writer)
             var stored = StoredEntries(self.store, behind: [former])
             let spooled = try await self.compareSpool(writer, &stored)
             var waitingCount = 0
@@ -35,7 +35,7 @@ extension AuditLog {
                     waitingCount += 1
                 }
             }
-            let chain = try await self.begin(continuing: continuation)
+            let chain = try await self.begin(continuing: former.writer)
             let tail = try await self.tail(of: chain, writer, spooled)
             writer.move(to: chain, tail, skipping: spooled.stored)
             self.logger.warning(
@@ -142,13 +142,12 @@ extension AuditLog {
             return chain
         }
         let family = try await self.continuations(of: head, among: heads)
-        var continuation = try await self.close(head)
-        for later in family { continuation = try await self.close(later) }
+        for chain in [head] + family { try await self.close(chain) }
         let oldestPlace = AuditPosition(writer: oldest.base.writer, sequence: oldest.base.sequence)
         let places = [oldestPlace] + family.map { AuditPosition(writer: $0.writer, sequence: 0) }
         var stored = StoredEntries(self.store, behind: places)
         let known = try await self.knownCount(of: spool, &stored)
-        var chain = try await self.begin(continuing: known < found.records ? continuation : nil)
+        var chain = try await self.begin(continuing: known < found.records ? (family.last ?? head).writer : 0)
         try await self.append(spool, skipping: known, to: &chain)
         self.logger.warning(
             "An earlier process ended uncleanly; what its audit chain lacked is on this one's",
@@ -168,9 +167,7 @@ extension AuditLog {
         var (family, writers) = ([AuditHead](), Set([head.writer]))
         for later in heads where later.writer > head.writer && self.sealer.isGenuine(later) {
             let records = try await self.store.records(of: later.writer, after: 0, limit: 1)
-            guard let first = records.first, first.sequence == 1,
-                let former = AuditContinuation(inOpeningNote: first.record.object),
-                writers.contains(former.place.writer)
+            guard let first = records.first, first.sequence == 1, writers.contains(first.record.continuesWriter)
             else { continue }
             family.append(later)
             writers.insert(later.writer)
@@ -211,14 +208,12 @@ extension AuditLog {
 
     // MARK: Closing
 
-    /// Closes the chain of a place unless somebody has; what the next one says of it.
-    private func closeChain(of place: AuditPosition) async throws(GatewayError) -> AuditContinuation {
+    /// Closes a writer's chain unless that has happened.
+    private func closeChain(of writer: Int) async throws(GatewayError) {
         var attemptsLeft = Self.maxAttempts
         while true {
-            guard let head = try await self.store.heads().first(where: { $0.writer == place.writer }) else {
-                // Somebody has changed the store; a verifier tells more.
-                return AuditContinuation(of: place)
-            }
+            // Without a head, somebody has changed the store; a verifier tells more.
+            guard let head = try await self.store.heads().first(where: { $0.writer == writer }) else { return }
             do throws(GatewayError) {
                 return try await self.close(head)
             } catch {
@@ -230,10 +225,8 @@ extension AuditLog {
     }
 
     /// Closes a chain that is open, if its seal is genuine; throws `conflict` where it has gone on meanwhile.
-    private func close(_ head: AuditHead) async throws(GatewayError) -> AuditContinuation {
-        guard head.state == .open else {
-            return AuditContinuation(of: AuditPosition(writer: head.writer, sequence: head.sequence - 1))
-        }
+    private func close(_ head: AuditHead) async throws(GatewayError) {
+        guard head.state == .open else { return }
         guard self.sealer.isGenuine(head) else {
             self.logger.error(
                 "The seal of this replica's audit chain is not genuine; the chain is left as it is",
@@ -241,12 +234,11 @@ extension AuditLog {
                     "writer": .stringConvertible(head.writer), "last_sequence": .stringConvertible(head.sequence),
                 ]
             )
-            return AuditContinuation(of: head.position)
+            return
         }
         var chain = head.chain
-        let closing = chain.append(.recovered(head, at: self.clock.now()))
+        let closing = chain.append(.recovered(at: self.clock.now()))
         try await self.store.append([closing], head: self.sealer.head(of: chain, state: .recovered))
-        return AuditContinuation(of: head.position)
     }
 }
 

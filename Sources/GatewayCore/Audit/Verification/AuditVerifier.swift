@@ -113,10 +113,8 @@ package struct AuditVerifier: Sendable {
             if walker.isClosedByLeader {
                 abandoned.append(AuditPosition(writer: head.writer, sequence: walker.chain.sequence - 1))
             }
-            if let former = AuditContinuation(inOpeningNote: walker.openingNote)?.place.writer {
-                abandoned.removeAll { $0.writer == former }
-            }
-            if let number = AuditCheckpoint.number(inOpeningNote: walker.openingNote) {
+            if let former = walker.opening?.continuesWriter { abandoned.removeAll { $0.writer == former } }
+            if let number = walker.opening?.afterCheckpoint, number > 0 {
                 if let verdict = try await self.verdict(on: number, of: head.writer, after: opening, latest) {
                     return verdict
                 }

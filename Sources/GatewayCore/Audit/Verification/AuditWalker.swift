@@ -21,8 +21,8 @@ struct AuditWalker: Sendable {
     /// The end that the chain must have, where one is known; a live writer's moves on meanwhile.
     private(set) var head: AuditHead?
     private(set) var failure: AuditVerifier.Verdict?
-    /// What the chain's first record says of itself, if it was met.
-    private(set) var openingNote: String?
+    /// The chain's first record, if it was met.
+    private(set) var opening: AuditRecord?
     /// True if the chain ends with a record by which a leader closed it for its replica.
     private(set) var isClosedByLeader = false
     /// Where the chain begins by now, if records that were still to come were removed during the walk.
@@ -78,7 +78,7 @@ struct AuditWalker: Sendable {
         guard self.expect(record.sequence) else { return false }
         let expected = self.chain.sequence + 1
         guard self.advance(record) else { return self.fail(expected, "the record was changed") }
-        if expected == 1 { self.openingNote = record.record.object }
+        if expected == 1 { self.opening = record.record }
         if let head = self.head, expected == head.sequence, head.state == .recovered {
             self.isClosedByLeader = record.record.isClosedByLeader
         }

@@ -9,20 +9,21 @@ struct AuditLogMovingTests {
     private let spool = InMemorySpoolFile()
     private let sealer = AuditSealer(auditKey: .sample("audit"))
 
-    private func log(spool: InMemorySpoolFile? = nil, openingNote: String? = nil, isShared: Bool = true) -> AuditLog {
+    private func log(spool: InMemorySpoolFile? = nil, afterCheckpoint: Int = 0, isShared: Bool = true) -> AuditLog {
         let sharing = AuditSharing(replica: ReplicaID(text: "alive"), registry: self.store)
         return .sample(
             store: self.store,
             spool: spool ?? self.spool,
-            openingNote: openingNote,
+            afterCheckpoint: afterCheckpoint,
             sharing: isShared ? sharing : nil
         )
     }
 
     /// What the first records of the chains say.
-    private var openingNotes: [String?] { self.store.current.records(of: "audit.opened").map(\.object) }
+    private var opened: [AuditRecord] { self.store.current.records(of: "audit.opened") }
 
-    private var lastNote: String? { self.openingNotes.last ?? nil }
+    /// The writer of the chain that the latest one continues; 0 for none.
+    private var continued: Int? { self.opened.last?.continuesWriter }
 
     // MARK: While it runs
 
@@ -38,7 +39,7 @@ struct AuditLogMovingTests {
         try await self.store.expectIntact(
             ["audit.opened", "before", "audit.recovered", "audit.opened", "after", "later", "audit.closed"]
         )
-        #expect(self.openingNotes == [nil, "continues writer 1 after record 2"])
+        #expect(self.opened.map(\.continuesWriter) == [0, 1])
         #expect(self.store.current.heads.map(\.state) == [.recovered, .closed])
         #expect(self.store.current.writers[2] == ReplicaID(text: "alive"))
     }
@@ -51,19 +52,18 @@ struct AuditLogMovingTests {
             store.tamper { $0.checkpoints += made }
         }
         make(1...7)
-        let log = self.log(openingNote: AuditCheckpoint.openingNote(after: 7))
+        let log = self.log(afterCheckpoint: 7)
         make(8...9)
         try await log.whileOpen {
             make(10...3_000)
             store.closeChains()
             try await log.commit(.sample("after"))
         }
-        #expect(
-            self.openingNotes == ["after checkpoint 9", "after checkpoint 3000, continues writer 1 after record 1"]
-        )
+        #expect(self.opened.map(\.afterCheckpoint) == [9, 3_000])
+        #expect(self.opened.map(\.continuesWriter) == [0, 1])
         // A process that has the store to itself says what it found at its start.
-        try await self.log(openingNote: AuditCheckpoint.openingNote(after: 7), isShared: false).whileRunning {}
-        #expect(self.lastNote == "after checkpoint 7")
+        try await self.log(afterCheckpoint: 7, isShared: false).whileRunning {}
+        #expect(self.opened.last?.afterCheckpoint == 7)
     }
 
     @Test("A chain that is closed before the log ends is followed by one that it closes itself")
@@ -90,7 +90,7 @@ struct AuditLogMovingTests {
         let expected = ["audit.opened", "audit.recovered", "audit.opened"] + numbers.map { "\($0)" }
         try await self.store.expectIntact(expected + ["last", "audit.closed"])
         #expect(self.spool.current.bytes.isEmpty)
-        #expect(self.lastNote == "continues writer 1 after record 1")
+        #expect(self.continued == 1)
     }
 
     @Test("Records whose answers were lost before the chain was closed are not stored twice")
@@ -105,7 +105,7 @@ struct AuditLogMovingTests {
         }
         let expected = ["audit.opened"] + (0..<10).map { "\($0)" } + ["audit.recovered", "audit.opened", "later"]
         try await self.store.expectIntact(expected + ["audit.closed"])
-        #expect(self.lastNote == "continues writer 1 after record 11")
+        #expect(self.continued == 1)
     }
 
     @Test("A commit whose answer was lost keeps its place, and is there once", arguments: [false, true])
@@ -210,7 +210,7 @@ struct AuditLogMovingTests {
             + Self.actions.dropFirst(stored) + ["audit.closed"]
         try await self.store.expectIntact(expected)
         #expect(file.current.bytes.isEmpty)
-        #expect(self.lastNote == (stored == 30 ? nil : "continues writer 1 after record \(stored + 1)"))
+        #expect(self.continued == (stored == 30 ? 0 : 1))
         // Killed between the store's commit and the emptying of the spool: it is all there again.
         file.tamper { $0 = bytes }
         try await self.log(spool: file).whileRunning {}
@@ -223,7 +223,7 @@ struct AuditLogMovingTests {
         let file = try await self.crashed(stored: 0)
         var chain = AuditChain(writer: 2)
         var opened = AuditRecord.sample("audit.opened")
-        opened.object = "after checkpoint 7, continues writer 1 after record 1"
+        (opened.afterCheckpoint, opened.continuesWriter) = (7, 1)
         let texts = Self.actions.prefix(moved)
         let records = [chain.append(opened)] + texts.map { chain.append(AuditRecord.sample($0)) }
         try await self.store.append(records, head: self.sealer.head(of: chain, state: .open))
@@ -231,7 +231,7 @@ struct AuditLogMovingTests {
         try await self.log(spool: file).whileRunning {}
         #expect(self.store.actions.filter { !$0.hasPrefix("audit.") } == Self.actions)
         #expect(self.store.current.heads.map(\.state) == [.recovered, .recovered, .closed])
-        #expect(self.lastNote == (moved == 30 ? nil : "continues writer 2 after record \(moved + 1)"))
+        #expect(self.continued == (moved == 30 ? 0 : 2))
         #expect(file.current.bytes.isEmpty)
     }
 
@@ -251,22 +251,5 @@ struct AuditLogMovingTests {
         #expect(self.store.current.records(of: "foreign").isEmpty)
         #expect(self.store.current.records(of: "audit.spool_damaged").count == 1)
         #expect(file.current.aside.count == 1)
-    }
-
-    @Test("What a chain goes on for is read from the end of its opening note only")
-    func notes() {
-        let continuation = AuditContinuation(of: AuditPosition(writer: 3, sequence: 17))
-        #expect(continuation.text == "continues writer 3 after record 17")
-        let note = "\(AuditCheckpoint.openingNote(after: 9)), \(continuation.text)"
-        #expect(AuditContinuation(inOpeningNote: continuation.text) == continuation)
-        #expect(AuditContinuation(inOpeningNote: note) == continuation)
-        #expect(AuditCheckpoint.number(inOpeningNote: note) == 9)
-        let others = [
-            nil, "", "after checkpoint 9", "\(note) ", "x\(continuation.text)", "continues writer 03 after record 17",
-            "continues writer 3 after record", "starts writer 3 after record 17",
-        ]
-        for other in others { #expect(AuditContinuation(inOpeningNote: other) == nil, "\(other ?? "nothing")") }
-        #expect(AuditCheckpoint.number(inOpeningNote: continuation.text) == nil)
-        #expect(AuditCheckpoint.number(inOpeningNote: "after checkpoint 09, \(continuation.text)") == nil)
     }
 }
