@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
+import NIOPosix
 import Synchronization
 import Testing
 
@@ -245,5 +246,20 @@ struct HTTPResponsePacerTests {
         }
         #expect(times == times.sorted())
         for (first, second) in zip(times.dropFirst(60), times.dropFirst(61)) { #expect(second - first == 10) }
+    }
+}
+
+@Suite("Long computations")
+struct ComputeOffLoopTests {
+    @Test("They leave the event loop's thread, and their caller comes back to it")
+    func leaves() async {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let places = await Task(executorPreference: EventLoopTaskExecutor(eventLoop: loop)) {
+            let before = loop.inEventLoop
+            let meanwhile = await computeOffLoop { loop.inEventLoop }
+            return [before, meanwhile, loop.inEventLoop]
+        }
+        .value
+        #expect(places == [true, false, true])
     }
 }

@@ -259,3 +259,8 @@ package final class EventLoopTaskExecutor: TaskExecutor {
         }
     }
 }
+
+/// Computes something that takes milliseconds on a thread that serves no connections; the caller continues on its loop.
+package func computeOffLoop<Result: Sendable>(_ body: @Sendable () -> Result) async -> Result {
+    await withTaskExecutorPreference(globalConcurrentExecutor) { body() }
+}

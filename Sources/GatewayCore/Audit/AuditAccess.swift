@@ -2,12 +2,12 @@ package import FCMModel
 
 /// Shows the audit to tenants and operators, and records who looked.
 package struct AuditAccess: Sendable {
-    private let store: any AuditStore
+    private let store: any AuditPageReader
     private let log: AuditLog
     private let limiter: any RateLimiter
     private let clock: any WallClock
 
-    package init(store: any AuditStore, log: AuditLog, limiter: any RateLimiter, clock: any WallClock) {
+    package init(store: any AuditPageReader, log: AuditLog, limiter: any RateLimiter, clock: any WallClock) {
         (self.store, self.log, self.limiter, self.clock) = (store, log, limiter, clock)
     }
 
@@ -28,15 +28,7 @@ package struct AuditAccess: Sendable {
                 record.reject(refusal.code)
                 return (.failure(refusal), decision.tenantQuotas)
             }
-            do throws(GatewayError) {
-                let page = try await self.store.page(query)
-                record.object = "\(page.records.count) records"
-                return (.success(page), decision.tenantQuotas)
-            } catch {
-                record.outcome = .failed
-                record.code = error.code.rawValue
-                throw error
-            }
+            return (.success(try await self.page(query, &record)), decision.tenantQuotas)
         }
     }
 
@@ -46,19 +38,24 @@ package struct AuditAccess: Sendable {
         of tenant: TenantProfile?,
         origin: RequestOrigin
     ) async throws(GatewayError) -> AuditPage {
-        let now = self.clock.now()
-        var record = AuditRecord(.auditList, of: tenant?.id, uid: tenant?.uid ?? 0, origin, at: now)
-        do throws(GatewayError) {
-            let page = try await self.store.page(query)
+        let draft = AuditRecord(.auditList, of: tenant?.id, uid: tenant?.uid ?? 0, origin, at: self.clock.now())
+        return try await self.log.recording(read: draft) { record throws(GatewayError) in
+            let page = try await self.page(query, &record)
             // A removed tenant has records and no profile.
             if tenant == nil, !page.records.isEmpty { record.tenant = query.tenant }
+            return page
+        }
+    }
+
+    /// Reads a page, and notes in the record of the reading what came of it.
+    private func page(_ query: AuditQuery, _ record: inout AuditRecord) async throws(GatewayError) -> AuditPage {
+        do throws(GatewayError) {
+            let page = try await self.store.page(query)
             record.object = "\(page.records.count) records"
-            await self.log.record(read: record)
             return page
         } catch {
             record.outcome = .failed
             record.code = error.code.rawValue
-            await self.log.record(read: record)
             throw error
         }
     }

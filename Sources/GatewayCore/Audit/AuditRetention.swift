@@ -122,7 +122,7 @@ extension AuditTimeSpan {
     }
 
     /// The spans, by rising writer and place; they end at the same places however many records were removed before them.
-    static func all(in store: any AuditStore) async throws(GatewayError) -> [AuditTimeSpan] {
+    static func all(in store: any AuditChainReader) async throws(GatewayError) -> [AuditTimeSpan] {
         var spans: [AuditTimeSpan] = []
         for writer in try await store.writersWithRecords() {
             let moments = try await store.times(of: writer, in: Int.min...Int.max, every: Self.step)
@@ -139,7 +139,7 @@ extension AuditTimeSpan {
         _ moments: [AuditMoment],
         of writer: Int,
         step: Int,
-        in store: any AuditStore,
+        in store: any AuditChainReader,
         after place: inout Int,
         to spans: inout [AuditTimeSpan]
     ) async throws(GatewayError) {

@@ -39,7 +39,7 @@ package protocol Leadership: Sendable {
 /// Who is dead is asked of the store, together with whose chains are open: what this replica knows of the others is some
 /// seconds old. It needs no lease: a record in the place of the closing one means that the replica lives, and is a conflict.
 package struct AuditChainCloser: Sendable {
-    private let store: any AuditStore
+    private let store: any AuditAppender & AuditChainReader
     private let registry: any AuditChainRegistry
     private let replicas: Replicas
     private let sealer: AuditSealer
@@ -48,7 +48,7 @@ package struct AuditChainCloser: Sendable {
     private let logger: Logger
 
     package init(
-        store: any AuditStore,
+        store: any AuditAppender & AuditChainReader,
         registry: any AuditChainRegistry,
         replicas: Replicas,
         sealer: AuditSealer,

@@ -85,11 +85,23 @@ extension AuditLog {
         if place.fill(refusal: record) == nil { await self.finish() }
     }
 
-    /// Records that an operator has read something; only the end of the log keeps it from being recorded.
-    func record(read record: AuditRecord) async {
-        guard let place = self.reserveForChange() else { return }
-        place.fill(record)
-        await self.finish()
+    /// Reads something for an operator and records that; only the end of the log keeps it from being recorded.
+    func recording<Answer: Sendable, Failure: Error>(
+        read draft: AuditRecord,
+        _ body: (inout AuditRecord) async throws(Failure) -> Answer
+    ) async throws(Failure) -> Answer {
+        var record = draft
+        let result: Result<Answer, Failure>
+        do throws(Failure) {
+            result = .success(try await body(&record))
+        } catch {
+            result = .failure(error)
+        }
+        if let place = self.reserveForChange() {
+            place.fill(record)
+            await self.finish()
+        }
+        return try result.get()
     }
 
     private func commitsIntents(of actor: AuditActor) -> Bool { actor == .admin || self.isStrict }

@@ -29,7 +29,7 @@ struct AuditRoutes {
             refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
             answer = refusal.response
         case .success(let page):
-            answer = self.cursors.response(page, for: uid)
+            answer = await self.cursors.response(page, for: uid)
         }
         answer.headers.append(quotas)
         return answer
@@ -56,7 +56,7 @@ struct AdminAuditRoutes {
         auditQuery.tenant = tenant
         auditQuery.before = try self.cursors.position(query, for: nil)
         let page = try await self.audit.page(auditQuery, of: profile, origin: exchange.origin)
-        return self.cursors.response(page, for: nil)
+        return await self.cursors.response(page, for: nil)
     }
 }
 
@@ -97,7 +97,14 @@ extension AuditCursorSealer {
     }
 
     /// A page of records for a tenant, by its uid, or for an operator.
-    fileprivate func response(_ page: AuditPage, for uid: UInt64?) -> HTTPServerResponse {
+    ///
+    /// Four mebibytes of records take tens of milliseconds, too long for an event loop.
+    fileprivate func response(_ page: AuditPage, for uid: UInt64?) async -> HTTPServerResponse {
+        let text = await computeOffLoop { self.text(page, for: uid) }
+        return HTTPServerResponse(json: text)
+    }
+
+    private func text(_ page: AuditPage, for uid: UInt64?) -> ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 64 + page.records.count * 512)
         writer.beginObject()
         writer.beginArray("records")
@@ -111,6 +118,6 @@ extension AuditCursorSealer {
             writer.member("next_cursor", Cursor.text(of: next))
         }
         writer.endObject()
-        return HTTPServerResponse(json: writer.finish())
+        return writer.finish()
     }
 }

@@ -15,7 +15,7 @@ struct AuditStoreTests {
     private typealias Case = (places: [String], change: (inout AuditQuery) -> Void)
 
     /// Expects each query to find these places on its first page.
-    private func expect(_ cases: [Case], in store: any AuditStore) async throws {
+    private func expect(_ cases: [Case], in store: any AuditPageReader) async throws {
         for (number, (places, change)) in cases.enumerated() {
             var query = AuditQuery(limit: 10)
             change(&query)

@@ -61,7 +61,7 @@ enum StoreKind: String, CaseIterable, Sendable {
     }
 
     /// Runs a body with an audit that holds nothing yet.
-    func withAuditStore(_ body: (any AuditStore) async throws -> Void) async throws {
+    func withAuditStore(_ body: (SQLAuditStore) async throws -> Void) async throws {
         try await self.withDatabase { try await body(SQLAuditStore(database: $0)) }
     }
 }

@@ -1,7 +1,7 @@
 package import GatewayCore
 
 /// Audit chains that live as long as the test, in a store that can refuse, hang, and be tampered with.
-package final class InMemoryAuditStore: AuditStore {
+package final class InMemoryAuditStore: AuditStore, AuditPageReader {
     /// Everything that the store holds and has seen.
     package struct Contents: Sendable {
         package var records: [ChainedAuditRecord] = []
@@ -200,7 +200,7 @@ extension InMemoryAuditStore: AuditChainRegistry {
     }
 }
 
-extension AuditStore {
+extension AuditSignatureReader {
     /// All checkpoints that are stored.
     package func allCheckpoints() async throws(GatewayError) -> [SignedCheckpoint] {
         try await self.checkpoints(after: .min, limit: .max)

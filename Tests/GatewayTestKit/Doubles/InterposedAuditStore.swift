@@ -56,8 +56,6 @@ package final class InterposedAuditStore: AuditStore {
         try await self.store.times(of: writer, in: places, every: step)
     }
 
-    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage { try await self.store.page(query) }
-
     package func signatures() async throws(GatewayError) -> AuditSignatures { try await self.store.signatures() }
 
     package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {

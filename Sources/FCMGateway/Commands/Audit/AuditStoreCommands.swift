@@ -44,7 +44,7 @@ extension GatewayConfiguration {
     }
 }
 
-extension AuditStore {
+extension AuditChainReader {
     /// Calls a closure with each stored record, chain by chain.
     fileprivate func forEachRecord(_ body: (ChainedAuditRecord) throws -> Void) async throws {
         for writer in try await self.writersWithRecords() {

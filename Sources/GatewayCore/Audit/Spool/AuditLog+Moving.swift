@@ -246,11 +246,11 @@ extension AuditLog {
 private struct StoredEntries {
     private static let pageLength = 2_000
 
-    private let store: any AuditStore
+    private let store: any AuditChainReader
     private var places: ArraySlice<AuditPosition>
     private var page: ArraySlice<AuditEntry> = []
 
-    init(_ store: any AuditStore, behind places: [AuditPosition]) {
+    init(_ store: any AuditChainReader, behind places: [AuditPosition]) {
         (self.store, self.places) = (store, places[...])
     }
 

@@ -32,7 +32,7 @@ package struct AuditVerifier: Sendable {
     /// Checkpoints of one read.
     private static let checkpointPage = 1_000
 
-    private let store: any AuditStore
+    private let store: any AuditChainReader & AuditSignatureReader
     private let sealer: AuditSealer?
     private let publicKey: AuditPublicKey?
     private let evidence: AuditEvidence
@@ -42,7 +42,7 @@ package struct AuditVerifier: Sendable {
     /// Without a sealer, the heads' seals are not checked; without a public key, of checkpoints only that they fit together
     /// and to the chains.
     package init(
-        store: any AuditStore,
+        store: any AuditChainReader & AuditSignatureReader,
         sealer: AuditSealer?,
         publicKey: AuditPublicKey? = nil,
         evidence: AuditEvidence = AuditEvidence()
