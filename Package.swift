@@ -65,14 +65,36 @@ let package = Package(
             ]
         ),
 
+        .target(
+            name: "GatewaySupport",
+            dependencies: [
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
         .target(name: "CLibPQ"),
         .systemLibrary(name: "CProcess"),
         .target(name: "COpenAPI"),
 
-        // Level 1: the protocols.
+        // Level 1: the protocols, and the audit, which knows none of them.
+        .target(
+            name: "GatewayAudit",
+            dependencies: [
+                "GatewaySupport",
+                "StrictJSON",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
         .target(
             name: "FCMModel",
             dependencies: [
+                "GatewaySupport",
                 "StrictJSON",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -84,11 +106,11 @@ let package = Package(
             name: "GatewayCore",
             dependencies: [
                 "FCMModel",
-                "StrictJSON",
+                "GatewayAudit",
+                "GatewaySupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
-                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
@@ -282,7 +304,7 @@ let package = Package(
         ),
         .testTarget(
             name: "FCMModelTests",
-            dependencies: ["FCMModel", "StrictJSON", .product(name: "NIOCore", package: "swift-nio")]
+            dependencies: ["FCMModel", "GatewaySupport", "StrictJSON", .product(name: "NIOCore", package: "swift-nio")]
         ),
         .target(
             name: "GatewayTestKit",
@@ -302,10 +324,24 @@ let package = Package(
         ),
         .target(name: "ProcessTestKit", path: "Tests/ProcessTestKit"),
         .testTarget(
+            name: "GatewayAuditTests",
+            dependencies: [
+                "GatewayAudit",
+                "GatewayTestKit",
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
                 "FCMModel",
                 "GatewayCore",
+                "GatewaySupport",
                 "GatewayTestKit",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "InMemoryLogging", package: "swift-log"),

@@ -30,15 +30,20 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "PrometheusMetrics": ([], ["CoreMetrics"]),
     "RedisClient": ([], ["Logging", "NIOCore", "NIOPosix", "NIOSSL"]),
+    "GatewaySupport": ([], ["Crypto", "Logging", "Metrics", "ServiceLifecycle"]),
     "CLibPQ": ([], []),
     "CProcess": ([], []),
     "COpenAPI": ([], []),
-    # Level 1: the protocols.
-    "FCMModel": (["StrictJSON"], ["Crypto", "NIOCore"]),
+    # Level 1: the protocols, and the audit, which knows none of them.
+    "FCMModel": (["GatewaySupport", "StrictJSON"], ["Crypto", "NIOCore"]),
+    "GatewayAudit": (
+        ["GatewaySupport", "StrictJSON"],
+        ["Crypto", "Logging", "Metrics", "NIOCore", "ServiceLifecycle"],
+    ),
     # Level 2: the gateway's rules, and a fake FCM.
     "GatewayCore": (
-        ["FCMModel", "StrictJSON"],
-        ["CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "ServiceLifecycle", "Tracing"],
+        ["FCMModel", "GatewayAudit", "GatewaySupport"],
+        ["Crypto", "Logging", "Metrics", "ServiceLifecycle", "Tracing"],
     ),
     "FCMEmulator": (
         [],
@@ -203,7 +208,12 @@ import Last
         ("Sources", "FCMModel", "FoundationEssentials", True),
         ("Sources", "FCMModel", "Logging", False),
         ("Sources", "StrictJSON", "NIOPosix", False),
-        ("Sources", "GatewayCore", "StrictJSON", True),
+        ("Sources", "GatewayAudit", "GatewaySupport", True),
+        ("Sources", "GatewayAudit", "FCMModel", False),
+        ("Sources", "GatewayAudit", "GatewayCore", False),
+        ("Sources", "FCMModel", "GatewayAudit", False),
+        ("Sources", "GatewayCore", "GatewayAudit", True),
+        ("Sources", "GatewayCore", "StrictJSON", False),
         ("Sources", "GatewayCore", "NIOPosix", False),
         ("Sources", "GatewayHTTP", "HummingbirdRouter", False),
         ("Sources", "GatewayHTTP", "Crypto", False),

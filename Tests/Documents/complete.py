@@ -21,7 +21,7 @@ def untold(root: Path, program: Path) -> list[str]:
         [program, "config", "show", "--output", "json"], capture_output=True, text=True, timeout=60, env={}
     ).stdout
     keys = [row["key"] for row in json.loads(shown)["settings"]]
-    table = (root / "Sources/GatewayCore/Metrics/GatewayMetric.swift").read_text()
+    table = (root / "Sources/GatewaySupport/GatewayMetric.swift").read_text()
     metrics = re.findall(r'case \w+ = "(fcmgw_\w+)"', table)
     verbs = []
     for verb in sorted(subcommands(program, ())):

@@ -1,4 +1,5 @@
 import FCMModel
+import GatewaySupport
 import Testing
 
 struct PercentEncodingTests {

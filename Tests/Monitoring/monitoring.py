@@ -25,7 +25,7 @@ RULE_TESTS = PROMETHEUS / "fcm-gateway.rules.test.yml"
 TEXTFILE = PROMETHEUS / "audit-verify-textfile"
 GRAFANA = ROOT / "deploy/grafana"
 DASHBOARD = GRAFANA / "dashboards/fcm-gateway.json"
-TABLE = ROOT / "Sources/GatewayCore/Metrics/GatewayMetric.swift"
+TABLE = ROOT / "Sources/GatewaySupport/GatewayMetric.swift"
 PROCESS_DESCRIPTIONS = ROOT / "Sources/PrometheusMetrics/ProcessMetrics.swift"
 PLAYBOOKS = ROOT / "docs/operations/playbooks.md"
 

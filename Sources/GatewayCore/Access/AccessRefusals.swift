@@ -93,3 +93,19 @@ extension Refusal {
         self.init(.forbidden, "The key lacks the scope \(scope.rawValue)")
     }
 }
+
+extension Refusal {
+    package init(_ error: GatewayError) {
+        let code: OutcomeCode =
+            switch error.code {
+            case .storeUnavailable, .overloaded, .cancelled: .overloaded
+            case .notFound: .notFound
+            case .conflict: .conflict
+            case .preconditionFailed: .preconditionFailed
+            case .auditUnavailable: .auditUnavailable
+            case .invalid: .invalidField
+            case .outcomeUnknown: .outcomeUnknown
+            }
+        self.init(code, error.message)
+    }
+}

@@ -115,37 +115,6 @@ extension AuditLog {
     }
 }
 
-/// A place in the audit's queue, taken before something is done so that it can be recorded afterwards.
-///
-/// A place that is dropped without being used becomes free again.
-package struct AuditReservation: ~Copyable, Sendable {
-    private let log: AuditLog
-    /// The tenant's uid.
-    private let tenant: UInt64
-    private var isFilled = false
-
-    init(log: AuditLog, tenant: UInt64) {
-        (self.log, self.tenant) = (log, tenant)
-    }
-
-    deinit {
-        if !self.isFilled { self.log.release(of: self.tenant) }
-    }
-
-    /// Fills the place with a record, which is encoded here: on the thread that made its texts, outside the log's lock.
-    package consuming func fill(_ record: AuditRecord) {
-        self.isFilled = true
-        self.log.fillReserved(AuditEntry(record), of: self.tenant)
-    }
-
-    /// Fills the place with the record of something that the gateway refused, or counts it in a summary where the tenant has
-    /// refused too much lately; returns the id of the summary's record then.
-    package consuming func fill(refusal record: AuditRecord) -> String? {
-        self.isFilled = true
-        return self.log.fillReserved(refusal: record, of: self.tenant)
-    }
-}
-
 extension AuditRecord {
     /// The record of what a tenant's key does, or wants to; by default a success.
     init(
@@ -178,11 +147,6 @@ extension AuditRecord {
             requestID: origin.requestID
         )
         (self.tenantUID, self.method, self.traceID) = (uid, origin.method, origin.traceID)
-    }
-
-    /// The record of what the gateway itself, or a command, has done.
-    init(_ action: AuditAction, by principal: String = "gateway", at time: Timestamp) {
-        self.init(time: time, tenant: nil, principal: principal, action: action.rawValue, outcome: .done, requestID: "")
     }
 
     /// True if the gateway refused it for what the caller may not do, or not now, and asked nothing of FCM.

@@ -2,16 +2,7 @@ import FCMModel
 import Metrics
 import Synchronization
 
-/// Keeps the labels that name tenants within bounds: the first 200 tenants have their own, the others share one.
-///
-/// All metrics of a gateway share these, so that they speak of the same tenants and are bounded together. A label is its
-/// tenant's until the process ends.
-package final class TenantLabels: Sendable {
-    /// Of all tenants that have no label of their own, and of what they share.
-    package static let shared = "other"
-    package static let maxLabels = 200
-    /// Series that tenants have of their own, over all metrics that differ in more than the tenant.
-    static let maxSeries = 600
+extension TenantLabels {
     /// Outcomes by which alerts tell that a tenant is in trouble.
     ///
     /// Each tenant with a label has room of its own for these: they begin when the trouble does, and others may have
@@ -20,25 +11,7 @@ package final class TenantLabels: Sendable {
         OutcomeCode.upstreamUnavailable.rawValue, OutcomeCode.upstreamCredentials.rawValue,
     ]
 
-    private let known = Mutex<Set<TenantID>>([])
-    private let seriesCount = Atomic(0)
-
-    /// The label of a tenant: its own, or the shared one for a tenant that came too late and for one of that name.
-    func label(of tenant: TenantID) -> String {
-        guard tenant.text != Self.shared else { return Self.shared }
-        let isKnown = self.known.withLock { known in
-            if known.contains(tenant) { return true }
-            guard known.count < Self.maxLabels else { return false }
-            known.insert(tenant)
-            return true
-        }
-        return isKnown ? tenant.text : Self.shared
-    }
-
-    func takeRoom() -> Bool {
-        guard self.seriesCount.load(ordering: .relaxed) < Self.maxSeries else { return false }
-        return self.seriesCount.wrappingAdd(1, ordering: .relaxed).oldValue < Self.maxSeries
-    }
+    func label(of tenant: TenantID) -> String { self.label(of: tenant.text) }
 }
 
 /// Counts what became of tenants' requests, by tenant, by what was asked for, and by outcome.

@@ -249,10 +249,3 @@ package struct Rewrapping: Sendable {
         }
     }
 }
-
-extension SHA256Digest {
-    var bytes: [UInt8] {
-        // The pointer does not outlive the closure.
-        unsafe self.withUnsafeBytes { unsafe Array($0) }
-    }
-}

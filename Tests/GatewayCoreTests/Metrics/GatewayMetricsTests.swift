@@ -3,7 +3,7 @@ import GatewayTestKit
 import MetricsTestKit
 import Testing
 
-@testable import GatewayCore
+@testable import GatewaySupport
 
 @Suite("GatewayMetrics")
 struct GatewayMetricsTests {

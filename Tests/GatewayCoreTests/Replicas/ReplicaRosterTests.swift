@@ -2,7 +2,7 @@ import Logging
 import MetricsTestKit
 import Testing
 
-@testable import GatewayCore
+@testable import GatewaySupport
 
 struct ReplicaRosterTests {
     private static let own = ReplicaID(text: "own/1")

@@ -1,0 +1,162 @@
+// Records, errors and times are named together everywhere.
+@_exported public import GatewaySupport
+
+/// One thing that was done, or refused, and by whom.
+///
+/// Never holds a payload, a token or a secret.
+package struct AuditRecord: Sendable, Hashable {
+    package var time: Timestamp
+    package var tenant: String?
+    /// Who: `key:<id>`, `admin`, `gateway`, `leader` for a gateway that closes another replica's chain, `command` for a verb that
+    /// works on the store directly, or `unknown` for somebody without the admin token.
+    package var principal: String
+    /// What: for instance `message.send` or `tenant.put`.
+    package var action: String
+    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done`, `failed` or `unknown`.
+    package var outcome: Outcome
+    package var requestID: String
+    /// Tells the tenant from earlier and later ones of the same name ; 0 without a tenant.
+    package var tenantUID: UInt64
+    package var method: String
+    /// The kind of what it was done to: a target kind, or an object's kind.
+    package var targetKind: String
+    /// The pseudonyms of the recipients, 16 bytes each, in the request's order.
+    package var targets: [UInt8]
+    /// A name that is no secret, such as the changed key's id; of a send, how many recipients were refused as retired.
+    package var object: String?
+    /// What became of each recipient of a list: of the last of ``targets``, in their order; empty where the record as a whole
+    /// says it.
+    package var results: [TargetResult]
+    package var recipients: Int
+    package var accepted: Int
+    package var bytes: Int
+    package var code: String?
+    package var upstreamCode: String?
+    package var fcmMessageID: String?
+    package var messageID: String?
+    package var traceID: String?
+    /// The latest checkpoint when a chain began, in its first record (`audit.opened`); 0 for none.
+    package var afterCheckpoint = 0
+    /// The closed chain that a chain continues, by its writer, in the first record; 0 for none.
+    package var continuesWriter = 0
+
+    var intent: AuditRecord {
+        var record = self
+        record.outcome = .intent
+        (record.accepted, record.results) = (0, [])
+        (record.code, record.upstreamCode, record.fcmMessageID) = (nil, nil, nil)
+        return record
+    }
+
+    /// What became of an action.
+    package enum Outcome: String, Sendable, Hashable, CaseIterable {
+        case accepted, partial, rejected, intent, done, failed
+        /// The store's answer to a change was lost: it may have been made.
+        case unknown
+    }
+
+    /// What became of one recipient of a list.
+    package struct TargetResult: Sendable, Hashable {
+        /// Why it was refused; `nil` where it was accepted.
+        package var code: String?
+        /// FCM's id of its message, where FCM accepted one.
+        package var fcmMessageID: String?
+
+        package init(code: String? = nil, fcmMessageID: String? = nil) {
+            (self.code, self.fcmMessageID) = (code, fcmMessageID)
+        }
+    }
+}
+
+extension AuditRecord {
+    /// A record, made at once: the one of a send would be copied by each variable that it came by.
+    package init(
+        time: Timestamp,
+        tenant: String?,
+        principal: String,
+        action: String,
+        outcome: Outcome,
+        requestID: String,
+        tenantUID: UInt64 = 0,
+        method: String = "",
+        targetKind: String = "",
+        targets: [UInt8] = [],
+        object: String? = nil,
+        results: [TargetResult] = [],
+        recipients: Int = 0,
+        accepted: Int = 0,
+        bytes: Int = 0,
+        code: String? = nil,
+        upstreamCode: String? = nil,
+        fcmMessageID: String? = nil,
+        messageID: String? = nil,
+        traceID: String? = nil
+    ) {
+        self.time = time
+        self.tenant = tenant
+        self.principal = principal
+        self.action = action
+        self.outcome = outcome
+        self.requestID = requestID
+        self.tenantUID = tenantUID
+        self.method = method
+        self.targetKind = targetKind
+        self.targets = targets
+        self.object = object
+        self.results = results
+        self.recipients = recipients
+        self.accepted = accepted
+        self.bytes = bytes
+        self.code = code
+        self.upstreamCode = upstreamCode
+        self.fcmMessageID = fcmMessageID
+        self.messageID = messageID
+        self.traceID = traceID
+    }
+
+    /// The record of what the gateway itself, or a command, has done.
+    package init(_ action: AuditAction, by principal: String = "gateway", at time: Timestamp) {
+        self.init(time: time, tenant: nil, principal: principal, action: action.rawValue, outcome: .done, requestID: "")
+    }
+
+    /// A record that says nothing yet.
+    init(tenant: String?, at time: Timestamp) {
+        self.init(time: time, tenant: tenant, principal: "", action: "", outcome: .failed, requestID: "")
+    }
+}
+
+/// What can be recorded: every action's name.
+package enum AuditAction: String, Sendable, CaseIterable {
+    case messageSend = "message.send"
+    case messageValidate = "message.validate"
+    case messageExplain = "message.explain"
+    case topicSubscribe = "topic.subscribe"
+    case topicUnsubscribe = "topic.unsubscribe"
+    case topicList = "topic.list"
+    case deviceGroupPut = "device_group.put"
+    case deviceGroupAdd = "device_group.add"
+    case deviceGroupRemove = "device_group.remove"
+    case deviceGroupDelete = "device_group.delete"
+    case deviceGroupLookUp = "device_group.look_up"
+    case deviceGroupGet = "device_group.get"
+    case deviceGroupList = "device_group.list"
+    case retiredTokensList = "retired_tokens.list"
+    case retiredTokensDelete = "retired_tokens.delete"
+    case auditList = "audit.list"
+    case tenantPut = "tenant.put"
+    case tenantDelete = "tenant.delete"
+    case credentialPut = "credential.put"
+    case credentialDelete = "credential.delete"
+    case credentialRewrap = "credential.rewrap"
+    case keyCreate = "key.create"
+    case keyImport = "key.import"
+    case keyRotate = "key.rotate"
+    case keyRevoke = "key.revoke"
+    case limitsPut = "limits.put"
+    case adminAuthenticate = "admin.authenticate"
+    case auditOpened = "audit.opened"
+    case auditClosed = "audit.closed"
+    case auditRecovered = "audit.recovered"
+    case auditRemoved = "audit.removed"
+    case auditSpoolDamaged = "audit.spool_damaged"
+}

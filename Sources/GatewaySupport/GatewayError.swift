@@ -1,0 +1,43 @@
+/// What went wrong inside the gateway, as opposed to a refusal that was to be expected.
+package struct GatewayError: Error, Sendable {
+    /// The kinds, a closed set that metrics may use.
+    package enum Code: String, Sendable, Hashable {
+        /// The store did not answer, or refused to write.
+        case storeUnavailable = "store_unavailable"
+        /// Too much of the same is under way; a later attempt may succeed.
+        case overloaded
+        case notFound = "not_found"
+        case conflict
+        /// The caller's `If-Match` names another state.
+        case preconditionFailed = "precondition_failed"
+        /// Nothing can be recorded, so nothing is done.
+        case auditUnavailable = "audit_unavailable"
+        case invalid
+        case cancelled
+        /// A change may have been made although the store's answer was lost; repeating it blindly may make it twice.
+        case outcomeUnknown = "outcome_unknown"
+    }
+
+    package var code: Code
+    /// Shown to the caller: never holds a token, key or payload.
+    package var message: String
+    /// Logged, never shown.
+    package var cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    /// Whether what was to be stored may be there all the same.
+    package var leavesOutcomeUnknown: Bool { self.cause is CommitOutcomeUnknown }
+}
+
+/// The cause of a `storeUnavailable` after which nobody knows whether the transaction was committed: its unique keys
+/// tell.
+package struct CommitOutcomeUnknown: Error, CustomStringConvertible {
+    package init() {}
+
+    package var description: String { "the connection was lost during COMMIT" }
+}

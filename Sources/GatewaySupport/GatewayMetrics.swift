@@ -1,0 +1,186 @@
+package import Metrics
+import Synchronization
+
+/// Makes the handles of ``GatewayMetric``'s rows.
+///
+/// Each part makes the handles that it records to once, when it is made itself. Labels' values come from bounded sets:
+/// enumerations, a ``MetricFamily`` that folds what callers choose, and ``TenantLabels``, which all metrics of a gateway
+/// share.
+package struct GatewayMetrics: Sendable {
+    package typealias Label = CaseIterable & Hashable & RawRepresentable<String>
+
+    private let factory: any MetricsFactory
+    package let tenantLabels = TenantLabels()
+
+    /// Metrics made by a factory; without one, nothing is measured.
+    package init(factory: any MetricsFactory = NOOPMetricsHandler.instance) {
+        self.factory = factory
+    }
+
+    // MARK: One handle, by the values of its labels
+
+    package func counter(_ metric: GatewayMetric, _ values: String...) -> Counter { self.counter(metric, values) }
+
+    package func gauge(_ metric: GatewayMetric, _ values: String...) -> Meter { self.gauge(metric, values) }
+
+    package func timer(_ metric: GatewayMetric, _ values: String...) -> Timer { self.timer(metric, values) }
+
+    // MARK: A handle for each value of the first label, an enumeration; the other labels have one value each
+
+    package func counters<Value: Label>(
+        _ metric: GatewayMetric,
+        by: Value.Type,
+        _ others: String...
+    ) -> [Value: Counter] {
+        Self.byValue { self.counter(metric, [$0] + others) }
+    }
+
+    package func gauges<Value: Label>(_ metric: GatewayMetric, by: Value.Type) -> [Value: Meter] {
+        Self.byValue { self.gauge(metric, [$0]) }
+    }
+
+    package func timers<Value: Label>(_ metric: GatewayMetric, by: Value.Type, _ others: String...) -> [Value: Timer] {
+        Self.byValue { self.timer(metric, [$0] + others) }
+    }
+
+    private static func byValue<Value: Label, Handle>(_ make: (String) -> Handle) -> [Value: Handle] {
+        Dictionary(uniqueKeysWithValues: Value.allCases.map { ($0, make($0.rawValue)) })
+    }
+
+    // MARK: Handles made when they are first asked for
+
+    package func counters(
+        _ metric: GatewayMetric,
+        folding fold: @escaping MetricFamily<Counter>.Folding = { $0 }
+    ) -> MetricFamily<Counter> {
+        MetricFamily(folding: fold) { self.counter(metric, metric.values(of: $0)) }
+    }
+
+    package func gauges(_ metric: GatewayMetric) -> MetricFamily<Meter> {
+        MetricFamily { self.gauge(metric, metric.values(of: $0)) }
+    }
+
+    package func timers(
+        _ metric: GatewayMetric,
+        folding fold: @escaping MetricFamily<Timer>.Folding = { $0 }
+    ) -> MetricFamily<Timer> {
+        MetricFamily(folding: fold) { self.timer(metric, metric.values(of: $0)) }
+    }
+
+    // MARK: Making
+
+    private func counter(_ metric: GatewayMetric, _ values: [String]) -> Counter {
+        guard case .counter = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no counter") }
+        return Counter(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
+    }
+
+    private func gauge(_ metric: GatewayMetric, _ values: [String]) -> Meter {
+        guard case .gauge = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no gauge") }
+        return Meter(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
+    }
+
+    private func timer(_ metric: GatewayMetric, _ values: [String]) -> Timer {
+        guard case .histogram = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no histogram") }
+        return Timer(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
+    }
+}
+
+extension GatewayMetric {
+    fileprivate func values(of labels: MetricLabels) -> [String] {
+        Array([labels.first, labels.second, labels.third].prefix(self.row.labels.count))
+    }
+
+    fileprivate func dimensions(_ values: [String]) -> [(String, String)] {
+        let labels = self.row.labels
+        precondition(labels.count == values.count, "\(self.rawValue) has the labels \(labels); values: \(values)")
+        return Array(zip(labels, values))
+    }
+}
+
+extension Meter {
+    package func set(_ time: Timestamp) {
+        self.set(Double(time.microseconds) / 1_000_000)
+    }
+}
+
+/// The values of up to three labels, in the order of ``GatewayMetric/Row/labels``.
+package struct MetricLabels: Hashable, Sendable {
+    package var first: String
+    package var second: String
+    package var third: String
+}
+
+/// The handles of one metric by its labels' values, each made when it is first asked for.
+package final class MetricFamily<Handle: Sendable>: Sendable {
+    /// Bounds the set of handles: gives the labels under which new ones are measured, their own or some that they share.
+    ///
+    /// Asked with every new set of labels, one caller at a time.
+    package typealias Folding = @Sendable (MetricLabels) -> MetricLabels
+
+    private struct State {
+        var members: [MetricLabels: Handle] = [:]
+        /// The member asked for last: most requests are alike, and comparing labels costs less than hashing them.
+        var latest: (labels: MetricLabels, member: Handle)?
+
+        mutating func known(_ labels: MetricLabels) -> Handle? {
+            if let latest = self.latest, latest.labels == labels { return latest.member }
+            guard let member = self.members[labels] else { return nil }
+            self.latest = (labels, member)
+            return member
+        }
+    }
+
+    private let state = Mutex(State())
+    private let fold: Folding
+    private let make: @Sendable (MetricLabels) -> Handle
+
+    init(folding fold: @escaping Folding = { $0 }, make: @escaping @Sendable (MetricLabels) -> Handle) {
+        self.fold = fold
+        self.make = make
+    }
+
+    package subscript(_ first: String, _ second: String = "", _ third: String = "") -> Handle {
+        let labels = MetricLabels(first: first, second: second, third: third)
+        return self.state.withLock { state in
+            if let member = state.known(labels) { return member }
+            let folded = self.fold(labels)
+            if let member = state.known(folded) { return member }
+            let member = self.make(folded)
+            state.members[folded] = member
+            state.latest = (folded, member)
+            return member
+        }
+    }
+}
+
+/// Keeps the labels that name tenants within bounds: the first 200 tenants have their own, the others share one.
+///
+/// All metrics of a gateway share these, so that they speak of the same tenants and are bounded together. A label is its
+/// tenant's until the process ends.
+package final class TenantLabels: Sendable {
+    /// Of all tenants that have no label of their own, and of what they share.
+    package static let shared = "other"
+    package static let maxLabels = 200
+    /// Series that tenants have of their own, over all metrics that differ in more than the tenant.
+    private static let maxSeries = 600
+
+    private let known = Mutex<Set<String>>([])
+    private let seriesCount = Atomic(0)
+
+    /// The label of a tenant: its own, or the shared one for a tenant that came too late and for one of that name.
+    package func label(of tenant: String) -> String {
+        guard tenant != Self.shared else { return Self.shared }
+        let isKnown = self.known.withLock { known in
+            if known.contains(tenant) { return true }
+            guard known.count < Self.maxLabels else { return false }
+            known.insert(tenant)
+            return true
+        }
+        return isKnown ? tenant : Self.shared
+    }
+
+    package func takeRoom() -> Bool {
+        guard self.seriesCount.load(ordering: .relaxed) < Self.maxSeries else { return false }
+        return self.seriesCount.wrappingAdd(1, ordering: .relaxed).oldValue < Self.maxSeries
+    }
+}

@@ -1,0 +1,26 @@
+package import Logging
+import Synchronization
+
+/// Logs an outage twice: its first failure with the cause, and its end.
+package final class OutageLog: Sendable {
+    private let failure: Logger.Message
+    private let end: Logger.Message
+    private let logger: Logger
+    private let isFailing = Atomic(false)
+
+    /// A log of an outage that has not begun.
+    package init(_ failure: Logger.Message, end: Logger.Message, _ logger: Logger) {
+        (self.failure, self.end, self.logger) = (failure, end, logger)
+    }
+
+    package func failed(_ error: GatewayError) {
+        guard !self.isFailing.exchange(true, ordering: .relaxed) else { return }
+        self.logger.error(self.failure, metadata: ["cause": "\(error.message)"])
+    }
+
+    package func succeeded() {
+        // Most calls find no outage, and an exchange would have each of them write.
+        guard self.isFailing.load(ordering: .relaxed) else { return }
+        if self.isFailing.exchange(false, ordering: .relaxed) { self.logger.notice(self.end) }
+    }
+}

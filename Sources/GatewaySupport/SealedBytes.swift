@@ -1,0 +1,87 @@
+package import Crypto
+
+/// Writes what the gateway stores in a form of its own: numbers of four bytes, the highest first, and texts behind
+/// their lengths.
+package struct ByteWriter {
+    package private(set) var bytes: [UInt8] = []
+
+    package init(reservingCapacity capacity: Int = 0) {
+        self.bytes.reserveCapacity(capacity)
+    }
+
+    /// Writes a number; one that does not fit becomes the nearest that does.
+    package mutating func write(number: Int) {
+        let number = UInt32(clamping: number)
+        for shift in [24, 16, 8, 0] as [UInt32] { self.bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+    }
+
+    package mutating func write(text: String?) {
+        guard let text else { return self.write(number: ByteReader.absent) }
+        self.write(number: text.utf8.count)
+        self.bytes.append(contentsOf: text.utf8)
+    }
+
+    /// Writes what stands to the end, without its length.
+    package mutating func write(rest: some Sequence<UInt8>) {
+        self.bytes.append(contentsOf: rest)
+    }
+}
+
+/// Reads what a ``ByteWriter`` wrote; `nil` where the bytes are none of its.
+package struct ByteReader {
+    /// What stands in place of the length of an absent text.
+    package static let absent = Int(UInt32.max)
+
+    package private(set) var rest: ArraySlice<UInt8>
+
+    package init(_ bytes: [UInt8]) {
+        self.rest = bytes[...]
+    }
+
+    package mutating func number() -> Int? {
+        guard self.rest.count >= 4 else { return nil }
+        defer { self.rest = self.rest.dropFirst(4) }
+        return self.rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    /// A text that may be absent; the outer `nil` is for bytes that hold none.
+    package mutating func optionalText() -> String?? {
+        guard let length = self.number() else { return nil }
+        if length == Self.absent { return .some(nil) }
+        guard length <= self.rest.count else { return nil }
+        defer { self.rest = self.rest.dropFirst(length) }
+        guard let text = String(validating: self.rest.prefix(length), as: UTF8.self) else { return nil }
+        return text
+    }
+
+    package mutating func text() -> String? {
+        self.optionalText() ?? nil
+    }
+}
+
+extension SymmetricKey {
+    /// Seals bytes by AES-256-GCM; they open with this key and for the same purpose alone. Throws `storeUnavailable`
+    /// when the cryptographic library fails, which it does not for keys of 256 bits.
+    package func seal(_ bytes: [UInt8], for purpose: String) throws(GatewayError) -> [UInt8] {
+        let sealed = try? AES.GCM.seal(bytes, using: self, authenticating: Array(purpose.utf8))
+        guard let combined = sealed?.combined else {
+            throw GatewayError(.storeUnavailable, "What is to be stored can't be sealed")
+        }
+        return [UInt8](combined)
+    }
+
+    /// What was sealed; `nil` for changed bytes, or those of another key or purpose.
+    package func open(_ sealed: [UInt8], for purpose: String) -> [UInt8]? {
+        guard let box = try? AES.GCM.SealedBox(combined: sealed),
+            let bytes = try? AES.GCM.open(box, using: self, authenticating: Array(purpose.utf8))
+        else { return nil }
+        return [UInt8](bytes)
+    }
+}
+
+extension SHA256Digest {
+    package var bytes: [UInt8] {
+        // The pointer does not outlive the closure.
+        unsafe self.withUnsafeBytes { unsafe Array($0) }
+    }
+}

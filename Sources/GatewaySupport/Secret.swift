@@ -1,0 +1,57 @@
+package import Crypto
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A secret that is held in memory that is wiped when released, and that never shows itself in text.
+package struct Secret: Sendable {
+    private let key: SymmetricKey
+
+    package init(bytes: some ContiguousBytes) {
+        self.key = SymmetricKey(data: bytes)
+    }
+
+    package init(_ key: SymmetricKey) {
+        self.key = key
+    }
+
+    package init(_ text: String) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    package init(randomBytes count: Int) {
+        self.key = SymmetricKey(size: SymmetricKeySize(bitCount: count * 8))
+    }
+
+    package var symmetricKey: SymmetricKey { self.key }
+
+    package var count: Int { self.key.bitCount / 8 }
+
+    /// For the moment it is written to a wire; do not keep it.
+    package func revealText() -> String {
+        String(decoding: self.revealBytes(), as: UTF8.self)
+    }
+
+    /// For the moment they are needed; do not keep them.
+    package func revealBytes() -> [UInt8] {
+        // The pointer does not outlive the closure; the copy is what the caller asked for.
+        unsafe self.key.withUnsafeBytes { unsafe Array($0) }
+    }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    /// A mirror without children, so that dumps tell nothing either.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension SymmetricKey {
+    /// A key of 256 bits for one use alone (HKDF, RFC 5869).
+    package func derived(for use: String, salt: [UInt8] = []) -> SymmetricKey {
+        HKDF<SHA256>.deriveKey(inputKeyMaterial: self, salt: salt, info: Array(use.utf8), outputByteCount: 32)
+    }
+}

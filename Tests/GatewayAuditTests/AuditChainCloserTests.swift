@@ -1,0 +1,146 @@
+import GatewayTestKit
+import Logging
+import MetricsTestKit
+import Synchronization
+import Testing
+
+@testable import GatewayAudit
+
+struct AuditChainCloserTests {
+    private static let (alive, dead) = (ReplicaID(text: "alive"), ReplicaID(text: "dead"))
+
+    /// Replicas as a test has them.
+    private final class Fleet: ReplicaStore {
+        let forgotten = Mutex<[Duration]>([])
+
+        func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting] { [] }
+
+        func leave(_ id: ReplicaID) async throws(GatewayError) {}
+
+        func removeSilent(for age: Duration) async throws(GatewayError) {
+            self.forgotten.withLock { $0.append(age) }
+        }
+    }
+
+    private let store = InMemoryAuditStore()
+    private let fleet = Fleet()
+    private let sealer = AuditSealer(auditKey: .sample("audit"))
+    private let metrics = TestMetrics()
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    /// Begins a chain; what it is after its first record.
+    private func begin(
+        _ writer: Int,
+        by replica: ReplicaID = Self.dead,
+        state: AuditHead.State = .open
+    ) async throws -> AuditChain {
+        var chain = AuditChain(writer: writer)
+        let record = chain.append(.sample())
+        try await self.store.begin(record, head: self.sealer.head(of: chain, state: state), by: replica)
+        return chain
+    }
+
+    /// A closer over the store, or over another one in front of it, whose replica has been heard of for so long.
+    private func closer(
+        _ store: (any AuditStore)? = nil,
+        after duration: Duration = .seconds(10)
+    ) async -> AuditChainCloser {
+        let time = Observed(ContinuousClock.now)
+        let replicas = Replicas(id: Self.alive, store: self.fleet, uptime: { time.current }, logger: self.logger)
+        await replicas.beat()
+        time.change { $0 += duration / 2 }
+        await replicas.beat()
+        time.change { $0 += duration / 2 }
+        return AuditChainCloser(
+            store: store ?? self.store,
+            registry: self.store,
+            replicas: replicas,
+            sealer: self.sealer,
+            clock: ManualClock(),
+            metrics: GatewayMetrics(factory: self.metrics),
+            logger: self.logger
+        )
+    }
+
+    @Test("The open chains of a replica that is dead are closed, no others, and the dead are forgotten")
+    func closes() async throws {
+        for writer in 1...2 { _ = try await self.begin(writer, state: writer == 2 ? .closed : .open) }
+        for writer in 3...4 { _ = try await self.begin(writer, by: Self.alive) }
+        for _ in 1...2 { try await self.closer().closeDead() }
+        #expect(self.store.current.heads.map(\.state) == [.recovered, .closed, .open, .open])
+        let recovered = self.store.current.records(of: "audit.recovered")
+        #expect(recovered.map(\.principal) == ["leader"])
+        #expect(self.fleet.forgotten.withLock { $0 } == [.seconds(60), .seconds(60)])
+        let name = GatewayMetric.auditChainsClosed.rawValue
+        // The first of the two closers has the handle that counted.
+        #expect(try self.metrics.expectCounter(name).totalValue == 1)
+    }
+
+    @Test("A chain that was closed for a dead replica is told until a later chain continues it")
+    func abandoned() async throws {
+        for writer in 1...2 { _ = try await self.begin(writer) }
+        try await self.closer().closeDead()
+        // An earlier process's chain that its own next start closed.
+        var own = try await self.begin(3)
+        let closing = own.append(.recovered(at: .sample))
+        try await self.store.append([closing], head: self.sealer.head(of: own, state: .recovered))
+        let verifier = AuditVerifier(store: self.store, sealer: self.sealer)
+        let places = [1, 2].map { AuditPosition(writer: $0, sequence: 1) }
+        #expect(try await verifier.report(isLive: false) == .init(.intact(records: 6), abandoned: places))
+
+        var next = AuditChain(writer: 4)
+        var opened = AuditRecord.sample("audit.opened")
+        opened.continuesWriter = 1
+        let record = next.append(opened)
+        try await self.store.begin(record, head: self.sealer.head(of: next, state: .open), by: Self.alive)
+        let report = try await verifier.report(isLive: true)
+        #expect(report == .init(.intact(records: 7), abandoned: [places[1]]))
+    }
+
+    @Test("A replica that has just been heard of again takes nobody for dead", arguments: [9, 40])
+    func unsteady(seconds: Int) async throws {
+        _ = try await self.begin(1)
+        try await self.closer(after: .seconds(seconds)).closeDead()
+        #expect(self.store.current.heads.map(\.state) == [.open])
+        #expect(self.fleet.forgotten.withLock { $0.isEmpty })
+    }
+
+    @Test("A chain whose seal is not genuine stays open")
+    func forged() async throws {
+        _ = try await self.begin(1)
+        self.store.tamper { $0.heads[0].seal = [] }
+        try await self.closer().closeDead()
+        #expect(self.store.current.heads.map(\.state) == [.open])
+    }
+
+    @Test("A leader that a replica contradicts by writing resigns, and has closed nothing")
+    func contradicted() async throws {
+        let chain = try await self.begin(1)
+        let (store, sealer) = (self.store, self.sealer)
+        // It writes after the leader has read how far its chain is.
+        let contradicting = InterposedAuditStore(
+            store,
+            afterFirstHeads: {
+                var chain = chain
+                let record = chain.append(.sample("late"))
+                try? await store.append([record], head: sealer.head(of: chain, state: .open))
+            }
+        )
+        let lead = InMemoryLeadership()
+        let leader = AuditLeader(leadership: lead, closer: await self.closer(contradicting), logger: self.logger)
+        #expect(await leader.leads() == false)
+        #expect(await lead.isHeld() == false)
+        #expect(self.store.actions == ["sample", "late"])
+        #expect(self.store.current.heads.map(\.state) == [.open])
+    }
+
+    @Test("A leader whose store fails goes on leading")
+    func failing() async throws {
+        _ = try await self.begin(1)
+        self.store.refuse()
+        let lead = InMemoryLeadership()
+        let leader = AuditLeader(leadership: lead, closer: await self.closer(), logger: self.logger)
+        #expect(await leader.leads())
+        #expect(await lead.isHeld())
+    }
+}

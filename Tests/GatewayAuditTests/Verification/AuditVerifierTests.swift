@@ -1,0 +1,150 @@
+import GatewayAudit
+import GatewayTestKit
+import Synchronization
+import Testing
+
+@Suite("AuditVerifier")
+struct AuditVerifierTests {
+    private static func fixture() async throws -> AuditFixture {
+        try await AuditFixture((5, .closed), (6, .recovered), (4, .closed))
+    }
+
+    @Test("An audit that nobody touched is intact, live or not")
+    func untouched() async throws {
+        let fixture = try await Self.fixture()
+        #expect(try await fixture.verify() == .intact(records: 15))
+        #expect(try await fixture.verify(isLive: true) == .intact(records: 15))
+        #expect(try await AuditFixture().verify() == .intact(records: 0))
+    }
+
+    @Test("Tampering is noticed at the first bad place, live or not", arguments: Tampering.all)
+    func tampering(tampering: Tampering) async throws {
+        for isLive in [false, true] {
+            let fixture = try await Self.fixture()
+            let before = fixture.store.current
+            fixture.store.tamper(tampering.apply)
+            let after = fixture.store.current
+            #expect(before.records != after.records || before.heads != after.heads)
+            #expect(try await fixture.verify(isLive: isLive).badPlace == tampering.place)
+        }
+    }
+
+    @Test("A change of any field is noticed where it was made", arguments: RecordChange.all)
+    func changedField(change: RecordChange) async throws {
+        for (writer, sequence) in [(1, 1), (1, 5), (2, 3), (3, 4)] {
+            let fixture = try await Self.fixture()
+            fixture.store.tamper { $0.change(writer, sequence) { change.apply(&$0.record) } }
+            let place = AuditPosition(writer: writer, sequence: sequence)
+            #expect(try await fixture.verify().badPlace == place)
+        }
+    }
+
+    @Test("Progress goes from nothing to everything and never back", arguments: [true, false])
+    func progress(isLive: Bool) async throws {
+        let fixture = try await AuditFixture((4_200, .closed), (5, .recovered), (20, .open))
+        let told = Mutex<[Int]>([])
+        _ = try await fixture.verify(isLive: isLive) { done, total in
+            #expect(total == 4_225)
+            told.withLock { $0.append(done) }
+        }
+        let counts = told.withLock { $0 }
+        #expect(counts.first == 0 && counts.last == 4_225)
+        #expect(counts == counts.sorted() && counts.count >= 5)
+    }
+
+    @Test("A chain that a command added beside the live one does not make it look abandoned")
+    func commandBesideLive() async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        let closed = AuditClosedChain(.sample("credential.rewrap"), writer: 3, sealer: fixture.sealer)
+        try await fixture.store.append(closed.records, head: closed.head)
+        #expect(try await fixture.verify(isLive: true) == .intact(records: 14))
+        #expect(try await fixture.verify() == .unclean(writer: 2, records: 14))
+        fixture.store.tamper { $0.change(3, 2) { $0.record.object = "nothing" } }
+        #expect(try await fixture.verify(isLive: true).badPlace == AuditPosition(writer: 3, sequence: 2))
+    }
+
+    @Test("Chains as long as one look at the store, or longer, are verified to their end", arguments: [4_096, 4_100])
+    func longChains(count: Int) async throws {
+        let fixture = try await AuditFixture((count, .closed))
+        #expect(try await fixture.verify() == .intact(records: count))
+        let untouched = fixture.store.current
+        for sequence in [4_095, 4_096, 4_097, count] where sequence <= count {
+            let place = AuditPosition(writer: 1, sequence: sequence)
+            fixture.store.tamper { $0.change(1, sequence) { $0.record.bytes += 1 } }
+            #expect(try await fixture.verify().badPlace == place)
+            fixture.store.tamper { $0.delete(1, sequence) }
+            #expect(try await fixture.verify().badPlace == place)
+            fixture.store.tamper { $0 = untouched }
+        }
+    }
+
+    @Test("Without the key the chains are checked and the seals are not")
+    func withoutKey() async throws {
+        let fixture = try await Self.fixture()
+        let verifier = AuditVerifier(store: fixture.store, sealer: nil)
+        fixture.store.tamper { $0.heads[1].state = .closed }
+        #expect(try await verifier.verify(isLive: false) == .intact(records: 15))
+        fixture.store.tamper { $0.change(2, 3) { $0.record.bytes += 1 } }
+        #expect(try await verifier.verify(isLive: false).badPlace == AuditPosition(writer: 2, sequence: 3))
+    }
+
+    @Test("The last open chain is a live writer's, or was left uncleanly; tampering outweighs that")
+    func openChains() async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        #expect(try await fixture.verify(isLive: true) == .intact(records: 11))
+        #expect(try await fixture.verify(isLive: false) == .unclean(writer: 2, records: 11))
+        let abandoned = try await AuditFixture((5, .open), (6, .open), (2, .open))
+        #expect(try await abandoned.verify(isLive: true) == .unclean(writer: 1, records: 13))
+        // What is closed behind it may be a command's.
+        let commanded = try await AuditFixture((5, .open), (6, .open), (3, .closed))
+        #expect(try await commanded.verify(isLive: true) == .unclean(writer: 1, records: 14))
+        commanded.store.tamper { $0.change(3, 3) { $0.record.bytes += 1 } }
+        #expect(try await commanded.verify().badPlace == AuditPosition(writer: 3, sequence: 3))
+    }
+
+    @Test("Of several replicas each chain is open that a living one writes, and no other")
+    func openChainsOfReplicas() async throws {
+        let fixture = try await AuditFixture((5, .open), (6, .closed), (2, .open), (1, .open))
+        let verifier = AuditVerifier(store: fixture.store, sealer: fixture.sealer)
+        let cases: [(live: Set<Int>, verdict: AuditVerifier.Verdict)] = [
+            ([1, 3, 4, 9], .intact(records: 14)), ([1, 4], .unclean(writer: 3, records: 14)),
+            ([], .unclean(writer: 1, records: 14)),
+        ]
+        for (live, verdict) in cases {
+            let found = try await verifier.verify(
+                isLive: false,
+                liveWriters: { () async throws(GatewayError) -> Set<Int> in live }
+            )
+            #expect(found == verdict)
+        }
+    }
+
+    @Test("What a live writer adds meanwhile is no tampering, a change in it is", arguments: [1, 3, 4_090, 9_000])
+    func growth(count: Int) async throws {
+        for changed in [nil, 6 + count] as [Int?] {
+            let fixture = try await AuditFixture((5, .closed), (6, .open))
+            let chain = try #require(fixture.store.current.heads.last).chain
+            let store = InterposedAuditStore(fixture.store) {
+                var chain = chain
+                try? await fixture.append(count, to: &chain, state: .open)
+                if let changed { fixture.store.tamper { $0.change(2, changed) { $0.record.bytes += 1 } } }
+            }
+            let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
+            #expect(fixture.store.current.records.count == 11 + count)
+            #expect(verdict.isIntact == (changed == nil), "\(verdict)")
+            #expect(verdict.badPlace == changed.map { AuditPosition(writer: 2, sequence: $0) })
+        }
+    }
+
+    @Test("What somebody else adds behind a live writer is tampering", arguments: [true, false])
+    func forgedGrowth(isHashRight: Bool) async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        fixture.store.tamper { contents in
+            guard var chain = contents.heads.last?.chain else { return }
+            var forged = chain.append(.sample())
+            if !isHashRight { forged.hash[0] ^= 1 }
+            contents.records.append(forged)
+        }
+        #expect(try await fixture.verify(isLive: true).badPlace == AuditPosition(writer: 2, sequence: 7))
+    }
+}
