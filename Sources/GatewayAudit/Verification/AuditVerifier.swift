@@ -132,12 +132,13 @@ package struct AuditVerifier: Sendable {
         return .intact(records: records)
     }
 
-    /// Takes all checkpoints up to a number; the oldest may be removed meanwhile.
+    /// Takes the checkpoints between two numbers; the oldest may be removed meanwhile.
     private func takeCheckpoints(
+        after first: Int = .min,
         through latest: Int,
         _ verification: inout AuditVerification
     ) async throws(GatewayError) {
-        var last = Int.min
+        var last = first
         while last < latest {
             let page = try await self.store.checkpoints(after: last, limit: Self.checkpointPage)
             guard let first = page.first, let end = page.last else { return }
@@ -149,18 +150,17 @@ package struct AuditVerifier: Sendable {
         }
     }
 
-    /// Verifies what takes little time: the oldest and the latest checkpoint, whether the chains reach as far as they say, and
-    /// the oldest and the newest record. The first thing that is wrong; `nil` for nothing.
+    /// Verifies what takes little time: the oldest checkpoint and the latest thousand, whether the chains reach as far as they
+    /// say, and the oldest and the newest record. Returns the first thing that is wrong; `nil` for nothing.
     package func verifyEnds() async throws(GatewayError) -> Verdict? {
         let signatures = try await self.store.signatures()
         let heads = try await self.store.heads()
         var verification = self.verification(of: signatures, heads)
         if let oldest = signatures.oldest, let latest = signatures.latest {
             verification.take(oldest)
-            if latest.number > oldest.number {
-                if latest.number > oldest.number &+ 1 { verification.skip(to: latest.number) }
-                verification.take(latest)
-            }
+            let first = max(oldest.number, latest.number &- Self.checkpointPage)
+            if first > oldest.number { verification.skip(to: first &+ 1) }
+            try await self.takeCheckpoints(after: first, through: latest.number, &verification)
         }
         verification.finishCheckpoints(at: signatures.latest?.number ?? 0)
         for (index, head) in heads.enumerated() {
