@@ -1,3 +1,4 @@
+import GatewaySupport
 package import NIOCore
 import StrictJSON
 
@@ -58,6 +59,39 @@ package struct Reply: Sendable, Hashable {
             ByteBuffer(string: text),
             retryAfter: retryAfter,
             code: code
+        )
+    }
+}
+
+extension Reply {
+    /// Rises when the layout changes.
+    private static let version = 2
+
+    /// The reply as it is stored for replays. The request's id and the tenant's remaining quotas belong to one response
+    /// alone and are no part of it.
+    package var storedBytes: [UInt8] {
+        var writer = ByteWriter(reservingCapacity: 128 + self.body.readableBytes)
+        writer.write(number: Self.version)
+        writer.write(number: self.status)
+        writer.write(text: self.contentType)
+        writer.write(number: self.retryAfter ?? ByteReader.absent)
+        writer.write(text: self.code?.rawValue)
+        writer.write(rest: self.body.readableBytesView)
+        return writer.bytes
+    }
+
+    /// Reads stored bytes; `nil` if they are no reply's.
+    package init?(storedBytes bytes: [UInt8]) {
+        var reader = ByteReader(bytes)
+        guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),
+            let contentType = reader.text(), let retryAfter = reader.number(), let code = reader.optionalText()
+        else { return nil }
+        self.init(
+            status: status,
+            contentType: contentType,
+            ByteBuffer(bytes: reader.rest),
+            retryAfter: retryAfter == ByteReader.absent ? nil : retryAfter,
+            code: code.flatMap(OutcomeCode.init(rawValue:))
         )
     }
 }

@@ -2,7 +2,6 @@ import Crypto
 package import FCMModel
 package import Logging
 import Metrics
-import NIOCore
 import ServiceLifecycle
 import Synchronization
 
@@ -513,38 +512,5 @@ extension SendResult {
         guard let first = causes.first else { return self.answer }
         let retryAfter = causes.compactMap(\.retryAfter).max()
         return .refused(Refusal(first.code, retryAfter: retryAfter, limitedBy: first.limitedBy))
-    }
-}
-
-extension Reply {
-    /// Rises when the layout changes.
-    private static let version = 2
-
-    /// The reply as it is stored for replays. The request's id and the tenant's remaining quotas belong to one response
-    /// alone and are no part of it.
-    var storedBytes: [UInt8] {
-        var writer = ByteWriter(reservingCapacity: 128 + self.body.readableBytes)
-        writer.write(number: Self.version)
-        writer.write(number: self.status)
-        writer.write(text: self.contentType)
-        writer.write(number: self.retryAfter ?? ByteReader.absent)
-        writer.write(text: self.code?.rawValue)
-        writer.write(rest: self.body.readableBytesView)
-        return writer.bytes
-    }
-
-    /// Reads stored bytes; `nil` if they are no reply's.
-    init?(storedBytes bytes: [UInt8]) {
-        var reader = ByteReader(bytes)
-        guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),
-            let contentType = reader.text(), let retryAfter = reader.number(), let code = reader.optionalText()
-        else { return nil }
-        self.init(
-            status: status,
-            contentType: contentType,
-            ByteBuffer(bytes: reader.rest),
-            retryAfter: retryAfter == ByteReader.absent ? nil : retryAfter,
-            code: code.flatMap(OutcomeCode.init(rawValue:))
-        )
     }
 }
