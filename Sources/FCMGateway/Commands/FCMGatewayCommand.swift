@@ -18,7 +18,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             a failure is one on standard error. completion install lets your shell complete verbs and options.
 
             Exit codes: 0 done, 1 refused or failed, also when an answer can't be written, 64 wrong usage, 128 and the \
-            signal's number if one ended the verb. A verb's own help says if it ends with 2, 66 or 73.
+            signal's number if one ended the verb. A verb's own help says if it ends with 2 or 66.
             """,
         version: GatewayVersion.current,
         subcommands: [
