@@ -73,7 +73,7 @@ package struct AuditEntry: Sendable, Hashable {
     /// About how much memory it takes, in bytes.
     var byteCount: Int { self.body.count + (self.tenant?.utf8.count ?? 0) + MemoryLayout<AuditEntry>.size }
 
-    /// What it says; a failure of nobody's where it can't be read.
+    /// The decoded record; an empty one if the body can't be decoded.
     package var record: AuditRecord {
         AuditCodec.decode(self.body, time: self.time, tenant: self.tenant)
             ?? AuditRecord(tenant: nil, at: self.time)

@@ -1,12 +1,12 @@
 import Crypto
 
-/// What the audit was at one moment: the ends of all its chains, signed and linked to the checkpoints before it.
+/// The state of the audit at one moment: the ends of all its chains, signed and linked to the checkpoints before it.
 ///
-/// Pure: it is text that is signed, and knows nothing of keys or stores.
+/// Pure: it is the text that is signed, without keys or stores.
 package struct AuditCheckpoint: Sendable, Hashable {
     /// Numbers from here on are none that a gateway gets to; somebody may have written any.
     package static let numberLimit = 1 << 48
-    /// What stands for the digest of a checkpoint that there is not.
+    /// Stands for the digest of the checkpoint before the first.
     static let noDigest = [UInt8](repeating: 0, count: 32)
 
     /// Dense from 1.
@@ -22,10 +22,10 @@ package struct AuditCheckpoint: Sendable, Hashable {
     package var removedWriter: Int
     /// The ends of the other chains, by rising writer and without their seals.
     package var heads: [AuditHead]
-    /// Where the other chains begin that do not begin with their first record, by rising writer.
+    /// The beginnings of the other chains that lost their first records to retention, by rising writer.
     package var truncations: [AuditChain]
 
-    /// Whether another checkpoint says the same of the chains.
+    /// True if another checkpoint says the same of the chains.
     package func says(sameAs other: AuditCheckpoint) -> Bool {
         self.settledWriter == other.settledWriter && self.settledDigest == other.settledDigest
             && self.removedWriter == other.removedWriter && self.heads == other.heads
@@ -61,7 +61,7 @@ extension AuditCheckpoint {
             else { return ["", ""] }
             return Array(words.dropFirst())
         }
-        // What a line has too much is found by the comparison at the end.
+        // The comparison at the end finds surplus text in a line.
         guard let number = Int(take("number")[0]), let time = Int64(take("time")[0]),
             let previous = Hex.bytes(take("previous")[0]),
             case let settled = take("settled"), settled.count == 2, let settledWriter = Int(settled[0]),
@@ -174,7 +174,7 @@ package struct AuditTruncation: Sendable, Hashable {
     package var writer: Int
     /// The place of the last record that was removed.
     package var sequence: Int
-    /// That record's hash, from which the chain goes on.
+    /// The hash of the record at ``sequence``, from which the chain continues.
     package var hash: [UInt8]
     package var time: Timestamp
     package var signature: [UInt8]
@@ -200,16 +200,16 @@ package struct AuditTruncation: Sendable, Hashable {
     }
 }
 
-/// What a store has that is signed of its audit's chains, and what it is compared with.
+/// The signed parts of a store's audit, and what they are compared with.
 package struct AuditSignatures: Sendable, Hashable {
     /// The checkpoints of the lowest and the highest number.
     package var oldest: SignedCheckpoint?
     package var latest: SignedCheckpoint?
     /// Which checkpoints there should be; `nil` before the gateway's secrets were made.
     package var end: CheckpointEnd?
-    /// Where chains begin whose oldest records were removed, by rising writer.
+    /// The beginnings of the chains whose oldest records were removed, by rising writer.
     package var truncations: [AuditTruncation]
-    /// Whether the store has secrets of the gateway or tenants, which come after ``end``.
+    /// True if the store has secrets of the gateway or tenants; these are made after ``end``.
     package var isInUse: Bool
     /// A tenant of whom there is no record, in an audit of which no records were removed by age; `nil` for none.
     package var unrecordedTenant: String?
@@ -227,7 +227,7 @@ package struct AuditSignatures: Sendable, Hashable {
         (self.isInUse, self.unrecordedTenant) = (isInUse, unrecordedTenant)
     }
 
-    /// Whether no checkpoint was ever made for the store.
+    /// True if no checkpoint was ever made for the store.
     package var isNew: Bool {
         guard self.latest == nil, self.truncations.isEmpty else { return false }
         return self.end.map { $0.latest == .none } ?? !self.isInUse

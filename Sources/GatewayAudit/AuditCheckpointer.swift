@@ -17,7 +17,7 @@ package final class AuditCheckpointer: Sendable {
         var limit: Timestamp?
         /// The number of the next checkpoint where the row does not hold: one is left out, so that the gap stays.
         var restart: Int?
-        /// Whether another replica may have made checkpoints since.
+        /// True if another replica may have made checkpoints since.
         var isOutdated = false
         /// Writers whose heads were found not to be genuine, so that each is logged once.
         var forged: Set<Int> = []
@@ -55,8 +55,8 @@ package final class AuditCheckpointer: Sendable {
 
     /// Finds the latest checkpoint, and makes the first where there is none; the latest one's number.
     ///
-    /// A row that is not what was signed is not gone on with as if it were: the next checkpoint leaves out a number behind
-    /// all that are known of, and takes nothing over from one that is not genuine.
+    /// A checkpoint that was changed is not continued: the next one skips a number behind all known ones, and takes nothing
+    /// over from one that is not genuine.
     package func prepare() async throws(GatewayError) -> Int {
         // Before the checkpoints are read: a chain that begins meanwhile may follow one that is not among them.
         let claimed = try await self.latestClaim(try await self.store.truncations())
@@ -140,7 +140,7 @@ package final class AuditCheckpointer: Sendable {
                 self.state.withLock { $0.isOutdated = false }
                 _ = try await self.prepare()
             }
-            // What is stored by this moment is seen below.
+            // The checkpoint below covers everything that is stored by now.
             let now = self.clock.now()
             try await self.make()
             self.lastCheckpoint.set(now)
@@ -177,7 +177,7 @@ package final class AuditCheckpointer: Sendable {
         do throws(GatewayError) {
             found = try await verifier.verifyEnds()
         } catch {
-            // What can't be read here can't be read by those who need it either, and they say so.
+            // Its users can't read it either, and report that.
             return
         }
         guard self.alarm.setEnds(found != nil) else { return }
@@ -244,7 +244,7 @@ package final class AuditCheckpointer: Sendable {
 
     /// Returns the last checkpoint that is to be removed; the latest one always stays.
     ///
-    /// What was tampered with is evidence: those that go, and the one behind them, must be what was signed, each linked to the
+    /// Changed checkpoints are evidence and stay: those that go, and the one behind them, must be genuine, each linked to the
     /// one before.
     private func removable() async throws(GatewayError) -> AuditCheckpointLink? {
         let (limit, latest) = self.state.withLock { ($0.limit, $0.latest?.signed.number ?? 0) }
@@ -373,11 +373,10 @@ package final class AuditAlarm: Sendable {
 
 /// Gives the audit its checkpoints while the gateway runs, and a last one when all chains have ended.
 ///
-/// It runs before the audit's writer, so that it ends after it. What the second sink lacks follows each checkpoint, in a
-/// task of its own: a slow sink delays no checkpoint.
+/// It runs before the audit's writer, so that it ends after it. After each checkpoint a task of its own writes to the second
+/// sink: a slow sink delays no checkpoint.
 package struct AuditCheckpointService: Service {
-    /// How long the last checkpoint may take to reach the second sink; what is left then is delivered after the next
-    /// start.
+    /// The time that the last checkpoint may take to reach the second sink; the next start delivers the rest.
     private static let lastDelivery = Duration.seconds(2)
     /// The longest time between two looks for the lead and for chains of dead replicas; checkpoints may be further apart.
     private static let leadInterval = Duration.seconds(10)
@@ -419,7 +418,7 @@ package struct AuditCheckpointService: Service {
             for await limit in wake { await self.feeder?.deliver(within: limit) }
             lifeContinuation.finish()
         }
-        // What an earlier process left undelivered need not wait for something new.
+        // Lines that an earlier process left undelivered need not wait for a new checkpoint.
         continuation.yield(nil)
         let pause = self.leader == nil ? self.interval : min(self.interval, Self.leadInterval)
         // The first one without a wait: an interval may be long, and the audit of this start has begun.

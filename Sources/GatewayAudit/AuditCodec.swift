@@ -2,13 +2,13 @@
 ///
 /// A body is a record but for its time and tenant. The tenant's uid stands in front, highest byte first, where SQL finds it
 /// as well. Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and lengths are in
-/// groups of seven bits, lowest first. What the first record of a chain says in numbers stands at the end, and nothing does in
-/// other records. Every record has exactly one body, and decoding refuses any other, so that a changed byte is never
+/// groups of seven bits, lowest first. The two numbers of a chain's first record stand at the end; other records have nothing
+/// there. Every record has exactly one body, and decoding refuses any other, so that a changed byte is never
 /// overlooked.
 package enum AuditCodec {
     /// Rises when the layout changes.
     private static let version: UInt8 = 1
-    /// Where the tenant's uid stands.
+    /// The place of the tenant's uid.
     package static let tenantUIDRange = 1..<9
 
     package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
@@ -59,7 +59,7 @@ package enum AuditCodec {
         return bytes
     }
 
-    /// What precedes a body where it is hashed: the record's place, time and tenant.
+    /// Writes what is hashed before a body: the record's place, time and tenant.
     static func encodeHeader(of entry: AuditEntry, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
         self.put(writer, to: &bytes)
         self.put(sequence, to: &bytes)

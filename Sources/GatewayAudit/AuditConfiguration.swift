@@ -10,15 +10,15 @@ package struct AuditConfiguration: Sendable, Equatable {
 
     package var mode = Mode.bounded
     package var retentionDays = 400
-    /// How often new records are put under a signed checkpoint.
+    /// The time between two signed checkpoints while there are new records.
     package var checkpointInterval = Duration.seconds(60)
-    /// Where records are written to besides the store: `stdout`, `file:` and a path, or nothing.
+    /// The second place that records are written to: `stdout`, `file:` and a path, or nothing.
     package var sink = ""
-    /// How long a record may wait for company in its transaction.
+    /// The time that a record may wait for others to share its transaction.
     package var flushInterval = Duration.milliseconds(10)
-    /// How long a commit may take before it counts as refused.
+    /// The time that a commit may take before it counts as refused.
     package var commitTimeout = Duration.seconds(2)
-    /// How long the store may take for a batch before its records are spooled meanwhile.
+    /// The time that the store may take for a batch before the records go to the spool.
     package var spoolAfter = Duration.milliseconds(100)
     /// The most records that may wait or be reserved.
     package var queueRecords = 10_000
@@ -28,7 +28,7 @@ package struct AuditConfiguration: Sendable, Equatable {
     package var spoolDir = ""
     /// The most bytes that the spool holds.
     package var spoolBytes = 64 << 20
-    /// How often refused requests that are counted together are recorded; no key sets it.
+    /// The time between two summaries of refused requests; no key sets it.
     package var summaryInterval = Duration.seconds(1)
     /// The pause before a refused write is repeated; no key sets it.
     package var retryInterval = Duration.milliseconds(200)

@@ -3,7 +3,7 @@ import Crypto
 /// The end of one writer's chain, kept beside it so that a missing tail is noticed, and sealed so that it can't be
 /// rewritten with the chain.
 package struct AuditHead: Sendable, Hashable {
-    /// How a writer stands.
+    /// The state of a writer.
     package enum State: String, Sendable, Hashable {
         /// It writes, or ended without saying so. Next: `closed`, `recovered`.
         case open
@@ -56,7 +56,7 @@ package struct AuditSealer: Sendable {
         return head
     }
 
-    /// Whether a head's seal is its own.
+    /// True if a head's seal is genuine.
     package func isGenuine(_ head: AuditHead) -> Bool {
         let text = Array(head.text.utf8)
         return HMAC<SHA256>.isValidAuthenticationCode(head.seal, authenticating: text, using: self.key)
@@ -72,7 +72,7 @@ package struct AuditClosedChain: Sendable {
     package let records: [ChainedAuditRecord]
     package let head: AuditHead
 
-    /// A chain that tells of one thing that was done, under a number that no other has.
+    /// A chain of its own for one record, under an unused number.
     package init(_ record: AuditRecord, writer: Int, sealer: AuditSealer) {
         var chain = AuditChain(writer: writer)
         let opened = AuditRecord(.auditOpened, by: record.principal, at: record.time)

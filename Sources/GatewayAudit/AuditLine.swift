@@ -13,7 +13,7 @@ import Foundation
 package enum AuditLine: Sendable, Hashable {
     /// A checkpoint, with the name of the sink that it was delivered to.
     case checkpoint(SignedCheckpoint, sink: String)
-    /// Where a chain begins whose oldest records were removed; `ended` says how the chain ended if all of it was removed.
+    /// The beginning of a chain whose oldest records were removed; `ended` is the chain's last state if all of it was removed.
     case truncation(AuditTruncation, ended: AuditHead.State?)
     case record(ChainedAuditRecord)
 }
@@ -21,7 +21,7 @@ package enum AuditLine: Sendable, Hashable {
 // MARK: Writing
 
 extension AuditLine {
-    /// How every line of a checkpoint begins.
+    /// The beginning of every checkpoint's line.
     package static let checkpointPrefix = Array(#"{"type":"checkpoint","#.utf8)
 
     package var text: ByteBuffer {
@@ -51,12 +51,12 @@ extension AuditLine {
     }
 }
 
-/// Who is shown a record as JSON.
+/// The reader for whom a record is written as JSON.
 package enum AuditReader: Sendable {
     /// A tenant, which sees no places: they count the records of all tenants.
     case tenant
     case admin
-    /// Whoever checks the record: all is there that its hash covers.
+    /// A verifier, which needs everything that the record's hash covers.
     case verifier
 }
 

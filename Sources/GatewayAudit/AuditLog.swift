@@ -9,7 +9,7 @@ import Synchronization
 /// When the store refuses, records go to the spool. When that refuses as well, nothing more is reserved, so nothing more is
 /// done that could not be recorded; what was already taken is kept and written when one of them recovers.
 package final class AuditLog: Service {
-    /// How far the log's life has come.
+    /// The phase of the log's life.
     enum Phase {
         /// Records are taken. Next: `closing`, `closed`.
         case open
@@ -19,7 +19,7 @@ package final class AuditLog: Service {
         case closed
     }
 
-    /// How a wait for the writer ended.
+    /// The end of a wait for the writer.
     enum CommitEnd {
         /// The record is in the store.
         case durable
@@ -36,14 +36,14 @@ package final class AuditLog: Service {
 
     struct State {
         var phase = Phase.open
-        /// Whether this process's chain is there, and everything of earlier processes is behind it.
+        /// True if this process's chain is stored, and all records of earlier processes are.
         var isChainOpen = false
         var isRunning = false
         var records: [AuditEntry] = []
-        /// How much memory the records take that wait or are being written, in bytes.
+        /// The memory of the records that wait or are being written, in bytes.
         var heldBytes = 0
         var reserved = 0
-        /// What each tenant has of the queue and the spool, by its uid.
+        /// Each tenant's share of the queue and the spool, by its uid.
         var shares: [UInt64: AuditShare] = [:]
         /// Summaries of refused requests that have yet to be recorded; each holds a place.
         var summaries: [AuditSummary.Key: AuditSummary] = [:]
@@ -103,7 +103,7 @@ package final class AuditLog: Service {
         }
     }
 
-    /// Whether sends are recorded before they are made, too.
+    /// True if sends are recorded before they are made, too.
     package let isStrict: Bool
     let store: any AuditStore
     let spool: AuditSpool?
@@ -177,7 +177,7 @@ package final class AuditLog: Service {
 
     /// Records something and returns when it is durable.
     ///
-    /// A caller whose task is cancelled waits all the same: what it did is recorded even if nobody hears of it. Throws
+    /// A caller whose task is cancelled waits all the same: its action is recorded even if its client is gone. Throws
     /// `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when shutdown has begun;
     /// then the record is not written later, unless the store has it in its hands already. Before ``run()`` has begun nothing
     /// is written and no time runs.
@@ -187,8 +187,8 @@ package final class AuditLog: Service {
 
     /// Commits that something is about to be done; throws `auditUnavailable`, and then it must not be done.
     ///
-    /// The record of its not being done follows the intent where the store may have that although nobody heard of it in
-    /// time, so that nobody takes it for something that was done.
+    /// If the store answers too late it may have the intent all the same. A record that the action was not done then follows,
+    /// so that no reader takes the intent for something that was done.
     package func announce(refused: AuditRecord) async throws(GatewayError) {
         switch await self.end(ofCommitting: refused.intent) {
         case .durable: return
@@ -367,10 +367,11 @@ package final class AuditLog: Service {
         for summary in summaries { self.fillReserved(AuditEntry(summary.record), of: summary.record.tenantUID) }
     }
 
-    /// Whether something has waited for two seconds, or for as long as a commit may take where that is longer, and nothing
-    /// was recorded meanwhile: neither by the store nor by the spool, or in strict mode not by the store.
+    /// True if a record has waited for two seconds, or for the commit timeout if that is longer, and nothing was recorded
+    /// meanwhile: neither by the store nor by the spool, or in strict mode not by the store.
     ///
-    /// The writer goes on trying, with what waits or with nothing where that is given up; the first success ends it.
+    /// The writer keeps trying, with the waiting records or with an empty batch if they were given up; the first success ends
+    /// the stall.
     package func isStalled(at now: ContinuousClock.Instant) -> Bool {
         guard let since = self.state.withLock({ $0.waitingSince }) else { return false }
         return now - since >= max(.seconds(2), self.configuration.commitTimeout)
@@ -430,7 +431,7 @@ package final class AuditLog: Service {
     func begin(continuing writer: Int = 0) async throws(GatewayError) -> AuditChain {
         var attemptsLeft = 10
         while true {
-            // Where an end was taken away, the records still have its writer's number; somebody may have written any.
+            // An end may have been deleted; the records still have its writer's number. An intruder may have written any number.
             let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
             var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
             // Read after the chains before it: none may name an earlier checkpoint than those.
@@ -491,8 +492,8 @@ package final class AuditLog: Service {
         self.opening.continuation.finish()
         await withGracefulShutdownHandler {
             for await _ in self.wake.stream {
-                // Wait a moment, so that one transaction holds many records. Where each is awaited, the transaction under
-                // way is moment enough.
+                // Wait a moment, so that one transaction holds many records. In strict mode the transaction under way is
+                // moment enough.
                 if !self.isStrict { try? await Task.sleep(for: self.configuration.flushInterval) }
                 while !(await self.flush(&writer)) {
                     try? await Task.sleep(for: self.configuration.retryInterval)

@@ -1,6 +1,6 @@
 import Crypto
 
-/// What to look for in the audit.
+/// The filter of a list of the audit.
 package struct AuditQuery: Sendable, Hashable {
     package var tenant: String?
     /// Only records of the tenant of this name that has this uid, for whom the list is; `nil` for operators' lists.
@@ -25,7 +25,7 @@ package struct AuditQuery: Sendable, Hashable {
         self.limit = limit
     }
 
-    /// Whether a record is one that the query asks for, by all but its tenant, time and place.
+    /// True if a record matches the query in everything but its tenant, time and place.
     package func matches(_ record: AuditRecord) -> Bool {
         if let action = self.action, record.action != action { return false }
         if let outcome = self.outcome, record.outcome != outcome { return false }
@@ -43,7 +43,7 @@ package struct AuditQuery: Sendable, Hashable {
     }
 }
 
-/// Where a list of the audit goes on: records are listed by falling time, and by their places where that is the same.
+/// The place after which a list of the audit continues. Lists are by falling time, and by place within the same time.
 package struct AuditCursor: Sendable, Hashable {
     package var time: Timestamp
     package var position: AuditPosition
@@ -60,7 +60,7 @@ package struct AuditCursor: Sendable, Hashable {
 /// Some of the records that a query found.
 package struct AuditPage: Sendable, Hashable {
     package var records: [ChainedAuditRecord]
-    /// Where the next page goes on; `nil` at the end.
+    /// The cursor of the next page; `nil` at the end.
     package var next: AuditCursor?
 
     package init(records: [ChainedAuditRecord], next: AuditCursor?) {
@@ -68,7 +68,7 @@ package struct AuditPage: Sendable, Hashable {
     }
 }
 
-/// Seals where a list of the audit goes on, since places count everybody's records.
+/// Seals the cursor of a list, since places count the records of all tenants.
 ///
 /// A cursor is bound to the list that it continues, of the tenant of a uid or of operators, and always as long as any
 /// other.

@@ -1,21 +1,21 @@
 // Records, errors and times are named together everywhere.
 @_exported public import GatewaySupport
 
-/// One thing that was done, or refused, and by whom.
+/// One action that was done or refused, and its principal.
 ///
 /// Never holds a payload, a token or a secret.
 package struct AuditRecord: Sendable, Hashable {
     package var time: Timestamp
     package var tenant: String?
-    /// Who: `key:<id>`, `admin`, `gateway`, `leader` for a gateway that closes another replica's chain, `command` for a verb that
-    /// works on the store directly, or `unknown` for somebody without the admin token.
+    /// `key:<id>`, `admin`, `gateway`, `leader` for a gateway that closes another replica's chain, `command` for a verb that works
+    /// on the store directly, or `unknown` for a caller without the admin token.
     package var principal: String
-    /// What: for instance `message.send` or `tenant.put`.
+    /// For instance `message.send` or `tenant.put`.
     package var action: String
-    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done`, `failed` or `unknown`.
+    /// `accepted`, `partial`, `rejected`, `intent`, `done`, `failed` or `unknown`.
     package var outcome: Outcome
     package var requestID: String
-    /// Tells the tenant from earlier and later ones of the same name ; 0 without a tenant.
+    /// Tells the tenant from earlier and later ones of the same name; 0 without a tenant.
     package var tenantUID: UInt64
     package var method: String
     /// The kind of what it was done to: a target kind, or an object's kind.
@@ -24,8 +24,8 @@ package struct AuditRecord: Sendable, Hashable {
     package var targets: [UInt8]
     /// A name that is no secret, such as the changed key's id; of a send, how many recipients were refused as retired.
     package var object: String?
-    /// What became of each recipient of a list: of the last of ``targets``, in their order; empty where the record as a whole
-    /// says it.
+    /// The result for each recipient of a list, which are the last of ``targets``, in their order; empty if ``outcome`` says it
+    /// for all.
     package var results: [TargetResult]
     package var recipients: Int
     package var accepted: Int
@@ -48,14 +48,14 @@ package struct AuditRecord: Sendable, Hashable {
         return record
     }
 
-    /// What became of an action.
+    /// The outcome of an action.
     package enum Outcome: String, Sendable, Hashable, CaseIterable {
         case accepted, partial, rejected, intent, done, failed
         /// The store's answer to a change was lost: it may have been made.
         case unknown
     }
 
-    /// What became of one recipient of a list.
+    /// The result for one recipient of a list.
     package struct TargetResult: Sendable, Hashable {
         /// Why it was refused; `nil` where it was accepted.
         package var code: String?
@@ -125,7 +125,7 @@ extension AuditRecord {
     }
 }
 
-/// What can be recorded: every action's name.
+/// The names of all actions that can be recorded.
 package enum AuditAction: String, Sendable, CaseIterable {
     case messageSend = "message.send"
     case messageValidate = "message.validate"

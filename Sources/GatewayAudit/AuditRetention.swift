@@ -14,12 +14,12 @@ struct AuditRetention: Sendable, Hashable {
     /// A stored time that was falsified must not make the arithmetic overflow: 1970 to about the year 20,000.
     private static let sane = Timestamp(microseconds: 0)...Timestamp(microseconds: 1 << 59)
 
-    /// What was made before this moment is too old.
+    /// Records made before this moment are too old.
     let limit: Timestamp
     private let now: Timestamp
     private let future: Timestamp
 
-    /// What is too old at a moment, by a clock that may be wrong, when the stored records were made in these spans.
+    /// The limits at a moment, by a clock that may be wrong, if the stored records were made in these spans.
     init(_ retention: Duration, now: Timestamp, spans: [AuditTimeSpan]) {
         let now = Self.clamped(now)
         let future = now.advanced(by: Self.tolerance)
@@ -51,11 +51,11 @@ struct AuditRetention: Sendable, Hashable {
 
     /// The last record of each chain that is to be removed, by rising writer; the last record of an open chain stays.
     ///
-    /// Spans come by rising writer and place.
+    /// Spans are sorted by rising writer and place.
     func removals(_ spans: [AuditTimeSpan], heads: [AuditHead]) -> [AuditPosition] {
         let known = heads.keyed(by: \.writer)
         var removals: [AuditPosition] = []
-        // What was written later can't be older.
+        // A later record can't be older.
         var latest = Self.sane.lowerBound
         for (span, time) in zip(spans, self.times(of: spans)) {
             guard let head = known[span.writer] else { break }
@@ -107,15 +107,15 @@ struct AuditTimeSpan: Sendable, Hashable {
 
 /// Finds when the records of all chains were made, from the times of a few of each chain.
 ///
-/// What lies between two of them was written between them, whatever the clock showed meanwhile. Where they are further
-/// apart than a span may be long, it looks at more of them.
+/// Records between two of them were written between them, whatever the clock showed meanwhile. If two are further apart than
+/// a span may be long, it looks at more between them.
 extension AuditTimeSpan {
     /// Records between two that are looked at first, and into how many parts a span that is too long is split, again and
     /// again; a power of the parts.
     private static let step = 4_096
     private static let parts = 16
 
-    /// What lies behind a place, up to the later of two records.
+    /// The records behind a place, up to the later of two records.
     private init(_ writer: Int, after place: Int, _ earlier: AuditMoment, _ later: AuditMoment) {
         let (minTime, maxTime) = (min(earlier.time, later.time), max(earlier.time, later.time))
         self.init(writer: writer, first: place &+ 1, last: later.sequence, minTime: minTime, maxTime: maxTime)

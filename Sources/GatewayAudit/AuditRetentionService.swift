@@ -10,14 +10,14 @@ package final class AuditRetentionService: Service {
     /// A pause between two transactions, for those who wait.
     private static let pause = Duration.milliseconds(20)
     private static let interval = Duration.seconds(86_400)
-    /// How far a clock may run ahead of the time that passes while the process runs.
+    /// The most that the clock may run ahead of the process's uptime.
     private static let maxClockDrift = Duration.seconds(86_400)
 
-    /// What one pass has removed.
+    /// The records that one pass has removed.
     private struct Removed {
         var records = 0
         var writers: [Int] = []
-        /// Where the chain that is being shortened begins.
+        /// The beginning of the chain that is being shortened.
         var current = AuditPosition(writer: 0, sequence: 0)
 
         mutating func add(_ count: Int, of writer: Int) {
@@ -78,7 +78,7 @@ package final class AuditRetentionService: Service {
         var last: ContinuousClock.Instant?
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let now = ContinuousClock.now
-            // Whoever takes the lead over has not passed yet, or a day ago.
+            // A new leader has made no pass yet, or made one a day ago.
             let isDue = last.map { now - $0 >= Self.interval } ?? true
             if isDue, await self.leadership?.isHeld() ?? true {
                 last = now
@@ -88,7 +88,7 @@ package final class AuditRetentionService: Service {
         }
     }
 
-    /// Removes what is too old now; how many records. What fails is logged, and tried again with the next pass.
+    /// Removes what is too old now, and returns the number of records. A failure is logged; the next pass tries again.
     @discardableResult
     package func pass() async -> Int {
         var removed = Removed()
@@ -129,7 +129,7 @@ package final class AuditRetentionService: Service {
     private func resolve(_ removed: Removed) async {
         guard let leadership = self.leadership else { return self.alarm.raise() }
         await leadership.resign()
-        // Where the store can't be asked, the next pass finds what is wrong with it.
+        // If the store can't be read, the next pass finds out.
         guard let truncations = try? await self.store.truncations() else { return }
         let current = truncations.first { $0.writer == removed.current.writer }?.sequence ?? 0
         if current <= removed.current.sequence { self.alarm.raise() }
@@ -199,9 +199,9 @@ package final class AuditRetentionService: Service {
 
     /// Walks along the records that are to go, and on to the first place behind them that is signed, or to the sealed end.
     ///
-    /// What was tampered with is evidence, and only records that hold are removed. A chain by itself proves nothing:
-    /// anybody can hash its records anew, up to a place of which it is known elsewhere what stands there. The places at which
-    /// it may be cut, one after the other; none when it is time to end.
+    /// Changed records are evidence and stay: only records that hold are removed. A chain by itself proves nothing, since
+    /// anybody can hash its records anew; one of its hashes must be known from elsewhere. Returns the places at which it may be
+    /// cut, one after the other; none when it is time to end.
     private func steps(
         from chain: AuditChain,
         upTo last: Int,

@@ -1,4 +1,4 @@
-/// What one tenant has of what all tenants' records share.
+/// One tenant's share of the queue, the spool and the rate of records.
 ///
 /// Half of the queue and half of the spool are the most that one tenant's records take, so that its flood costs no other
 /// tenant a place. Its refused requests write 256 KiB a second, with a burst of 2 MiB; those beyond are counted in an
@@ -13,12 +13,12 @@ struct AuditShare: Sendable {
     /// The theoretical arrival time of the bytes that refused requests have written, in nanoseconds since 1970.
     private var refusals: Int64 = 0
 
-    /// What a record takes in the store beside its body: its row's head and its places in two indexes.
+    /// The bytes of a record in the store beside its body: its row's head and its places in two indexes.
     private static let rowBytes = 128
     /// The time that one byte takes at 256 KiB a second, and the burst of 2 MiB in such times, in nanoseconds.
     private static let nanosecondsPerByte: Int64 = 1_000_000_000 / (256 << 10)
     private static let burst = Self.nanosecondsPerByte << 21
-    /// How far beyond the burst the last record may reach.
+    /// The most that the last record may reach beyond the burst.
     private static let overdraft: Int64 = 1_000_000_000
 
     /// Takes a place in the queue; false if the tenant has its share already.

@@ -5,16 +5,16 @@ import Metrics
 package protocol AuditChainRegistry: Sendable {
     /// Begins a chain with its first record, and notes whose it is and that its replica lives, in one transaction.
     ///
-    /// Throws `conflict` when the number is taken, and `storeUnavailable` also while the store has not heard of the replica,
+    /// Throws `conflict` when the number is taken, and `storeUnavailable` also while the store does not know the replica,
     /// whose chain would count as abandoned.
     func begin(_ record: ChainedAuditRecord, head: AuditHead, by replica: ReplicaID) async throws(GatewayError)
 
-    /// The numbers of the open chains, rising, that nobody writes any more: whose replica has been silent for so long, or is
-    /// not there, or that no replica began.
+    /// Returns the numbers of the open chains without a writer, rising: their replica has been silent for so long, is unknown, or
+    /// none began them.
     func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int]
 }
 
-/// What a replica's audit log has to know where others write to the same store.
+/// An audit log needs this if other replicas write to the same store.
 package struct AuditSharing: Sendable {
     package let replica: ReplicaID
     package let registry: any AuditChainRegistry
@@ -24,11 +24,11 @@ package struct AuditSharing: Sendable {
     }
 }
 
-/// Whether this replica does what one does for all: checkpoints, retention, closing what dead replicas left.
+/// The right to do what one replica does for all: checkpoints, retention, and closing the chains of dead replicas.
 ///
-/// A paused leader does not know that it lost that, so that everything it does is conditional: on a conflict it resigns.
+/// A paused leader does not know that it lost the lead. Therefore all its writes are conditional: on a conflict it resigns.
 package protocol Leadership: Sendable {
-    /// Whether this replica leads now; it takes the lead where nobody has it.
+    /// Returns true if this replica leads now; it takes the lead if no replica has it.
     func isHeld() async -> Bool
 
     func resign() async
@@ -36,8 +36,8 @@ package protocol Leadership: Sendable {
 
 /// Closes the chains of replicas that are taken for dead, each with a `recovered` record.
 ///
-/// Who is dead is asked of the store, together with whose chains are open: what this replica knows of the others is some
-/// seconds old. It needs no lease: a record in the place of the closing one means that the replica lives, and is a conflict.
+/// It asks the store for the dead replicas and the open chains in one query, since this replica's own view of the others is
+/// some seconds old. It needs no lease: a record in the place of the closing one means that the replica lives, and is a conflict.
 package struct AuditChainCloser: Sendable {
     private let store: any AuditAppender & AuditChainReader
     private let registry: any AuditChainRegistry
@@ -63,8 +63,8 @@ package struct AuditChainCloser: Sendable {
 
     /// Closes what the dead have left, and forgets them. Throws `conflict` where one of them writes after all.
     ///
-    /// After an outage of the store, or a pause of this process, everybody seems to have been silent: nobody is taken for dead
-    /// until all have had the time to be heard of again.
+    /// After an outage of the store, or a pause of this process, all replicas seem to have been silent. None is taken for dead
+    /// until each has had the time for another heartbeat.
     func closeDead() async throws(GatewayError) {
         guard self.replicas.isSteady else { return }
         let abandoned = Set(try await self.registry.abandonedChains(silentFor: ReplicaSighting.deadAge))
@@ -111,7 +111,7 @@ extension AuditRecord {
     }
 }
 
-/// What the leader among a store's replicas does for the audit before each checkpoint.
+/// The leader's work for the audit before each checkpoint.
 package struct AuditLeader: Sendable {
     let leadership: any Leadership
     private let closer: AuditChainCloser
@@ -121,7 +121,7 @@ package struct AuditLeader: Sendable {
         (self.leadership, self.closer, self.logger) = (leadership, closer, logger)
     }
 
-    /// Whether this replica leads; then the chains of the dead are closed, as far as the store lets it.
+    /// Returns true if this replica leads, after it has closed the chains of dead replicas as far as the store allows.
     func leads() async -> Bool {
         guard await self.leadership.isHeld() else { return false }
         do throws(GatewayError) {

@@ -12,7 +12,7 @@ package protocol AuditSink: Sendable {
     func write(_ lines: [AuditLine], isWhole: Bool) async throws(GatewayError)
 }
 
-/// How far a sink has come.
+/// The last place that a sink has reached.
 package enum AuditSinkPlace: Sendable, Hashable {
     /// It can't tell, or holds no whole line.
     case unknown
@@ -25,23 +25,23 @@ package enum AuditSinkPlace: Sendable, Hashable {
 /// Brings the audit from the store to the second sink, checkpoint by checkpoint: the records up to it, then itself.
 ///
 /// The sink is written from what is stored, so what it missed while it could not be written comes later, and nothing is
-/// lost. Where it was broken off, the last checkpoint that it holds comes again, and what follows that: readers drop what
-/// comes twice by chain and place. It keeps no send waiting.
+/// lost. After an interruption it writes the last checkpoint that the sink holds again, and the lines behind that: readers drop
+/// duplicates by chain and place. No send waits for it.
 package final class AuditSinkFeeder: Sendable {
     private struct State {
         /// The last checkpoint that the sink holds whole, and what it says.
         var position: (signed: SignedCheckpoint, content: AuditCheckpoint)?
         /// The checkpoint that the store knows the sink to hold, as far as this process noted it.
         var noted = 0
-        /// Whether the sink could be asked since the start; until then ``position`` says nothing.
+        /// True if the sink could be asked since the start; until then ``position`` says nothing.
         var isKnown = false
         var isResumed = false
         var isStopping = false
         var isFailing = false
     }
 
-    /// What the store has at a moment after some checkpoints; the ends are read after the truncation markers, so that none
-    /// lies before its marker.
+    /// The store's state at a moment after some checkpoints; the ends are read after the truncation markers, so that none lies
+    /// before its marker.
     private typealias Snapshot = (truncations: [Int: AuditTruncation], heads: [AuditHead])
 
     /// Records of one write.
@@ -96,7 +96,7 @@ package final class AuditSinkFeeder: Sendable {
             let now = self.clock.now()
             try await self.resume()
             var after = self.delivered ?? 0
-            // With nothing to go on from, it begins with the first checkpoint whose records are still there.
+            // Without a place to continue from, it begins with the first checkpoint whose records are still there.
             while true {
                 let pending = try await self.store.checkpoints(after: after, limit: Self.checkpoints)
                 let snapshot = try await self.snapshot()
@@ -130,7 +130,7 @@ package final class AuditSinkFeeder: Sendable {
         }
     }
 
-    /// Learns from the sink, or from what the store knows of it, where to go on.
+    /// Learns the place to continue from, from the sink or from the store.
     private func resume() async throws(GatewayError) {
         guard !self.state.withLock({ $0.isResumed }) else { return }
         let latest = try await self.store.signatures().latest
@@ -144,7 +144,7 @@ package final class AuditSinkFeeder: Sendable {
             isRepeated = !isWhole
         }
         if isRepeated, let position {
-            // Whoever reads the sink from here on needs to know where the chains stood.
+            // A reader that begins here needs the ends of the chains.
             try await self.sink.write([.checkpoint(position, sink: self.name)], isWhole: true)
         }
         self.state.withLock { state in
@@ -193,7 +193,7 @@ package final class AuditSinkFeeder: Sendable {
         return (truncations, try await self.store.heads())
     }
 
-    /// Whether a chain was removed beyond the place that a checkpoint says it had come to.
+    /// True if a chain was removed beyond the place that it has in a checkpoint.
     private static func isBelow(_ truncations: [Int: AuditTruncation], _ signed: SignedCheckpoint) -> Bool {
         guard !truncations.isEmpty, let content = signed.content else { return false }
         return content.heads.contains { truncations[$0.writer]?.sequence ?? 0 > $0.sequence }
@@ -249,7 +249,7 @@ package final class AuditSinkFeeder: Sendable {
             guard let last = records.last, last.sequence > after else { return true }
             try await self.sink.write(records.map { .record($0) }, isWhole: false)
             after = last.sequence
-            // What is broken off here is taken up again at the checkpoint before.
+            // The next delivery continues at the checkpoint before.
             if self.isOver(deadline) {
                 self.state.withLock { $0.isResumed = false }
                 return false

@@ -1,4 +1,4 @@
-/// What the parts need that write to the audit; pages for people are ``AuditPageReader``'s.
+/// The audit's store, for the parts that write to the audit. ``AuditPageReader`` reads pages for people.
 ///
 /// A store hands rows over as they are and judges none: a verifier has to see what was changed. The calls of all its ports throw
 /// `storeUnavailable`; one that writes has changed nothing then.
@@ -97,7 +97,7 @@ package struct AuditRows: Sendable {
     package var truncation: AuditTruncation?
     /// As they are stored; one with a value of a type that the gateway does not write has an empty hash.
     package var rows: [ChainedAuditRecord]
-    /// Whether what follows can't be read.
+    /// True if the row behind these can't be read.
     package var isDamaged: Bool
 
     package init(head: AuditHead?, truncation: AuditTruncation?, rows: [ChainedAuditRecord], isDamaged: Bool = false) {

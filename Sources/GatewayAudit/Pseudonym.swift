@@ -1,6 +1,6 @@
 package import Crypto
 
-/// What stands for a token or topic wherever the thing itself must not appear: the first 16 bytes of a keyed hash.
+/// Stands for a token or topic wherever the thing itself must not appear: the first 16 bytes of a keyed hash.
 package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
     package static let byteCount = 16
 
@@ -33,7 +33,7 @@ package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
 
 /// Makes a tenant's pseudonyms: HMAC-SHA256 under a key derived from the audit key and the tenant's salt.
 ///
-/// With the salt destroyed, nobody can tell any more which token a pseudonym stood for.
+/// Once the salt is destroyed, a pseudonym can't be traced back to its token.
 package struct Pseudonymizer: Sendable {
     private let keyed: HMAC<SHA256>
     /// Seals what must be stored of a tenant's tokens; a key of its own, lost with the salt as well.

@@ -1,4 +1,4 @@
-/// What went wrong inside the gateway, as opposed to a refusal that was to be expected.
+/// A failure inside the gateway, as opposed to an expected refusal.
 package struct GatewayError: Error, Sendable {
     /// The kinds, a closed set that metrics may use.
     package enum Code: String, Sendable, Hashable {
@@ -30,12 +30,11 @@ package struct GatewayError: Error, Sendable {
         self.cause = cause
     }
 
-    /// Whether what was to be stored may be there all the same.
+    /// True if the change may have been stored all the same.
     package var leavesOutcomeUnknown: Bool { self.cause is CommitOutcomeUnknown }
 }
 
-/// The cause of a `storeUnavailable` after which nobody knows whether the transaction was committed: its unique keys
-/// tell.
+/// The cause of a `storeUnavailable` that leaves open if the transaction was committed; its unique keys tell.
 package struct CommitOutcomeUnknown: Error, CustomStringConvertible {
     package init() {}
 

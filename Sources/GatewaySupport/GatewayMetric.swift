@@ -54,7 +54,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case draining = "fcmgw_draining"
     case buildInfo = "fcmgw_build_info"
 
-    /// What a metric measures, as swift-metrics' handles and Prometheus' types tell it.
+    /// The kind of a metric, after swift-metrics' handles and Prometheus' types.
     package enum Kind: Sendable {
         case counter
         case gauge
@@ -62,7 +62,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case histogram([Double])
     }
 
-    /// What Prometheus is told of one metric; the labels stand in the order in which ``GatewayMetrics`` takes their
+    /// The description of one metric for Prometheus; the labels stand in the order in which ``GatewayMetrics`` takes their
     /// values.
     package struct Row: Sendable {
         package let kind: Kind

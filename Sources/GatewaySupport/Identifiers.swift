@@ -10,7 +10,7 @@ import Glibc
 
 /// Makes time-ordered identifiers: UUID version 7 (RFC 9562, 5.7).
 package enum UUIDv7 {
-    /// Where each byte's first digit stands.
+    /// The place of each byte's first digit.
     private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
     private static let randomness = Mutex(RandomReserve())
 

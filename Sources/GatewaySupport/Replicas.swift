@@ -21,13 +21,13 @@ package struct ReplicaID: Sendable, Hashable {
 
 /// When the store heard last of a replica.
 package struct ReplicaSighting: Sendable, Hashable {
-    /// From when on a replica that is not heard of counts for nothing: five heartbeats.
+    /// A replica that is silent for this long does not count as alive: five heartbeats.
     package static let aliveAge = Duration.seconds(10)
     /// From when on its chains are closed for it.
     package static let deadAge = Duration.seconds(60)
 
     package var id: ReplicaID
-    /// How long ago that was, by the store's clock.
+    /// The time since its last heartbeat, by the store's clock.
     package var age: Duration
 
     package init(id: ReplicaID, age: Duration) {
@@ -37,7 +37,7 @@ package struct ReplicaSighting: Sendable, Hashable {
 
 /// Knows which replicas serve a store; its calls throw `storeUnavailable`.
 package protocol ReplicaStore: Sendable {
-    /// Notes that a replica lives, and tells of all that were noted and not removed, in the order of their ids.
+    /// Notes that a replica lives, and returns all that were noted and not removed, by id.
     func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting]
 
     /// Forgets a replica that has ended, unless a chain of its audit is open: then it is to be taken for dead, so that the
@@ -48,7 +48,7 @@ package protocol ReplicaStore: Sendable {
     func removeSilent(for age: Duration) async throws(GatewayError)
 }
 
-/// Who serves a store, as a replica saw it with its latest heartbeat. Pure.
+/// The replicas of a store, as one of them saw them with its latest heartbeat. Pure.
 struct ReplicaRoster: Sendable, Hashable {
     private let own: ReplicaID
     private var sightings: [ReplicaSighting] = []
@@ -59,7 +59,7 @@ struct ReplicaRoster: Sendable, Hashable {
         self.own = own
     }
 
-    /// Takes what the store told. Where it does not answer, the roster stays as it is: the others most likely live.
+    /// Takes the store's answer. Without an answer the roster stays as it is: the others most likely live.
     mutating func update(_ sightings: [ReplicaSighting], at now: ContinuousClock.Instant) {
         self.sightings = sightings
         guard let beats = self.beats, now - beats.upperBound < ReplicaSighting.aliveAge else {
@@ -69,15 +69,15 @@ struct ReplicaRoster: Sendable, Hashable {
         self.beats = beats.lowerBound...max(now, beats.upperBound)
     }
 
-    /// Whether those who are silent can be taken for dead: this replica has been heard of for as long as the others need to
-    /// be heard of again after an outage of the store, and was not paused meanwhile.
+    /// True if silent replicas can be taken for dead: this one was not paused, and its heartbeats have arrived for as long as
+    /// the others need for theirs after an outage of the store.
     func isSteady(at now: ContinuousClock.Instant) -> Bool {
         guard let beats = self.beats else { return false }
         let age = ReplicaSighting.aliveAge
         return now - beats.upperBound < age && now - beats.lowerBound >= age
     }
 
-    /// How many replicas live, this one included.
+    /// The number of live replicas, this one included.
     var aliveCount: Int { 1 + self.sightings.count { $0.id != self.own && $0.age < ReplicaSighting.aliveAge } }
 }
 
@@ -110,11 +110,11 @@ package final class Replicas: Service {
         self.count.set(1)
     }
 
-    /// How many replicas live, this one included: those that the store had heard of within ten seconds when it answered
-    /// last.
+    /// The number of live replicas, this one included: those whose heartbeat was at most ten seconds old when the store
+    /// answered last.
     package var aliveCount: Int { self.roster.withLock { $0.aliveCount } }
 
-    /// Whether those who are silent can be taken for dead.
+    /// True if silent replicas can be taken for dead.
     package var isSteady: Bool {
         let now = self.uptime()
         return self.roster.withLock { $0.isSteady(at: now) }
@@ -126,7 +126,7 @@ package final class Replicas: Service {
             await self.beat()
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.interval) }
         }
-        // Who does not hear of it finds out by the silence.
+        // Without this message the others find out by the silence.
         try? await self.store.leave(self.id)
     }
 

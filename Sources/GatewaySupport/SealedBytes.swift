@@ -27,9 +27,9 @@ package struct ByteWriter {
     }
 }
 
-/// Reads what a ``ByteWriter`` wrote; `nil` where the bytes are none of its.
+/// Reads what a ``ByteWriter`` wrote; `nil` if the bytes are not its own.
 package struct ByteReader {
-    /// What stands in place of the length of an absent text.
+    /// The length that stands for an absent text.
     package static let absent = Int(UInt32.max)
 
     package private(set) var rest: ArraySlice<UInt8>
@@ -70,7 +70,7 @@ extension SymmetricKey {
         return [UInt8](combined)
     }
 
-    /// What was sealed; `nil` for changed bytes, or those of another key or purpose.
+    /// Returns the sealed bytes; `nil` if they were changed, or are of another key or purpose.
     package func open(_ sealed: [UInt8], for purpose: String) -> [UInt8]? {
         guard let box = try? AES.GCM.SealedBox(combined: sealed),
             let bytes = try? AES.GCM.open(box, using: self, authenticating: Array(purpose.utf8))

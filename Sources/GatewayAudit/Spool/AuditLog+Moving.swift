@@ -1,26 +1,26 @@
 import Logging
 
-/// How a log goes on on a new chain where other replicas write to the same store.
+/// Moves this replica's audit to a new chain after another replica has closed its old one.
 ///
 /// The leader closes the chain of a replica that is silent for a minute. Should that come back, as a process that was
 /// paused or as a new one that finds the spool, then what its closed chain lacks follows on a new one, in order and once;
-/// the first record of that names the closed one. What is stored is not remembered but looked
-/// up, since a commit may have arrived whose answer did not: a chain is closed first, so that nothing comes into it
-/// afterwards, and its records are then compared with those that are spooled.
+/// the first record of that names the closed one. The stored records are looked
+/// up and not remembered, since a commit may have arrived whose answer did not. A chain is closed first, so that it can't
+/// grow any more, and its records are then compared with the spooled ones.
 extension AuditLog {
-    /// How often one batch is taken to another chain before it is kept for later.
+    /// The most times that one batch moves to another chain before it is kept for later.
     static let maxMoves = 3
-    /// How often a chain is closed anew that has gone on meanwhile.
+    /// The most attempts to close a chain that grows meanwhile.
     private static let maxAttempts = 10
     /// The records of one transaction at a start.
     private static let recordsPerMove = 2_000
 
     // MARK: While the log runs
 
-    /// Goes on on a new chain, since another record stands in a place of this one.
+    /// Continues on a new chain, since another record has taken a place in this one.
     ///
-    /// Returns how many of the records that wait behind all that is spooled the store has already, or `nil` where it is to
-    /// be tried again later. A log that has its store to itself never moves: nobody but an intruder writes to its chain.
+    /// Returns the number of waiting records, behind all spooled ones, that the store has already, or `nil` if it must be tried
+    /// again later. A log that has its store to itself never moves: only an intruder could write to its chain.
     func move(_ writer: inout AuditWriterState, before waiting: [AuditEntry] = []) async -> Int? {
         guard self.sharing != nil else { return nil }
         do throws(GatewayError) {
@@ -51,13 +51,13 @@ extension AuditLog {
         }
     }
 
-    /// What the store has of the records behind a writer's cursor.
+    /// The stored ones among the records behind a writer's cursor.
     private struct SpooledRecords {
-        /// How many it has; they come before those that it lacks.
+        /// The number of stored records; they precede those that the store lacks.
         var stored = 0
-        /// How many of these were not known to be stored.
+        /// The number of these that were not known to be stored.
         var found = 0
-        /// Whether it lacks some, or some can't be read.
+        /// True if the store lacks some, or some can't be read.
         var areLacking = false
     }
 
@@ -86,7 +86,7 @@ extension AuditLog {
                 records.stored += 1
             }
         }
-        // What can't be read is found by the replay, which tells of it.
+        // The replay finds and reports what can't be read.
         records.areLacking = cursor.offset < writer.end.offset
         return records
     }
@@ -114,7 +114,7 @@ extension AuditLog {
 
     /// Opens a chain beside those of other replicas, which are theirs, or the leader's to close.
     ///
-    /// What wrote the spool of this process has ended: its chains are closed, and what they lack follows on the new one.
+    /// The process that wrote the spool has ended: its chains are closed, and the records they lack follow on the new one.
     func openBesideOthers() async throws(GatewayError) -> AuditChain {
         var attemptsLeft = Self.maxAttempts
         while true {
@@ -159,7 +159,7 @@ extension AuditLog {
         return chain
     }
 
-    /// The chains that go on for one, or for one of these, by rising writer.
+    /// The chains that continue a chain, directly or through others, by rising writer.
     private func continuations(
         of head: AuditHead,
         among heads: [AuditHead]
@@ -175,7 +175,7 @@ extension AuditLog {
         return family
     }
 
-    /// How many of a spool's records are stored; they come before those that are not.
+    /// The number of a spool's records that are stored; they precede those that are not.
     private func knownCount(of spool: AuditSpool, _ stored: inout StoredEntries) async throws(GatewayError) -> Int {
         var (count, cursor) = (0, AuditSpool.Cursor())
         while case .batch(let batch) = try await spool.next(from: &cursor) {
@@ -224,7 +224,7 @@ extension AuditLog {
         }
     }
 
-    /// Closes a chain that is open, if its seal is genuine; throws `conflict` where it has gone on meanwhile.
+    /// Closes a chain that is open, if its seal is genuine; throws `conflict` if it has grown meanwhile.
     private func close(_ head: AuditHead) async throws(GatewayError) {
         guard head.state == .open else { return }
         guard self.sealer.isGenuine(head) else {

@@ -5,7 +5,7 @@ extension AuditLog {
     private static let recordsPerTransaction = 2_000
 
     /// Hands the store what an earlier process's spool holds, in the places that the records have, and moves that process's
-    /// chain. What it returns must be added together with the chain's end.
+    /// chain. The returned records must be added together with the chain's end.
     ///
     /// Places that the store has already are left alone, so that this can be repeated after another crash. A place may be
     /// taken by another record: one that was refused, of which the disk kept more than it said. Then the rest gets new
@@ -41,7 +41,8 @@ extension AuditLog {
 
     /// Empties a spool of which the store has everything, or puts it aside when that is not sure; moves this process's chain.
     ///
-    /// Whether the store was given all of it just now, and whether it had the chain of the spool's records.
+    /// `isReplayed` is true if the store was given all of it just now, `hasChain` if it has the chain of the spool's
+    /// records.
     func emptySpool(
         _ found: AuditSpool.Finding,
         isReplayed: Bool,
@@ -73,7 +74,7 @@ extension AuditLog {
         self.noteDamage(reason, kept: path, lost: lost)
     }
 
-    /// How many records of a spool are nowhere in the chain that they belong to.
+    /// The number of a spool's records that are nowhere in the chain that they belong to.
     ///
     /// A start that was killed before it could empty the spool has added them, behind another record maybe. One that was
     /// given another spool has ended the chain without them.
@@ -99,7 +100,7 @@ extension AuditLog {
         return record
     }
 
-    /// Says that a spool is not what the gateway wrote, or not what the store's chains go on with.
+    /// Reports a spool that the gateway did not write, or that does not continue the store's chains.
     func noteDamage(_ reason: String, kept path: String?, lost: Int) {
         self.logger.error(
             "The audit's spool was changed, or is not this store's; not all that it holds is in the audit",

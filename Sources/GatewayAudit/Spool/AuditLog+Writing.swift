@@ -5,7 +5,7 @@ import Synchronization
 extension AuditLog {
     private static let replayedRecords = 2_000
 
-    /// What was taken to be written.
+    /// The records that were taken from the queue to be written.
     private struct Batch {
         var records: [AuditEntry]
         /// Records whose committers wait.
@@ -47,7 +47,7 @@ extension AuditLog {
         }
     }
 
-    /// What came of giving the store a batch.
+    /// The result of giving a batch to the store.
     private enum Storing {
         /// The store has it, or the spool.
         case taken
@@ -85,7 +85,7 @@ extension AuditLog {
 
     /// Keeps a batch that the store did not take, in the spool or else in memory; whether the spool took it.
     ///
-    /// What the store may have after all keeps its place, commits included, so that it is there once.
+    /// Records that the store may have after all keep their places, commits included, so that each is there once.
     private func keep(
         _ batch: Batch,
         refusedBy delivery: AuditDelivery?,
@@ -113,7 +113,7 @@ extension AuditLog {
         }
     }
 
-    /// What became of a batch; `nil` when the store takes so long that its records are better off in the spool.
+    /// Returns the batch's delivery; `nil` if the store takes so long that the spool should have the records.
     private func delivery(of batch: Batch, _ writer: AuditWriterState) async -> AuditDelivery? {
         guard self.hasSpool(writer), !batch.records.isEmpty || !batch.strict.isEmpty else {
             return await self.worker.outcome(within: nil)
@@ -249,7 +249,7 @@ extension AuditLog {
             while records.count < Self.replayedRecords, cursor.offset < size {
                 guard case .batch(let batch) = try await spool.next(from: &cursor) else {
                     if records.isEmpty { return AuditDelivery(result: .damaged, count: 0, duration: .zero) }
-                    // What is before the damage is good; the next replay begins with the damage.
+                    // The records before the damage are good; the next replay begins with the damage.
                     break
                 }
                 guard batch.base.writer == end.writer else {
@@ -289,7 +289,7 @@ extension AuditLog {
         self.spoolBytes.set(0)
     }
 
-    /// Goes on without a spool's content that somebody changed.
+    /// Continues without the content of a spool that was changed.
     private func abandonSpool(_ writer: inout AuditWriterState) async {
         let reason = "\(writer.lag) records lost"
         var chain = writer.stored
@@ -383,8 +383,7 @@ extension AuditLog {
     }
 }
 
-/// How far the chain has got in the store and in the spool, and so where the next records go; known to the writer's task
-/// alone.
+/// The chain's ends in the store and in the spool, and so the place of the next records. Only the writer's task has it.
 struct AuditWriterState: Sendable {
     private enum Phase: Sendable, Hashable {
         /// The store has everything and gets the next records. Next: `spooling`.
@@ -399,11 +398,11 @@ struct AuditWriterState: Sendable {
     /// The chain's end as far as the store is known to have it.
     private(set) var stored: AuditChain
     var end = AuditSpool.Cursor()
-    /// How far the store was given the spool's content.
+    /// The place in the spool up to which the store was given its content.
     var cursor = AuditSpool.Cursor()
-    /// How many of the records behind the cursor that were spooled for chains before this one are stored in those.
+    /// The number of records behind the cursor that were spooled for earlier chains and are stored in those.
     var skipped = 0
-    /// Whether the spool could not be emptied, so that nothing can follow in it.
+    /// True if the spool could not be emptied, so that nothing can follow in it.
     var isSpoolStuck = false
     /// Commits up to this number wait for the delivery under way.
     var awaited = 0
@@ -414,10 +413,10 @@ struct AuditWriterState: Sendable {
 
     var isDirect: Bool { self.phase == .direct }
 
-    /// Whether the store took what it was given last.
+    /// True if the store took the last batch.
     var isStoreWell: Bool { self.phase == .direct || self.phase == .spooling(isStoreWell: true) }
 
-    /// How many records the spool has and the store has not.
+    /// The number of records that the spool has and the store lacks.
     var lag: Int { max(0, self.tail.sequence - self.stored.sequence) }
 
     mutating func storeTook(_ end: AuditChain) {
@@ -428,7 +427,7 @@ struct AuditWriterState: Sendable {
         }
     }
 
-    /// Goes on on another chain, whose end in the store comes first and its end with what the spool holds second.
+    /// Continues on another chain, given its end in the store and its end in the spool.
     mutating func move(to stored: AuditChain, _ tail: AuditChain, skipping count: Int) {
         (self.stored, self.tail, self.skipped) = (stored, tail, count)
         if !self.isDirect { self.phase = .spooling(isStoreWell: true) }

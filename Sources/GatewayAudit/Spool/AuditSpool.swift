@@ -17,8 +17,8 @@ package protocol AuditSpoolFile: Sendable {
     /// Drops everything from an offset on.
     func cut(to size: Int) async throws(GatewayError)
 
-    /// Moves the content to a file beside it, with a suffix to its name, for somebody to look at, and goes on with an empty
-    /// one; where the content is now.
+    /// Moves the content to a file beside it, with a suffix to its name, and continues with an empty one. Returns the path of
+    /// the content.
     func setAside(_ suffix: String) async throws(GatewayError) -> String
 }
 
@@ -44,7 +44,7 @@ package struct AuditSpool: Sendable {
         fileprivate(set) var offset = 0
         /// The seal of what is before it; empty at the start.
         fileprivate(set) var seal: [UInt8] = []
-        /// Whether a write that failed may have left something behind it.
+        /// True if a failed write may have left bytes behind this place.
         fileprivate(set) var hasRemains = false
     }
 
@@ -61,26 +61,26 @@ package struct AuditSpool: Sendable {
         }
     }
 
-    /// What was read.
+    /// One step of reading a spool.
     enum Step: Sendable {
         case batch(Batch)
         /// Nothing more.
         case end
-        /// A batch that was not written to its end, as after a kill; nobody was told that it was recorded.
+        /// A batch that was not written to its end, as after a kill; no caller was told that it was recorded.
         case torn
         /// Something that the gateway did not write.
         case damaged
     }
 
-    /// What is found in a spool at a start.
+    /// The content of a spool at a start.
     package struct Finding: Sendable, Hashable {
-        /// Whose records it holds; `nil` when it holds none.
+        /// The writer of its records; `nil` if it holds none.
         package var writer: Int?
-        /// How many genuine records it holds.
+        /// The number of its genuine records.
         package var records = 0
-        /// Whether the last batch was not written to its end.
+        /// True if the last batch was not written to its end.
         package var isTorn = false
-        /// Whether something in it was not written by the gateway.
+        /// True if the gateway did not write all of it.
         package var isDamaged = false
     }
 

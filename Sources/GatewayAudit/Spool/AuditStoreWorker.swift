@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What came of handing records to the store.
+/// The result of handing records to the store.
 struct AuditDelivery: Sendable {
     enum Result: Sendable {
         /// The store has everything up to this end.
@@ -15,15 +15,15 @@ struct AuditDelivery: Sendable {
     var duration: Duration
     /// Behind what was read of the spool, if it was.
     var cursor: AuditSpool.Cursor?
-    /// How many records behind the cursor are left to be skipped (``AuditWriterState/skipped``).
+    /// The number of records behind the cursor still to be skipped (``AuditWriterState/skipped``).
     var skipped = 0
 
-    /// Whether another record is in the place of one, so that the chain can't go on.
+    /// True if another record is in the place of one, so that the chain can't continue.
     var hasMetConflict: Bool {
         if case .refused(let error) = self.result { error.code == .conflict } else { false }
     }
 
-    /// Whether the store may have all of it.
+    /// True if the store may have all of it.
     var leavesOutcomeUnknown: Bool {
         if case .refused(let error) = self.result { error.leavesOutcomeUnknown } else { false }
     }
@@ -42,10 +42,10 @@ final class AuditStoreWorker: Sendable {
         var job: Job?
         var isRunning = false
         var outcome: AuditDelivery?
-        /// What waits for the end, and the number of the wait.
+        /// The waiter for the end, and the number of its wait.
         var waiter: CheckedContinuation<Void, Never>?
         var waits = 0
-        /// Whether the wait may end before the job does.
+        /// True if the wait may end before the job does.
         var canBeCutShort = false
         /// ``AuditStoreWorker/run()`` has ended, so that the caller has to run its jobs itself.
         var hasEnded = false
@@ -59,7 +59,7 @@ final class AuditStoreWorker: Sendable {
     private let state = Mutex(State())
     private let onEnd: @Sendable () -> Void
     private let jobs = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    /// When waits end; only the last one goes on.
+    /// The ends of waits; only the last wait still runs.
     private let timeouts = AsyncStream.makeStream(of: Timeout.self, bufferingPolicy: .bufferingNewest(1))
 
     /// A worker that starts nothing before ``run()``; it calls the closure after each job.

@@ -6,7 +6,7 @@ package import NIOCore
 /// failure it goes back to a checkpoint that the sink has, or to the beginning where there is none, and all behind that comes
 /// again and is checked again. A line that can't be read is one that was broken off only if the next line goes back.
 package struct AuditSinkVerifier: Sendable {
-    /// What is wrong, and where.
+    /// The first problem, and its place.
     package struct Failure: Error, Equatable {
         package var file: String
         /// The line, from 1.
@@ -31,7 +31,7 @@ package struct AuditSinkVerifier: Sendable {
     private var isTornAtEnd = false
     private var line = (file: "", number: 0)
 
-    /// How many records there were, those that came twice counted twice.
+    /// The number of records; duplicates count twice.
     package private(set) var records = 0
     package private(set) var evidence = AuditEvidence()
     /// The name of the sink, as the latest checkpoint says; `nil` without one.
@@ -156,7 +156,7 @@ package struct AuditSinkVerifier: Sendable {
         }
     }
 
-    /// Whether the chains have come to where a checkpoint says that they are.
+    /// Checks that the chains have reached the ends that a checkpoint has for them.
     private func checkEnds(_ content: AuditCheckpoint, since last: AuditCheckpoint?) throws(Failure) {
         for head in content.heads where !self.chains.agrees(with: head) {
             let end = self.chains.end(of: head.writer)
@@ -186,10 +186,10 @@ package struct AuditSinkVerifier: Sendable {
 
 // MARK: Chains
 
-/// What the chains in a sink have come to.
+/// The ends of the chains in a sink.
 private struct SinkChains: Sendable {
     private var walkers: [Int: AuditWalker] = [:]
-    /// How each chain ended, if it ended with its last place.
+    /// The last state of each chain that ended with its last place.
     private var states: [Int: AuditHead.State] = [:]
     /// The chains whose last place is a truncation marker's: what preceded it, the sink may never have had.
     private var truncated: Set<Int> = []
@@ -206,7 +206,7 @@ private struct SinkChains: Sendable {
     /// The chain that a writer's next record follows.
     func end(of writer: Int) -> AuditChain { self.walkers[writer]?.chain ?? AuditChain(writer: writer) }
 
-    /// Goes on to a record; what is wrong with it, or `nil`.
+    /// Takes the next record, and returns its problem or `nil`.
     mutating func take(_ record: ChainedAuditRecord) -> AuditVerifier.Verdict? {
         let writer = record.writer
         self.walkers[writer, default: AuditWalker(from: AuditChain(writer: writer))].step(record)
@@ -216,7 +216,7 @@ private struct SinkChains: Sendable {
         return self.walkers[writer]?.failure
     }
 
-    /// Goes on to a truncation marker; whether it lies behind what there is, or is there already.
+    /// Takes a truncation marker, and returns true if it lies at or behind the chain's end, or is known already.
     mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) -> Bool {
         let end = self.end(of: truncation.writer)
         // While checkpoints lie below it, it comes before each of them.
@@ -227,7 +227,7 @@ private struct SinkChains: Sendable {
         return true
     }
 
-    /// Goes on to the ends that a checkpoint has.
+    /// Takes over the ends that a checkpoint has.
     mutating func take(_ checkpoint: AuditCheckpoint) {
         for head in checkpoint.heads where !self.isTruncated(above: head) {
             self.walkers[head.writer] = AuditWalker(from: head.chain)
@@ -236,7 +236,7 @@ private struct SinkChains: Sendable {
         }
     }
 
-    /// Whether a chain has come to where a checkpoint says that it has.
+    /// True if a chain has reached the end that a checkpoint has for it.
     func agrees(with head: AuditHead) -> Bool {
         self.end(of: head.writer) == head.chain || self.isTruncated(above: head)
     }
@@ -245,7 +245,7 @@ private struct SinkChains: Sendable {
         AuditHead(self.end(of: writer), state: self.states[writer] ?? .closed)
     }
 
-    /// Whether the records around a place were removed before the sink could have them.
+    /// True if the records around a place were removed before the sink could get them.
     private func isTruncated(above head: AuditHead) -> Bool {
         self.truncated.contains(head.writer) && head.state == .open
             && self.end(of: head.writer).sequence > head.sequence
@@ -254,10 +254,10 @@ private struct SinkChains: Sendable {
 
 // MARK: Evidence
 
-/// What a second sink has that a store can be compared with.
+/// The parts of a second sink that a store can be compared with.
 package struct AuditEvidence: Sendable {
     package private(set) var digests: [Int: [UInt8]] = [:]
-    /// What stood at places of chains, by writer; by rising place.
+    /// The hashes at places of chains, by writer and rising place.
     package private(set) var known: [Int: [AuditKnownHash]] = [:]
     package private(set) var latest = 0
     /// The checkpoint that the sink was known to hold when it began to be read; 0 for none.

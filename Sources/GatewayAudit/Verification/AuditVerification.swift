@@ -7,9 +7,9 @@
 struct AuditVerification: Sendable {
     typealias Verdict = AuditVerifier.Verdict
 
-    /// What is said of a truncation marker that the gateway did not sign.
+    /// The reason if the gateway did not sign a truncation marker.
     static let forgedTruncation = "the word that older records were removed is not genuine"
-    /// The reason where a truncation marker lies behind the chain's end.
+    /// The reason if a truncation marker lies behind the chain's end.
     static let excessiveTruncation = "more records are said to be removed than there were"
 
     private let sealer: AuditSealer?
@@ -18,7 +18,7 @@ struct AuditVerification: Sendable {
     private let heads: [Int: AuditHead]
     /// The digest of the ends of the first writers' chains, by how many.
     private let settledDigests: [[UInt8]]
-    /// The first thing wrong with what is signed, or with the ends; walking along the chains may not come by it.
+    /// The first problem of the signed parts or the ends; a walk along the chains may not find it.
     private(set) var finding: Verdict?
     /// The latest checkpoint that is genuine.
     private var latest: AuditCheckpoint?
@@ -26,12 +26,12 @@ struct AuditVerification: Sendable {
     private var next: Int
     /// The digest of the one before; `nil` where it is not known.
     private var previous: [UInt8]?
-    /// Where chains begin, by writer; one that is not genuine is noted and still followed.
+    /// The beginnings of chains, by writer; one that is not genuine is reported and still followed.
     private(set) var truncations: [Int: AuditTruncation] = [:]
     private var badTruncations: [Int: String] = [:]
     private var known: [Int: [AuditKnownHash]]
 
-    /// What a store has, compared with what a second sink has of it; the ends were read after the signatures.
+    /// Compares a store with a second sink's evidence; the ends were read after the signatures.
     ///
     /// Without a sealer or a public key, seals or signatures are not checked.
     init(
@@ -63,7 +63,7 @@ struct AuditVerification: Sendable {
         self.checkEnd(signatures)
     }
 
-    // MARK: What is signed
+    // MARK: Signed parts
 
     private mutating func report(_ number: Int, _ reason: String) {
         if self.finding == nil { self.finding = .checkpointTampered(number: number, reason: reason) }
@@ -77,7 +77,7 @@ struct AuditVerification: Sendable {
         .tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason)
     }
 
-    /// What a checkpoint says, if it is one that the gateway signed.
+    /// Returns a checkpoint's content if the gateway signed it.
     static func content(of signed: SignedCheckpoint, _ publicKey: AuditPublicKey?) throws(Verdict) -> AuditCheckpoint {
         guard let content = signed.content, content.number == signed.number else {
             throw .checkpointTampered(number: signed.number, reason: "it was changed")
@@ -123,7 +123,7 @@ struct AuditVerification: Sendable {
     /// Returns true if checkpoints are missing before one that comes next.
     func misses(before number: Int) -> Bool { number > self.next }
 
-    /// Goes on behind the checkpoints that were removed by age since the signatures were read.
+    /// Continues behind the checkpoints that were removed by age since the signatures were read.
     mutating func follow(_ end: CheckpointEnd) {
         guard end.removed.number >= self.next, self.isGenuine(end) else { return }
         self.skip(to: end.removed.number &+ 1)
@@ -252,7 +252,7 @@ struct AuditVerification: Sendable {
         guard walker.chain.sequence <= head.sequence else {
             throw Self.tampered(head.writer, head.sequence + 1, Self.excessiveTruncation)
         }
-        // Where all are removed, no record was met to be compared.
+        // If all were removed, there was no record to compare.
         guard walker.chain.sequence == 0 || walker.chain.hash == head.hash else {
             throw .tampered(head.position, reason: "the chain's end is not the recorded one")
         }

@@ -1,9 +1,8 @@
 /// Checks every chain of a store from its beginning to its sealed head, and the checkpoints that were signed of them.
 ///
-/// What is wrong is judged by ``AuditVerification`` and ``AuditWalker``; what changes while it is read is
-/// followed here.
+/// It reads the store, and follows changes that are made meanwhile; ``AuditVerification`` and ``AuditWalker`` judge.
 package struct AuditVerifier: Sendable {
-    /// What was found; one that is not intact is thrown where a walk can't go on.
+    /// The result; one that is not intact is thrown if a walk can't continue.
     package enum Verdict: Error, Hashable {
         case intact(records: Int)
         /// Something was changed; this is the first bad place.
@@ -99,7 +98,7 @@ package struct AuditVerifier: Sendable {
             guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
             let done = records
             let walk = try await self.walk(to: head, verification) { rows in
-                // What a live writer adds meanwhile is looked at too, and not counted.
+                // Records that a live writer adds meanwhile are checked, and not counted.
                 progress(min(done + rows, total), total)
             }
             let walker: AuditWalker
@@ -181,7 +180,7 @@ package struct AuditVerifier: Sendable {
     /// Returns the fault of one record of a chain, or `nil`.
     ///
     /// Old records are removed meanwhile, however often: the marker that stands in their stead is read at the same moment as
-    /// the record. Where it has moved beyond the place, the record behind it is looked at instead.
+    /// the record. If it has moved beyond the place, the record behind it is checked instead.
     private func failure(
         at sequence: Int,
         of head: AuditHead,
@@ -219,7 +218,7 @@ package struct AuditVerifier: Sendable {
         .tampered(AuditPosition(writer: writer, sequence: 1), reason: "a writer is missing")
     }
 
-    /// What is wrong where a tenant's making left no trace, as when all chains were emptied before they were signed.
+    /// The problem of a tenant without any record, as when all chains were emptied before they were signed.
     private static func unrecorded(_ signatures: AuditSignatures) -> Verdict? {
         signatures.unrecordedTenant.map {
             .tampered(
@@ -247,7 +246,7 @@ package struct AuditVerifier: Sendable {
         return still.first { open.contains($0) && !written.contains($0) }
     }
 
-    /// What is wrong with the checkpoint after which a chain began, or `nil`.
+    /// The problem of the checkpoint after which a chain began, or `nil`.
     private func verdict(
         on number: Int,
         of writer: Int,

@@ -8,7 +8,7 @@ package struct AuditKnownHash: Sendable, Hashable {
     var checkpoint: Int
     var isInSink = false
 
-    /// Who says so, in words for an operator.
+    /// The source of the hash, in words for an operator.
     var source: String { self.isInSink ? "the sink" : "checkpoint \(self.checkpoint)" }
 }
 
@@ -25,11 +25,11 @@ struct AuditWalker: Sendable {
     private(set) var opening: AuditRecord?
     /// True if the chain ends with a record by which a leader closed it for its replica.
     private(set) var isClosedByLeader = false
-    /// Where the chain begins by now, if records that were still to come were removed during the walk.
+    /// The chain's new beginning, if records ahead were removed during the walk.
     private(set) var truncation: AuditTruncation?
-    /// Whether the walk goes on behind records that are removed meanwhile; ``truncation`` has to be checked then.
+    /// True if the walk continues behind records that are removed meanwhile; ``truncation`` has to be checked then.
     private let followsTruncations: Bool
-    /// Whether rows before the chain's beginning have been looked for.
+    /// True if rows before the chain's beginning have been looked for.
     private var hasBegun = false
     private let mayGrow: Bool
     private let known: [AuditKnownHash]
@@ -37,10 +37,10 @@ struct AuditWalker: Sendable {
     private var header: [UInt8] = []
     private var link: [UInt8] = []
 
-    /// A walk that goes on from a place of a chain.
+    /// A walk that begins at a place of a chain.
     ///
-    /// The head is the end that is stored for the chain, if there is one to compare with, and may move on meanwhile where the
-    /// chain may grow. What is known of the chain comes by rising place, and none before the beginning.
+    /// The head is the chain's stored end, if there is one to compare with; the chain may be longer by now if it may grow. The
+    /// known hashes are sorted by rising place, none before the beginning.
     init(
         from chain: AuditChain,
         to head: AuditHead? = nil,
@@ -72,7 +72,7 @@ struct AuditWalker: Sendable {
         _ = self.compareWithKnown()
     }
 
-    /// Takes the next record; whether the walk goes on.
+    /// Takes the next record; returns true if the walk continues.
     @discardableResult
     mutating func step(_ record: ChainedAuditRecord) -> Bool {
         guard self.expect(record.sequence) else { return false }
@@ -123,7 +123,7 @@ struct AuditWalker: Sendable {
         if self.failure == nil { self.fail(self.chain.sequence &+ 1, reason) }
     }
 
-    /// Ends the walk: what has not come by now is missing.
+    /// Ends the walk: records that have not arrived are missing.
     mutating func finish() {
         guard self.failure == nil else { return }
         let last = self.head?.sequence ?? self.chain.sequence
@@ -154,7 +154,7 @@ struct AuditWalker: Sendable {
         return true
     }
 
-    /// Ends the walk; never goes on.
+    /// Ends the walk, and returns false.
     @discardableResult
     private mutating func fail(_ sequence: Int, _ reason: String) -> Bool {
         self.failure = .tampered(AuditPosition(writer: self.chain.writer, sequence: sequence), reason: reason)
