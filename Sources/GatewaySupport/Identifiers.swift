@@ -36,12 +36,14 @@ package enum UUIDv7 {
 }
 
 /// Random words from the system, many for one call to it: a call costs as much as the rest of an identifier.
-struct RandomReserve {
+package struct RandomReserve {
     private static let bytesPerCall = 256
 
     private var words: [UInt64] = []
 
-    mutating func next() -> UInt64 {
+    package init() {}
+
+    package mutating func next() -> UInt64 {
         if let word = self.words.popLast() { return word }
         self.words = Array(repeating: 0, count: Self.bytesPerCall / 8)
         // The call fills the array it is handed and keeps no reference to it.
