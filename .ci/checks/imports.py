@@ -43,7 +43,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 2: the gateway's rules, and a fake FCM.
     "GatewayCore": (
         ["FCMModel", "GatewayAudit", "GatewaySupport"],
-        ["Crypto", "Logging", "Metrics", "ServiceLifecycle", "Tracing"],
+        ["Crypto", "Logging", "Metrics", "ServiceLifecycle"],
     ),
     "FCMEmulator": (
         [],
@@ -72,7 +72,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["CProcess", "EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayStorage", "GatewayUpstream",
          "PrometheusMetrics", "RedisClient", "RedisLimits", "StrictJSON"],
         ["CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL",
-         "ServiceLifecycle", "Tracing", "UnixSignals", "Yams"],
+         "ServiceLifecycle", "UnixSignals", "Yams"],
     ),
     # Level 5: the executables. Only the one for development knows the emulator.
     "FCMGateway": (

@@ -9,7 +9,7 @@ struct AttemptRecorder: Sendable {
     /// A call under way; ``answered(_:status:_:)`` or ``failed(_:_:_:)`` ends it.
     struct Attempt {
         let start: ContinuousClock.Instant
-        /// Where the request behind it belongs to a trace.
+        /// `nil` unless the trace of the request behind it is recorded.
         fileprivate let span: UpstreamSpan?
     }
 
@@ -27,18 +27,15 @@ struct AttemptRecorder: Sendable {
         self.metrics.began()
         request.tenant = context.profile.load.number
         guard let trace = context.origin.trace else { return Attempt(start: start, span: nil) }
-        let server = context.pool.origin
         let span = trace.begin(
-            UpstreamAttempt(
-                method: request.method.rawValue,
-                route: route,
-                host: server.host,
-                port: server.port,
-                tenant: context.profile.id.text,
-                repeats: retries
-            )
+            request.method.rawValue,
+            at: route,
+            of: context.pool.origin.parts,
+            tenant: context.profile.id.text,
+            resends: retries,
+            start: start
         )
-        for field in span.fields {
+        for field in span?.fields ?? trace.fields {
             switch field.name {
             case .parent: request.headers.append(.traceParent, field.value)
             case .state: request.headers.append(.traceState, field.value)
@@ -51,7 +48,7 @@ struct AttemptRecorder: Sendable {
     func answered(_ attempt: Attempt, status: Int, _ context: CallContext) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         self.metrics.answered(in: now - attempt.start)
-        attempt.span?.answered(status: status)
+        attempt.span?.answered(status: status, at: now)
         self.log.ended(String(status), context, in: now - attempt.start)
         return now
     }
@@ -61,7 +58,7 @@ struct AttemptRecorder: Sendable {
         let now = ContinuousClock.now
         let name = error.code.rawValue
         self.metrics.failed(name, in: now - attempt.start)
-        attempt.span?.failed(name)
+        attempt.span?.failed(name, at: now)
         self.log.ended(name, context, in: now - attempt.start)
         return now
     }
@@ -131,6 +128,11 @@ struct AttemptLog: Sendable {
         if let spanID = origin.trace?.spanID { metadata["span_id"] = "\(spanID)" }
         logger.debug("A call to FCM has ended", metadata: metadata)
     }
+}
+
+extension HTTPOrigin {
+    /// The parts of a server's address that spans have.
+    var parts: (scheme: String, host: String, port: Int) { (self.scheme.rawValue, self.host, self.port) }
 }
 
 extension HTTPFieldKey {

@@ -45,7 +45,7 @@ extension FCMClient: CredentialProver {
     private func proveServiceAccount(of profile: TenantProfile, _ origin: RequestOrigin) async -> CredentialReport? {
         guard let credential = profile.v1Credential else { return nil }
         let authorization: Authorization
-        switch await self.exchange.issue(for: credential) {
+        switch await self.exchange.issue(for: credential, in: origin.trace) {
         case .success(let issued): authorization = Authorization(accessToken: issued.text)
         case .failure(let failure): return CredentialReport(failure, of: credential)
         }

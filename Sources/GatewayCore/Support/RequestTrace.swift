@@ -1,302 +1,304 @@
-package import Tracing
+import Synchronization
 
-/// The trace that a request belongs to, and the span of the request in it where spans are recorded.
+/// The trace that a request belongs to, and the request's span if the gateway records it.
 ///
-/// A class, since it goes wherever the request goes and is absent mostly.
+/// ```
+/// caller's span ─▶ server span of the request ─┬▶ client span of each call to FCM
+///                                              └▶ client span of an exchange for an access token
+/// ```
+///
+/// A trace that is not recorded is handed on as it arrived: the caller's span is the parent of FCM's work, since the
+/// gateway has no span that anybody will see.
+///
+/// A class, because it follows the request everywhere and most requests have none.
 package final class RequestTrace: Sendable {
-    /// 32 hexadecimal digits; `nil` where the tracer does not tell it in the way of W3C Trace Context.
-    package let traceID: String?
-    /// 16 hexadecimal digits; where spans are not recorded, the id of the caller's span.
-    package let spanID: String?
-    /// What upstream servers are told where spans are not recorded.
-    private let fields: [TraceField]
-    private let recording: Recording?
-
-    private struct Recording {
-        let tracer: any Tracer
-        let span: any Tracing.Span
+    fileprivate struct Recording {
+        let recorder: RequestTracer.Recorder
+        let parentID: String?
+        let state: TraceState?
         let propagates: Bool
-
-        func fields(of span: any Tracing.Span) -> [TraceField] {
-            self.propagates ? Self.fields(of: span, self.tracer) : []
-        }
-
-        static func fields(of span: any Tracing.Span, _ tracer: any Tracer) -> [TraceField] {
-            var fields: [TraceField] = []
-            tracer.inject(span.context, into: &fields, using: TraceInjector())
-            return fields
-        }
+        let arrival: ContinuousClock.Instant
+        let time: Timestamp
     }
 
-    /// A caller's trace that is handed on as it came.
-    init(_ parent: TraceParent, fields: [TraceField]) {
+    /// 32 hexadecimal digits.
+    package let traceID: String
+    /// 16 hexadecimal digits: the id of the request's span if it is recorded, else of the caller's span.
+    package let spanID: String
+    /// The fields of calls that have no span of their own.
+    package let fields: [TraceField]
+    private let recording: Recording?
+
+    fileprivate init(handingOn parent: TraceParent, _ state: TraceState?, propagates: Bool) {
         self.traceID = parent.traceID
         self.spanID = parent.spanID
-        self.fields = fields
+        self.fields = propagates ? Self.fields(parent.text, state) : []
         self.recording = nil
     }
 
-    /// A trace in which the request has a span.
-    init(_ span: any Tracing.Span, of tracer: any Tracer, continuing parent: TraceParent?, propagates: Bool) {
-        let fields = Recording.fields(of: span, tracer)
-        let own = fields.first { $0.name == .parent }.flatMap { TraceParent($0.value) }
-        self.traceID = own?.traceID ?? parent?.traceID
-        self.spanID = own?.spanID ?? parent?.spanID
+    fileprivate init(_ recording: Recording, of traceID: String) {
+        self.traceID = traceID
+        self.spanID = recording.recorder.newSpanID()
         self.fields = []
-        self.recording = Recording(tracer: tracer, span: span, propagates: propagates)
+        self.recording = recording
     }
 
-    // MARK: The request
-
-    /// How a request ended, for its span.
-    package struct Ending: Sendable {
-        /// The route's template; `nil` for an address that has no route.
-        package var route: String?
-        /// The method as it was sent.
-        package var method: String
-        package var status: Int
-        package var code: String?
-        package var tenant: String?
-        package var requestID: String
-        package var remoteAddress: String?
-
-        package init(
-            route: String?,
-            method: String,
-            status: Int,
-            code: String?,
-            tenant: String?,
-            requestID: String,
-            remoteAddress: String?
-        ) {
-            self.route = route
-            self.method = method
-            self.status = status
-            self.code = code
-            self.tenant = tenant
-            self.requestID = requestID
-            self.remoteAddress = remoteAddress
-        }
+    private static func fields(_ parent: String, _ state: TraceState?) -> [TraceField] {
+        [TraceField(.parent, parent)] + (state.map { [TraceField(.state, $0.text)] } ?? [])
     }
 
-    /// Ends the request's span, if it has one.
+    package var isRecorded: Bool { self.recording != nil }
+
+    /// Records the request's span, if it has one.
     ///
-    /// By the conventions of OpenTelemetry, a caller's own mistake is no error of the server that tells it so. The path
-    /// is left out, since it may hold a device's token, and so is a method that is none, since it may be any text.
-    package func end(_ ending: @autoclosure () -> Ending) {
-        guard let span = self.recording?.span else { return }
-        defer { span.end() }
-        guard span.isRecording else { return }
-        let ending = ending()
-        let method = SpanMethod(ending.method)
-        span.operationName = method.name(at: ending.route)
-        span.updateAttributes { attributes in
-            attributes.set("http.request.method", value: .string(method.attribute))
-            attributes.set("http.route", value: ending.route.map { .string($0) })
-            attributes.set("http.response.status_code", value: .int64(Int64(ending.status)))
-            attributes.set("client.address", value: ending.remoteAddress.map { .string($0) })
-            attributes.set("fcmgw.request_id", value: .string(ending.requestID))
-            attributes.set("fcmgw.tenant", value: ending.tenant.map { .string($0) })
-            attributes.set("fcmgw.code", value: ending.code.map { .string($0) })
-            guard ending.status >= 500 else { return }
-            attributes.set("error.type", value: .string(ending.code ?? String(ending.status)))
-        }
-        // Without words: the attributes tell why.
-        if ending.status >= 500 { span.setStatus(SpanStatus(code: .error)) }
-    }
-
-    // MARK: What is done for it
-
-    /// Begins a call to an upstream server; it has to be ended by one of its own methods.
-    package func begin(_ attempt: UpstreamAttempt) -> UpstreamSpan {
-        guard let recording = self.recording else { return UpstreamSpan(fields: self.fields) }
-        let span = recording.tracer.startSpan(
-            SpanMethod(attempt.method).name(at: attempt.route),
-            context: recording.span.context,
-            ofKind: .client
+    /// By OpenTelemetry's conventions a 4xx is the caller's mistake and no error of the server. `url.path` is left out,
+    /// since a path may hold a device's token, and a method that HTTP does not have, since it may be any text.
+    package func end(
+        _ method: String,
+        at route: String?,
+        scheme: String,
+        status: Int,
+        code: String?,
+        tenant: String?,
+        requestID: String,
+        remoteAddress: String?,
+        after duration: Duration
+    ) {
+        guard let recording = self.recording else { return }
+        var span = TraceSpan(
+            traceID: self.traceID,
+            id: self.spanID,
+            parentID: recording.parentID,
+            isParentRemote: recording.parentID != nil,
+            state: recording.state?.text,
+            kind: .server,
+            start: self.nanoseconds(at: recording.arrival),
+            end: self.nanoseconds(at: recording.arrival + duration)
         )
-        if span.isRecording { span.updateAttributes(attempt.describe) }
-        return UpstreamSpan(fields: recording.fields(of: span), span: span)
+        span.name(method, at: route)
+        span.set("url.scheme", .text(scheme))
+        span.set("http.route", route.map { .text($0) })
+        span.set("http.response.status_code", .number(status))
+        span.set("client.address", remoteAddress.map { .text($0) })
+        span.set("fcmgw.request_id", .text(requestID))
+        span.set("fcmgw.tenant", tenant.map { .text($0) })
+        span.set("fcmgw.code", code.map { .text($0) })
+        if status >= 500 { span.fail(code ?? String(status)) }
+        recording.recorder.record(span)
     }
 
-    /// Does something within a span of its own, where spans are recorded; its name and those of failures are bounded sets.
-    package func step<Value>(_ name: String, failure: (Value) -> String?, _ body: () async -> Value) async -> Value {
-        guard let recording = self.recording else { return await body() }
-        let span = recording.tracer.startSpan(name, context: recording.span.context, ofKind: .internal)
-        defer { span.end() }
-        let value = await body()
-        if let failure = failure(value) { span.fail(failure) }
-        return value
+    /// Begins the span of a call to another server; `nil` if the trace is not recorded.
+    ///
+    /// The route is the path's template; `url.full` is left out, since a path may hold a device's token. `resends` is
+    /// the number of earlier attempts at the same call.
+    package func begin(
+        _ method: String,
+        at route: String,
+        of server: (scheme: String, host: String, port: Int),
+        tenant: String? = nil,
+        resends: Int = 0,
+        start: ContinuousClock.Instant
+    ) -> UpstreamSpan? {
+        guard let recording = self.recording else { return nil }
+        var span = TraceSpan(
+            traceID: self.traceID,
+            id: recording.recorder.newSpanID(),
+            parentID: self.spanID,
+            kind: .client,
+            start: self.nanoseconds(at: start)
+        )
+        span.name(method, at: route)
+        span.set("url.scheme", .text(server.scheme))
+        span.set("server.address", .text(server.host))
+        span.set("server.port", .number(server.port))
+        span.set("fcmgw.tenant", tenant.map { .text($0) })
+        if resends > 0 { span.set("http.request.resend_count", .number(resends)) }
+        return UpstreamSpan(
+            span,
+            in: self,
+            fields: recording.propagates ? Self.fields("00-\(span.traceID)-\(span.id)-01", recording.state) : []
+        )
+    }
+
+    fileprivate func record(_ span: TraceSpan, endingAt end: ContinuousClock.Instant) {
+        var span = span
+        span.end = self.nanoseconds(at: end)
+        self.recording?.recorder.record(span)
+    }
+
+    /// Nanoseconds since 1970, counted from the request's arrival: a clock that is set meanwhile turns no span around.
+    private func nanoseconds(at instant: ContinuousClock.Instant) -> Int64 {
+        guard let recording = self.recording else { return 0 }
+        return recording.time.microseconds * 1_000 + Int64((instant - recording.arrival) / .nanoseconds(1))
     }
 }
 
-/// One call to an upstream server, as its span tells of it.
-package struct UpstreamAttempt: Sendable {
-    package var method: String
-    /// The path's template: paths themselves may hold tokens.
-    package var route: String
-    package var host: String
-    package var port: Int
-    package var tenant: String
-    /// How often the same has been tried before.
-    package var repeats: Int
-
-    package init(method: String, route: String, host: String, port: Int, tenant: String, repeats: Int = 0) {
-        self.method = method
-        self.route = route
-        self.host = host
-        self.port = port
-        self.tenant = tenant
-        self.repeats = repeats
-    }
-
-    fileprivate func describe(_ attributes: inout SpanAttributes) {
-        attributes.set("http.request.method", value: .string(SpanMethod(self.method).attribute))
-        attributes.set("url.template", value: .string(self.route))
-        attributes.set("server.address", value: .string(self.host))
-        attributes.set("server.port", value: .int64(Int64(self.port)))
-        attributes.set("fcmgw.tenant", value: .string(self.tenant))
-        guard self.repeats > 0 else { return }
-        attributes.set("http.request.resend_count", value: .int64(Int64(self.repeats)))
-    }
-}
-
-/// A call to an upstream server under way: the fields that its request has to carry, and where its end is told.
+/// The span of a call that is under way; ``answered(status:at:)`` or ``failed(_:at:)`` ends and records it.
+///
+/// A class, so that an attempt without one holds nothing but a reference that is `nil`.
 package final class UpstreamSpan: Sendable {
+    /// The fields that the call's request carries.
     package let fields: [TraceField]
-    private let span: (any Tracing.Span)?
+    private let span: TraceSpan
+    private let trace: RequestTrace
 
-    fileprivate init(fields: [TraceField], span: (any Tracing.Span)? = nil) {
-        self.fields = fields
+    fileprivate init(_ span: TraceSpan, in trace: RequestTrace, fields: [TraceField]) {
         self.span = span
+        self.trace = trace
+        self.fields = fields
     }
 
-    /// The server answered; by the conventions of OpenTelemetry, a refusal is an error of its client's.
-    package func answered(status: Int) {
-        guard let span = self.span else { return }
-        defer { span.end() }
-        guard span.isRecording else { return }
-        span.updateAttributes { attributes in
-            attributes.set("http.response.status_code", value: .int64(Int64(status)))
-            if status >= 400 { attributes.set("error.type", value: .string(String(status))) }
-        }
-        if status >= 400 { span.setStatus(SpanStatus(code: .error)) }
+    /// The server answered; by OpenTelemetry's conventions a 4xx is an error of its client.
+    package func answered(status: Int, at end: ContinuousClock.Instant) {
+        var span = self.span
+        span.set("http.response.status_code", .number(status))
+        if status >= 400 { span.fail(String(status)) }
+        self.trace.record(span, endingAt: end)
     }
 
-    /// No answer came; the name of the failure is one of a bounded set.
-    package func failed(_ name: String) {
-        guard let span = self.span else { return }
+    /// No answer arrived; the failure's name is from a bounded set.
+    package func failed(_ name: String, at end: ContinuousClock.Instant) {
+        var span = self.span
         span.fail(name)
-        span.end()
+        self.trace.record(span, endingAt: end)
     }
 }
 
-/// A request's method as spans tell of it by the HTTP conventions of OpenTelemetry.
-struct SpanMethod {
-    private static let known: Set<String> = [
+/// A span in OpenTelemetry's terms.
+package struct TraceSpan: Sendable {
+    /// A span of a request that was answered, or of a call that was made.
+    package enum Kind: Sendable {
+        case server
+        case client
+    }
+
+    /// An attribute's value.
+    package enum Value: Sendable, Equatable {
+        case text(String)
+        case number(Int)
+    }
+
+    private static let methods: Set<String> = [
         "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
     ]
 
-    let name: String
-    let attribute: String
+    package let traceID: String
+    package let id: String
+    package var parentID: String?
+    /// True if the parent is a span of another process.
+    package var isParentRemote = false
+    /// The value of `tracestate`.
+    package var state: String?
+    package var name = ""
+    package let kind: Kind
+    /// Nanoseconds since 1970.
+    package let start: Int64
+    package var end: Int64 = 0
+    /// True if the request or call failed; the attribute `error.type` names the failure.
+    package var isError = false
+    package var attributes: [(name: String, value: Value)] = []
 
-    /// A method as it was sent may be any text.
-    init(_ method: String) {
-        let isKnown = Self.known.contains(method)
-        self.name = isKnown ? method : "HTTP"
-        self.attribute = isKnown ? method : "_OTHER"
+    package subscript(name: String) -> Value? { self.attributes.first { $0.name == name }?.value }
+
+    mutating func set(_ name: String, _ value: Value?) {
+        if let value { self.attributes.append((name, value)) }
     }
 
-    /// Without a template of the path, the method alone.
-    func name(at route: String?) -> String {
-        route.map { "\(self.name) \($0)" } ?? self.name
+    mutating func fail(_ name: String) {
+        self.isError = true
+        self.set("error.type", .text(name))
+    }
+
+    /// Names the span by a method, which may be any text as it was sent, and a path's template, if there is one.
+    fileprivate mutating func name(_ method: String, at route: String?) {
+        let isKnown = Self.methods.contains(method)
+        self.name = (isKnown ? method : "HTTP") + (route.map { " \($0)" } ?? "")
+        self.set("http.request.method", .text(isKnown ? method : "_OTHER"))
     }
 }
 
-extension Tracing.Span {
-    /// Notes a failure without an answer that says why, by a name of a bounded set.
-    fileprivate func fail(_ name: String) {
-        guard self.isRecording else { return }
-        self.updateAttributes { $0.set("error.type", value: .string(name)) }
-        self.setStatus(SpanStatus(code: .error, message: name))
-        self.recordError(SpanFailure(name: name))
-    }
-}
-
-private struct SpanFailure: Error {
-    let name: String
-}
-
-/// Gathers what upstream servers are told of a trace.
+/// Finds the trace that a request belongs to, and decides if its spans are recorded.
 ///
-/// That is the place in it and no more, whatever else a tracer hands on: `baggage` holds what callers say to each other.
-private struct TraceInjector: Injector {
-    func inject(_ value: String, forKey key: String, into fields: inout [TraceField]) {
-        guard let name = TraceField.Name(rawValue: key.lowercased()) else { return }
-        fields.append(TraceField(name, value))
-    }
-}
-
-/// Finds out to which trace a request belongs, and has what the gateway does for it recorded where somebody listens.
+/// | the request's `traceparent` | without a recorder | with one |
+/// |---|---|---|
+/// | sampled (flag 1) | handed on | recorded |
+/// | not sampled | handed on | handed on |
+/// | absent or malformed | no trace | a new trace, recorded, for a part of the requests; no trace for the others |
 ///
-/// Without a tracer a caller's trace is only handed on, and a request without one costs a look at its head. Which of the
-/// two it is is decided when the process starts: asking for the process's tracer at each request would take a lock.
+/// A caller's decision holds whatever the part is: a trace with holes helps nobody.
 package struct RequestTracer: Sendable {
-    private let tracer: (any Tracer)?
+    /// Records the spans of sampled traces.
+    package final class Recorder: Sendable {
+        /// Trace ids whose lower 56 bits are below it are not sampled.
+        private let threshold: UInt64
+        private let randomness = Mutex(RandomReserve())
+        fileprivate let record: @Sendable (TraceSpan) -> Void
+
+        /// Samples a part of new traces, from 0 to 1. `record` is called on event loops with each span that has ended:
+        /// it must not block.
+        package init(sampling ratio: Double, record: @escaping @Sendable (TraceSpan) -> Void) {
+            self.threshold = UInt64((1 - ratio) * 0x1p56)
+            self.record = record
+        }
+
+        /// Decides by the lower half of a new trace's id, which is random.
+        ///
+        /// OpenTelemetry's samplers decide by the same bits: with a ratio of 0.25 the ids from 0xC0000000000000 up are
+        /// sampled, and a service with a ratio of 0.5 samples them too.
+        func samples(_ low: UInt64) -> Bool { low & 0x00FF_FFFF_FFFF_FFFF >= self.threshold }
+
+        /// Draws the id of a new trace; `nil` if the trace is not sampled.
+        fileprivate func newTraceID() -> String? {
+            let low = self.word()
+            return self.samples(low) ? Self.text([self.word(), low]) : nil
+        }
+
+        /// Draws the id of a new span; an id of zeros would be none.
+        fileprivate func newSpanID() -> String { Self.text([max(self.word(), 1)]) }
+
+        private func word() -> UInt64 { self.randomness.withLock { $0.next() } }
+
+        private static func text(_ words: [UInt64]) -> String {
+            var digits: [UInt8] = []
+            for word in words { digits.append(hexadecimal: word) }
+            return String(decoding: digits, as: UTF8.self)
+        }
+    }
+
+    private let recorder: Recorder?
     private let propagates: Bool
-    /// Whether every request is recorded, so that ``begin(_:field:)`` is worth its while.
-    package let isRecording: Bool
 
-    package init(_ tracer: (any Tracer)? = nil, propagates: Bool = true) {
-        self.tracer = tracer
+    /// Without a recorder, callers' traces are handed on; unless it `propagates`, only to logs and the audit.
+    package init(_ recorder: Recorder? = nil, propagates: Bool = true) {
+        self.recorder = recorder
         self.propagates = propagates
-        self.isRecording = tracer != nil
     }
 
-    /// Continues the trace that a caller began, by its fields `traceparent` and `tracestate`; nil where the first is
-    /// malformed or absent.
-    package func handOn(parent: String?, state: String?) -> RequestTrace? {
-        guard let parent = parent.flatMap(TraceParent.init) else { return nil }
-        guard self.propagates else { return RequestTrace(parent, fields: []) }
-        var fields = [TraceField(.parent, parent.text)]
-        if let state = state.flatMap(TraceState.init) {
-            fields.append(TraceField(.state, state.text))
+    /// True if requests without a trace may begin one; if not, they need not be asked about.
+    package var beginsTraces: Bool { self.recorder != nil }
+
+    /// Returns the trace of a request by its fields `traceparent` and `tracestate`, or `nil` if it has none.
+    package func trace(
+        parent: String?,
+        state: @autoclosure () -> String?,
+        arrival: ContinuousClock.Instant,
+        time: Timestamp
+    ) -> RequestTrace? {
+        let parent = parent.flatMap(TraceParent.init)
+        // A state without a parent means nothing.
+        let state = parent == nil ? nil : state().flatMap(TraceState.init)
+        if let parent, self.recorder == nil || !parent.isSampled {
+            return RequestTrace(handingOn: parent, state, propagates: self.propagates)
         }
-        return RequestTrace(parent, fields: fields)
-    }
-
-    /// Begins the span of a request, in the caller's trace or in a new one.
-    ///
-    /// Nil where there is neither a tracer nor a caller's trace; `field` looks up a field of the request's head.
-    package func begin(_ method: String, field: @escaping @Sendable (String) -> String?) -> RequestTrace? {
-        let given = field(TraceField.Name.parent.rawValue)
-        guard let tracer = self.tracer else {
-            return self.handOn(parent: given, state: field(TraceField.Name.state.rawValue))
-        }
-        let parent = given.flatMap(TraceParent.init)
-        let state = field(TraceField.Name.state.rawValue).flatMap(TraceState.init)
-        var context = InstrumentationContext.topLevel
-        tracer.extract(field, into: &context, using: TraceExtractor(parent: parent, state: state))
-        let span = tracer.startSpan(SpanMethod(method).name, context: context, ofKind: .server)
-        return RequestTrace(span, of: tracer, continuing: parent, propagates: self.propagates)
-    }
-}
-
-/// Looks the fields of a request's head up for a tracer.
-///
-/// What is malformed there is hidden from it: then its trace begins here, whatever the tracer would make of it.
-private struct TraceExtractor: Extractor {
-    typealias Carrier = @Sendable (String) -> String?
-
-    /// As far as they are well-formed.
-    let parent: TraceParent?
-    let state: TraceState?
-
-    func extract(key: String, from carrier: @Sendable (String) -> String?) -> String? {
-        switch TraceField.Name(rawValue: key.lowercased()) {
-        case .parent: self.parent?.text
-        case .state: self.parent == nil ? nil : self.state?.text
-        case nil: carrier(key)
-        }
+        guard let recorder = self.recorder, let traceID = parent?.traceID ?? recorder.newTraceID() else { return nil }
+        let recording = RequestTrace.Recording(
+            recorder: recorder,
+            parentID: parent?.spanID,
+            state: state,
+            propagates: self.propagates,
+            arrival: arrival,
+            time: time
+        )
+        return RequestTrace(recording, of: traceID)
     }
 }

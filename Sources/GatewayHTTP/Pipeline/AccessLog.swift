@@ -101,16 +101,18 @@ package struct AccessLogEntry: Sendable {
         return metadata
     }
 
-    /// The same for the request's span, which knows other methods.
-    func ending(_ method: String) -> RequestTrace.Ending {
-        RequestTrace.Ending(
-            route: self.route,
-            method: method,
+    /// Ends the request's span with the same facts; a span has the method as it was sent.
+    func end(_ trace: RequestTrace, _ request: HTTPServerRequest) {
+        trace.end(
+            request.head.method.rawValue,
+            at: self.route,
+            scheme: request.connection.isTLS ? "https" : "http",
             status: self.status,
             code: self.code,
             tenant: self.tenant,
             requestID: self.requestID,
-            remoteAddress: self.remoteAddress
+            remoteAddress: self.remoteAddress,
+            after: self.duration
         )
     }
 }

@@ -118,7 +118,7 @@ struct RequestPipeline: Sendable {
             arrival: arrival,
             time: time,
             requestID: RequestID.of(request.head, now: time),
-            trace: self.tracer.trace(of: request.head),
+            trace: self.tracer.trace(of: request.head, arrival, time),
             deadline: arrival
         )
     }
@@ -287,7 +287,9 @@ struct RequestPipeline: Sendable {
             status: summary.status,
             isQuiet: response.isPaced || route?.isProbe == true
         )
-        exchange.trace?.end(AccessLogEntry.line(exchange, summary, route, in: duration).ending(method))
+        if let trace = exchange.trace, trace.isRecorded, route?.isProbe != true {
+            AccessLogEntry.line(exchange, summary, route, in: duration).end(trace, exchange.request)
+        }
         response.headers.append(.requestID, exchange.requestID)
         return response
     }
@@ -359,15 +361,14 @@ enum RequestID {
 }
 
 extension RequestTracer {
-    /// The trace of a request, and the span of the request where spans are recorded; `nil` for a request without either.
-    fileprivate func trace(of head: HTTPRequestHead) -> RequestTrace? {
-        let fields = head.fields
-        guard self.isRecording else {
-            guard let parent = fields[.traceParent] else { return nil }
-            return self.handOn(parent: parent, state: fields[.traceState])
-        }
-        return self.begin(head.method.rawValue) { name in
-            HTTPField.Name(name).flatMap { fields[HTTPFieldKey($0)] }
-        }
+    /// The trace of a request; `nil` for a request without one.
+    fileprivate func trace(
+        of head: HTTPRequestHead,
+        _ arrival: ContinuousClock.Instant,
+        _ time: Timestamp
+    ) -> RequestTrace? {
+        let parent = head.fields[.traceParent]
+        guard parent != nil || self.beginsTraces else { return nil }
+        return self.trace(parent: parent, state: head.fields[.traceState], arrival: arrival, time: time)
     }
 }

@@ -34,7 +34,6 @@ extension Gateway {
                     started.configuration,
                     secrets: secrets,
                     certificates: started.certificates,
-                    tracing: try .installed(),
                     stop: stop,
                     logger: logger
                 )

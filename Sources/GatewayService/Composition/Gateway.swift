@@ -38,7 +38,6 @@ package struct Gateway: Sendable {
             _ configuration: GatewayConfiguration,
             token: AdminToken,
             certificate: ListenerCertificate?,
-            tracing: TracingBackend,
             clock: SystemWallClock,
             registry: PrometheusRegistry,
             metrics: GatewayMetrics,
@@ -50,7 +49,7 @@ package struct Gateway: Sendable {
             self.exposition = MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() }
             self.metrics = HTTPMetrics(metrics, listener: "admin")
             self.accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
-            self.tracer = RequestTracer(tracing.tracer, propagates: configuration.tracePropagation == .all)
+            self.tracer = RequestTracer(propagates: configuration.tracePropagation == .all)
             let starting = Listener.starting(
                 hosts: self.hosts,
                 token: token,
@@ -112,7 +111,6 @@ package struct Gateway: Sendable {
         secrets: ServingSecrets,
         certificates: ListenerCertificates = ListenerCertificates(),
         tokenHosts: TokenHosts? = nil,
-        tracing: TracingBackend = TracingBackend(),
         stop: StopSignals? = nil,
         logger: Logger
     ) async throws {
@@ -129,7 +127,6 @@ package struct Gateway: Sendable {
             configuration,
             token: AdminToken(Secret(secrets.adminToken.revealed)),
             certificate: certificates.admin,
-            tracing: tracing,
             clock: clock,
             registry: registry,
             metrics: metrics,
@@ -159,7 +156,6 @@ package struct Gateway: Sendable {
                 front,
                 certificate: certificates.data,
                 tokenHosts: tokenHosts,
-                tracing: tracing,
                 logger: logger,
                 store: OpenStore(masterKey: masterKey, database: database, replicas: replicas, close: closeStore),
                 clock: clock,
@@ -178,7 +174,6 @@ package struct Gateway: Sendable {
         _ front: AdminFront,
         certificate: ListenerCertificate?,
         tokenHosts: TokenHosts?,
-        tracing: TracingBackend,
         logger: Logger,
         store: OpenStore,
         clock: SystemWallClock,
@@ -468,7 +463,7 @@ package struct Gateway: Sendable {
             self.adminListener, self.dataListener,
         ]
         front.responder.open(admin)
-        self.services = tracing.services + foundations + membership + parts + surface
+        self.services = foundations + membership + parts + surface
     }
 
     /// How long an operator's request may take that is being answered when the admin listener ends.

@@ -95,13 +95,13 @@ final class AccessTokenSource: Sendable {
     let credential: ServiceAccountCredential
     private let state = Mutex(State())
     private let now: @Sendable () -> ContinuousClock.Instant
-    private let startExchange: @Sendable (AccessTokenSource) -> Bool
+    private let startExchange: @Sendable (AccessTokenSource, RequestTrace?) -> Bool
 
-    /// A source without a token; `startExchange` has ``exchange(with:counting:)`` called soon, or returns false.
+    /// A source without a token; `startExchange` has ``exchange(with:counting:in:)`` called soon, or returns false.
     init(
         _ credential: ServiceAccountCredential,
         now: @escaping @Sendable () -> ContinuousClock.Instant,
-        startExchange: @escaping @Sendable (AccessTokenSource) -> Bool
+        startExchange: @escaping @Sendable (AccessTokenSource, RequestTrace?) -> Bool
     ) {
         self.credential = credential
         self.now = now
@@ -112,26 +112,20 @@ final class AccessTokenSource: Sendable {
     func current() -> Authorization? {
         let now = self.now()
         guard let (token, renews) = self.state.withLock({ $0.tokens.current(at: now) }) else { return nil }
-        if renews { self.start() }
+        // No request waits for it, so that it is part of no trace.
+        if renews { self.start(in: nil) }
         return token
     }
 
-    /// Waits for a token until a deadline; where there is something to wait for, the request's trace has a span of it.
+    /// Waits for a token until a deadline; an exchange that begins for it is a span of the request's trace.
     func token(until deadline: ContinuousClock.Instant, in trace: RequestTrace?) async -> Outcome {
         if let token = self.current() { return .success(token) }
-        guard let trace else { return await self.nextToken(until: deadline) }
-        return await trace.step("access token", failure: { $0.failure?.code }) {
-            await self.nextToken(until: deadline)
-        }
-    }
-
-    private func nextToken(until deadline: ContinuousClock.Instant) async -> Outcome {
         let now = self.now()
         switch self.state.withLock({ $0.tokens.next(at: now) }) {
         case .use(let token): return .success(token)
         case .refuse(let failure): return .failure(failure)
         case .wait: break
-        case .exchange: self.start()
+        case .exchange: self.start(in: trace)
         }
         return await withTaskGroup(of: Outcome.self) { group in
             group.addTask { await self.outcome() }
@@ -149,15 +143,19 @@ final class AccessTokenSource: Sendable {
         return self.state.withLock { $0.tokens.refused(token, at: now) }
     }
 
-    func exchange(with exchange: any TokenExchange, counting refreshes: [TokenRefresh: Counter]) async {
+    func exchange(
+        with exchange: any TokenExchange,
+        counting refreshes: [TokenRefresh: Counter],
+        in trace: RequestTrace?
+    ) async {
         let start = self.now()
-        let outcome = await exchange.issue(for: self.credential)
+        let outcome = await exchange.issue(for: self.credential, in: trace)
         refreshes[TokenRefresh(outcome)]?.increment()
         self.finish(outcome, since: start)
     }
 
-    private func start() {
-        if !self.startExchange(self) { self.finish(.failure(.shutDown), since: self.now()) }
+    private func start(in trace: RequestTrace?) {
+        if !self.startExchange(self, trace) { self.finish(.failure(.shutDown), since: self.now()) }
     }
 
     private func finish(_ outcome: Result<IssuedToken, TokenFailure>, since start: ContinuousClock.Instant) {
@@ -205,12 +203,6 @@ final class AccessTokenSource: Sendable {
     }
 }
 
-extension AccessTokenSource.Outcome {
-    fileprivate var failure: TokenFailure? {
-        if case .failure(let failure) = self { failure } else { nil }
-    }
-}
-
 /// Runs the exchanges for access tokens that calls ask for.
 ///
 /// A service of its own: an exchange outlives the call that began it, since others wait for the same token.
@@ -218,8 +210,8 @@ package final class AccessTokens: Service {
     private let exchange: any TokenExchange
     private let refreshes: [TokenRefresh: Counter]
     private let now: @Sendable () -> ContinuousClock.Instant
-    private let requests: AsyncStream<AccessTokenSource>
-    private let requester: AsyncStream<AccessTokenSource>.Continuation
+    private let requests: AsyncStream<(AccessTokenSource, RequestTrace?)>
+    private let requester: AsyncStream<(AccessTokenSource, RequestTrace?)>.Continuation
     private let hasRun = Atomic(false)
     /// Those that an account still holds.
     private let sources = Mutex<[SourceKey: WeakSource]>([:])
@@ -252,8 +244,8 @@ package final class AccessTokens: Service {
         precondition(isFirst, "a service runs once")
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { group in
-                for await source in self.requests {
-                    group.addTask { await source.exchange(with: self.exchange, counting: self.refreshes) }
+                for await (source, trace) in self.requests {
+                    group.addTask { await source.exchange(with: self.exchange, counting: self.refreshes, in: trace) }
                 }
             }
         } onGracefulShutdown: {
@@ -271,8 +263,8 @@ package final class AccessTokens: Service {
         )
         return self.sources.withLock { sources in
             if let source = sources[key]?.source { return source }
-            let source = AccessTokenSource(credential, now: self.now) { [requester] source in
-                if case .enqueued = requester.yield(source) { true } else { false }
+            let source = AccessTokenSource(credential, now: self.now) { [requester] source, trace in
+                if case .enqueued = requester.yield((source, trace)) { true } else { false }
             }
             sources = sources.filter { $0.value.source != nil }
             sources[key] = WeakSource(source: source)

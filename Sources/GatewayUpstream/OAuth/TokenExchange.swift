@@ -9,8 +9,11 @@ import StrictJSON
 
 /// Exchanges a service account's signature for an access token.
 protocol TokenExchange: Sendable {
-    /// Asks once; nothing is retried.
-    func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure>
+    /// Asks once; nothing is retried. The call is a span of a trace that is recorded.
+    func issue(
+        for credential: ServiceAccountCredential,
+        in trace: RequestTrace?
+    ) async -> Result<IssuedToken, TokenFailure>
 }
 
 struct IssuedToken: Sendable {
@@ -81,11 +84,15 @@ final class JWTBearerExchange: TokenExchange {
         self.logger = logger
     }
 
-    func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure> {
+    func issue(
+        for credential: ServiceAccountCredential,
+        in trace: RequestTrace?
+    ) async -> Result<IssuedToken, TokenFailure> {
         guard self.settings.tokenHosts.current.admits(credential.tokenURI) else { return .failure(.hostRefused) }
         guard let assertion = try? await Self.assertion(of: credential, now: self.clock.now()) else {
             return .failure(.keyUnusable)
         }
+        var span: UpstreamSpan?
         do {
             let pool = try self.pools.pool(forTokensOf: credential.tokenURI.origin).get()
             let request = HTTPClientRequest(
@@ -95,9 +102,11 @@ final class JWTBearerExchange: TokenExchange {
                 // An assertion is made of letters that a form leaves alone.
                 body: ByteBuffer(string: "grant_type=\(Self.grantType)&assertion=\(assertion)")
             )
-            // A token serves many requests, so that getting it belongs to no trace.
+            // The request has no trace fields: the token is not for this trace alone.
+            span = trace?.begin("POST", at: "{token_uri}", of: pool.origin.parts, start: .now)
             let timeout = TimeAmount(self.settings.attemptTimeout.current)
             let response = try await pool.execute(request, deadline: .now() + timeout)
+            span?.answered(status: response.status.code, at: .now)
             return TokenReply(
                 status: response.status.code,
                 retryAfter: response.fields[.retryAfter],
@@ -106,6 +115,7 @@ final class JWTBearerExchange: TokenExchange {
             )
             .read(now: self.clock.now().seconds)
         } catch {
+            if let error = error as? HTTPClientError { span?.failed(error.code.rawValue, at: .now) }
             self.logger.debug(
                 "The token endpoint gave no answer",
                 metadata: ["endpoint": "\(credential.tokenURI.authority)", "error": "\(error)"]

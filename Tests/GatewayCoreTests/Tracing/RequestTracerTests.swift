@@ -1,137 +1,152 @@
-import GatewayCore
 import GatewayTestKit
 import Testing
-import Tracing
+
+@testable import GatewayCore
 
 struct RequestTracerTests {
-    private static let attempt = UpstreamAttempt(
-        method: "POST",
-        route: "/fcm/send",
-        host: "fcm.example",
-        port: 443,
-        tenant: "acme"
-    )
+    private static let arrival = ContinuousClock.now
 
-    private static func begin(_ tracer: RequestTracer, _ fields: [String: String]) -> RequestTrace? {
-        tracer.begin("POST") { fields[$0] }
+    private static func trace(_ tracer: RequestTracer, _ parent: String?, _ state: String? = "a=1") -> RequestTrace? {
+        tracer.trace(parent: parent, state: state, arrival: Self.arrival, time: .sample)
     }
 
-    private static func ending(
-        status: Int,
+    private static func end(
+        _ trace: RequestTrace?,
+        _ status: Int,
         code: String? = nil,
         method: String = "POST",
         route: String? = "/v1/x"
-    ) -> RequestTrace.Ending {
-        RequestTrace.Ending(
-            route: route,
-            method: method,
+    ) {
+        guard let trace else { return }
+        let (id, address, duration) = ("request-1", "192.0.2.1", Duration.milliseconds(5))
+        trace.end(
+            method,
+            at: route,
+            scheme: "http",
             status: status,
             code: code,
             tenant: "acme",
-            requestID: "request-1",
-            remoteAddress: "192.0.2.1"
+            requestID: id,
+            remoteAddress: address,
+            after: duration
         )
     }
 
-    // MARK: Without a tracer
-
-    @Test("Without a tracer a caller's trace is handed on as it came, and nothing else is told of")
-    func propagated() throws {
-        let tracer = RequestTracer()
-        let parent = RequestTrace.sampleParent
-        let trace = try #require(Self.begin(tracer, ["traceparent": parent, "tracestate": "a=1, b=2"]))
-        #expect(trace.traceID == RequestTrace.sampleID)
-        #expect(trace.spanID == "00f067aa0ba902b7")
-        let span = trace.begin(Self.attempt)
-        #expect(span.fields == [TraceField(.parent, parent), TraceField(.state, "a=1,b=2")])
-        #expect(Self.begin(tracer, [:]) == nil)
-        #expect(Self.begin(tracer, ["tracestate": "a=1"]) == nil)
-        #expect(Self.begin(tracer, ["traceparent": "nonsense", "tracestate": "a=1"]) == nil)
+    private static func call(_ trace: RequestTrace) -> UpstreamSpan? {
+        let start = Self.arrival + .milliseconds(1)
+        let server = (scheme: "https", host: "fcm.example", port: 443)
+        return trace.begin("POST", at: "/fcm/send", of: server, tenant: "acme", start: start)
     }
 
-    @Test("A trace's state that is malformed does not take the trace with it")
-    func badState() throws {
-        let fields = ["traceparent": RequestTrace.sampleParent, "tracestate": "A=1"]
-        let trace = try #require(Self.begin(RequestTracer(), fields))
-        #expect(trace.begin(Self.attempt).fields.map(\.name) == [.parent])
+    // MARK: Which traces are recorded
+
+    @Test(
+        "A caller's trace is recorded if the caller samples it, a new one by the ratio, none without a recorder",
+        arguments: [
+            ("01", nil, false), ("00", nil, false), ("", nil, nil), ("nonsense", nil, nil), ("01", 0, true),
+            ("00", 0, false), ("", 0, nil), ("nonsense", 0, nil), ("01", 1, true), ("00", 1, false), ("", 1, true),
+            ("nonsense", 1, true),
+        ] as [(String, Double?, Bool?)]
+    )
+    func rule(flags: String, ratio: Double?, isRecorded: Bool?) {
+        let log = SpanLog()
+        let parent = flags.isEmpty ? nil : "00-\(RequestTrace.sampleID)-00f067aa0ba902b7-\(flags)"
+        let trace = Self.trace(ratio.map { log.tracer(sampling: $0) } ?? RequestTracer(), parent)
+        #expect(trace?.isRecorded == isRecorded)
+        Self.end(trace, 200)
+        #expect(log.spans.count == (isRecorded == true ? 1 : 0))
+        guard let trace, let parent else { return }
+        #expect((trace.traceID == RequestTrace.sampleID) == (flags.utf8.count == 2))
+        guard isRecorded == false else { return }
+        #expect(trace.spanID == "00f067aa0ba902b7" && Self.call(trace) == nil)
+        #expect(trace.fields == [TraceField(.parent, parent), TraceField(.state, "a=1")])
     }
 
-    @Test("Where it is not wanted, servers are told nothing", arguments: [true, false])
-    func unwanted(isRecorded: Bool) throws {
-        let tracer = RequestTracer(isRecorded ? RecordingTracer() : nil, propagates: false)
-        let trace = try #require(Self.begin(tracer, ["traceparent": RequestTrace.sampleParent, "tracestate": "a=1"]))
-        #expect(trace.begin(Self.attempt).fields == [])
-        #expect(trace.traceID == RequestTrace.sampleID)
+    @Test(
+        "A new trace is sampled by the lower 56 bits of its id",
+        arguments: [
+            (0, UInt64.max, false), (0, 0, false), (1, 0, true), (1, .max, true),
+            (0.25, 0x00C0_0000_0000_0000, true), (0.25, 0x00BF_FFFF_FFFF_FFFF, false),
+            // The upper 8 bits say nothing.
+            (0.25, 0xFFBF_FFFF_FFFF_FFFF, false), (0.25, 0xFFC0_0000_0000_0000, true),
+            (0.5, 0x0080_0000_0000_0000, true), (0.5, 0x007F_FFFF_FFFF_FFFF, false),
+            (1e-9, .max, true), (1e-9, 0x00FF_FFFF_0000_0000, false),
+        ]
+    )
+    func sampling(ratio: Double, low: UInt64, isSampled: Bool) {
+        #expect(RequestTracer.Recorder(sampling: ratio) { _ in }.samples(low) == isSampled)
     }
 
-    // MARK: With a tracer
+    @Test("A new trace has ids of its own, and neither parent nor state")
+    func newTraces() throws {
+        let log = SpanLog()
+        for _ in 1...2 { Self.end(Self.trace(log.tracer(), nil), 200) }
+        #expect(Set(log.spans.map(\.traceID)).count == 2 && Set(log.spans.map(\.id)).count == 2)
+        for span in log.spans {
+            #expect(span.parentID == nil && span.state == nil && !span.isParentRemote)
+            #expect(TraceParent("00-\(span.traceID)-\(span.id)-01") != nil)
+        }
+    }
+
+    @Test("A malformed state does not take the trace with it; without propagation servers get no field")
+    func fields() throws {
+        for tracer in [RequestTracer(), SpanLog().tracer()] {
+            let trace = try #require(Self.trace(tracer, RequestTrace.sampleParent, "A=1"))
+            #expect((Self.call(trace)?.fields ?? trace.fields).map(\.name) == [.parent])
+        }
+        for tracer in [RequestTracer(propagates: false), SpanLog().tracer(propagates: false)] {
+            let trace = try #require(Self.trace(tracer, RequestTrace.sampleParent))
+            #expect((Self.call(trace)?.fields ?? trace.fields).isEmpty && trace.traceID == RequestTrace.sampleID)
+        }
+    }
+
+    // MARK: Spans
 
     @Test("A request's span continues the caller's trace, and its calls are part of it")
     func nested() throws {
-        let tracer = RecordingTracer()
-        let fields = ["traceparent": RequestTrace.sampleParent, "tracestate": "a=1"]
-        let trace = try #require(Self.begin(RequestTracer(tracer), fields))
-        let call = trace.begin(Self.attempt)
-        call.answered(status: 200)
-        trace.end(Self.ending(status: 200))
-        let (server, client) = try #require(
-            tracer.spans.first.flatMap { first in tracer.spans.last.map { (first, $0) } }
-        )
-        #expect(tracer.spans.count == 2)
+        let log = SpanLog()
+        let trace = try #require(Self.trace(log.tracer(), RequestTrace.sampleParent))
+        let call = try #require(Self.call(trace))
+        call.answered(status: 200, at: Self.arrival + .milliseconds(4))
+        Self.end(trace, 200)
+        let (client, server) = (try #require(log.spans.first), try #require(log.spans.last))
         #expect(server.kind == .server && client.kind == .client)
-        #expect(server.traceID == RequestTrace.sampleID && client.traceID == RequestTrace.sampleID)
-        #expect(server.parentID == "00f067aa0ba902b7" && client.parentID == server.id)
-        #expect(trace.traceID == RequestTrace.sampleID && trace.spanID == server.id)
-        #expect(server.ends == 1 && client.ends == 1)
+        #expect(log.spans.map(\.traceID) == [RequestTrace.sampleID, RequestTrace.sampleID])
+        #expect(server.parentID == "00f067aa0ba902b7" && server.isParentRemote && server.state == "a=1")
+        #expect(client.parentID == server.id && server.id == trace.spanID && !client.isParentRemote)
         #expect(server.name == "POST /v1/x" && client.name == "POST /fcm/send")
+        let start = Timestamp.sample.microseconds * 1_000
+        #expect([server.start, server.end] == [start, start + 5_000_000])
+        #expect([client.start, client.end] == [start + 1_000_000, start + 4_000_000])
         #expect(
-            server.attributes == [
-                "http.request.method": "POST", "http.route": "/v1/x", "http.response.status_code": "200",
-                "client.address": "192.0.2.1", "fcmgw.request_id": "request-1", "fcmgw.tenant": "acme",
+            server.attributes.map { "\($0.name)=\($0.value)" } == [
+                "http.request.method=text(\"POST\")", "url.scheme=text(\"http\")", "http.route=text(\"/v1/x\")",
+                "http.response.status_code=number(200)", "client.address=text(\"192.0.2.1\")",
+                "fcmgw.request_id=text(\"request-1\")", "fcmgw.tenant=text(\"acme\")",
             ]
         )
         #expect(
-            client.attributes == [
-                "http.request.method": "POST", "url.template": "/fcm/send", "server.address": "fcm.example",
-                "server.port": "443", "fcmgw.tenant": "acme", "http.response.status_code": "200",
+            client.attributes.map { "\($0.name)=\($0.value)" } == [
+                "http.request.method=text(\"POST\")", "url.scheme=text(\"https\")",
+                "server.address=text(\"fcm.example\")", "server.port=number(443)", "fcmgw.tenant=text(\"acme\")",
+                "http.response.status_code=number(200)",
             ]
         )
-        #expect(server.status == nil && client.status == nil)
-        #expect(
-            call.fields == [
-                TraceField(.parent, "00-\(RequestTrace.sampleID)-\(client.id)-01"),
-                TraceField(.state, "a=1"),
-            ]
-        )
+        #expect(!server.isError && !client.isError)
+        #expect(call.fields.map(\.value) == ["00-\(RequestTrace.sampleID)-\(client.id)-01", "a=1"])
     }
 
     @Test(
-        "A request without a trace, or with a malformed one, begins a new one",
-        arguments: [nil, "nonsense", "00-x-y-01"]
-    )
-    func newRoot(parent: String?) throws {
-        let tracer = RecordingTracer()
-        let trace = try #require(RequestTrace.recorded(by: tracer, parent: parent))
-        let span = try #require(tracer.spans.first)
-        #expect(span.parentID == nil)
-        #expect(trace.traceID == span.traceID)
-        #expect(span.traceID.utf8.count == 32 && span.state == nil)
-    }
-
-    @Test(
-        "What the gateway failed is an error, and what the caller did wrong is none",
+        "A failure of the gateway is an error, a mistake of the caller is none",
         arguments: [200, 401, 429, 500, 503]
     )
     func status(status: Int) throws {
-        let tracer = RecordingTracer()
-        let trace = try #require(RequestTrace.recorded(by: tracer))
-        trace.end(Self.ending(status: status, code: "overloaded"))
-        let span = try #require(tracer.spans.first)
-        #expect((span.status?.code == .error) == (status >= 500))
-        #expect(span.attributes["error.type"] == (status >= 500 ? "overloaded" : nil))
-        #expect(span.attributes["fcmgw.code"] == "overloaded")
-        // The attributes tell why.
-        #expect(span.status?.message == nil)
+        let log = SpanLog()
+        Self.end(.recorded(in: log), status, code: "overloaded")
+        let span = try #require(log.spans.first)
+        #expect(span.isError == (status >= 500))
+        #expect(span["error.type"] == (status >= 500 ? .text("overloaded") : nil))
+        #expect(span["fcmgw.code"] == .text("overloaded"))
     }
 
     @Test(
@@ -143,66 +158,10 @@ struct RequestTracerTests {
         ]
     )
     func names(method: String, route: String?, name: String, attribute: String) throws {
-        let tracer = RecordingTracer()
-        let trace = try #require(RequestTracer(tracer).begin(method) { _ in nil })
-        #expect(tracer.spans.first?.name == String(name.prefix { $0 != " " }))
-        trace.end(Self.ending(status: 405, method: method, route: route))
-        let span = try #require(tracer.spans.first)
-        #expect(span.name == name)
-        #expect(span.attributes["http.request.method"] == attribute)
-        #expect(span.attributes["http.route"] == route)
-        #expect(!"\(span)".contains("CANARY"))
-    }
-
-    @Test("A call's end says what became of it, and whether it was tried before")
-    func calls() throws {
-        let tracer = RecordingTracer()
-        let trace = try #require(RequestTrace.recorded(by: tracer))
-        var attempt = Self.attempt
-        trace.begin(attempt).failed("connectFailed")
-        attempt.repeats = 1
-        trace.begin(attempt).answered(status: 503)
-        attempt.repeats = 2
-        trace.begin(attempt).answered(status: 200)
-        let calls = tracer.spans.dropFirst()
-        #expect(calls.map(\.ends) == [1, 1, 1])
-        #expect(calls.map { $0.attributes["http.request.resend_count"] } == [nil, "1", "2"])
-        #expect(calls.map { $0.attributes["error.type"] } == ["connectFailed", "503", nil])
-        #expect(calls.map { $0.status?.code == .error } == [true, true, false])
-        #expect(calls.map(\.errors) == [1, 0, 0])
-    }
-
-    @Test("A trace that is not sampled is handed on as such, and nothing is gathered for it")
-    func unsampled() throws {
-        let tracer = RecordingTracer()
-        let parent = "00-\(RequestTrace.sampleID)-00f067aa0ba902b7-00"
-        let trace = try #require(RequestTrace.recorded(by: tracer, parent: parent))
-        let call = trace.begin(Self.attempt)
-        call.failed("connectFailed")
-        trace.end(Self.ending(status: 500))
-        #expect(call.fields.map(\.value) == ["00-\(RequestTrace.sampleID)-\(tracer.spans[1].id)-00"])
-        #expect(tracer.spans.map(\.ends) == [1, 1])
-        #expect(tracer.spans.allSatisfy { $0.attributes.isEmpty && $0.status == nil && $0.errors == 0 })
-    }
-
-    @Test("A step is a span of its own within the request's")
-    func step() async throws {
-        let tracer = RecordingTracer()
-        let trace = try #require(RequestTrace.recorded(by: tracer))
-        func failure(_ value: Int) -> String? { value < 0 ? "negative" : nil }
-        for expected in [42, -1] {
-            let value = await trace.step("audit commit", failure: failure) {
-                #expect(tracer.spans.last?.ends == 0)
-                return expected
-            }
-            #expect(value == expected)
-            let span = try #require(tracer.spans.last)
-            #expect(span.name == "audit commit" && span.kind == .internal && span.ends == 1)
-            #expect(span.parentID == tracer.spans.first?.id)
-            #expect((span.status?.code == .error) == (expected < 0))
-            #expect(span.attributes["error.type"] == failure(expected))
-            #expect(span.errors == (expected < 0 ? 1 : 0))
-        }
-        #expect(await RequestTrace.sample?.step("audit commit", failure: failure) { 42 } == 42)
+        let log = SpanLog()
+        Self.end(.recorded(in: log), 405, method: method, route: route)
+        let span = try #require(log.spans.first)
+        #expect(span.name == name && span["http.request.method"] == .text(attribute))
+        #expect(span["http.route"] == route.map { .text($0) } && !"\(span)".contains("CANARY"))
     }
 }

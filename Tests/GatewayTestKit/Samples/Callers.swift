@@ -1,5 +1,6 @@
 package import FCMModel
 package import GatewayCore
+import Synchronization
 
 extension APIKeyRecord {
     /// The record of a key, with every scope unless told otherwise.
@@ -84,14 +85,26 @@ extension RequestTrace {
     package static let sampleID = "4bf92f3577b34da6a3ce929d0e0e4736"
     package static let sampleParent = "00-\(sampleID)-00f067aa0ba902b7-01"
 
-    package static var sample: RequestTrace? { RequestTracer().handOn(parent: self.sampleParent, state: "a=1,b=2") }
+    package static var sample: RequestTrace? {
+        RequestTracer().trace(parent: self.sampleParent, state: "a=1,b=2", arrival: .now, time: .sample)
+    }
 
-    /// A caller's trace in which a tracer records the request.
-    package static func recorded(
-        by tracer: RecordingTracer,
-        parent: String? = sampleParent,
-        baggage: String? = nil
-    ) -> RequestTrace? {
-        RequestTracer(tracer).begin("POST") { $0 == "traceparent" ? parent : $0 == "baggage" ? baggage : nil }
+    /// A request whose spans are recorded, in a caller's trace or a new one.
+    package static func recorded(in log: SpanLog, parent: String? = sampleParent) -> RequestTrace? {
+        log.tracer().trace(parent: parent, state: nil, arrival: .now, time: .sample)
+    }
+}
+
+/// Remembers spans in the order in which they ended.
+package final class SpanLog: Sendable {
+    private let recorded = Mutex<[TraceSpan]>([])
+
+    package init() {}
+
+    package var spans: [TraceSpan] { self.recorded.withLock { $0 } }
+
+    package func tracer(sampling ratio: Double = 1, propagates: Bool = true) -> RequestTracer {
+        let recorder = RequestTracer.Recorder(sampling: ratio) { span in self.recorded.withLock { $0.append(span) } }
+        return RequestTracer(recorder, propagates: propagates)
     }
 }

@@ -17,7 +17,10 @@ struct AccessTokenSourceTests {
 
         let state = Observed(State())
 
-        func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure> {
+        func issue(
+            for credential: ServiceAccountCredential,
+            in trace: RequestTrace?
+        ) async -> Result<IssuedToken, TokenFailure> {
             let number = self.state.change { state in
                 state.asked += 1
                 return state.asked

@@ -21,6 +21,7 @@ struct JWTBearerExchangeTests {
         ]
     )
     func unendingAnswer(beginning: String) async throws {
+        let log = SpanLog()
         try await RawUpstream.run(.send(beginning)) { server in
             var file = try Self.account.get()
             file.tokenURI = server.endpoint + "/token"
@@ -32,7 +33,7 @@ struct JWTBearerExchangeTests {
                 clock: ManualClock()
             )
             let credential = try ServiceAccountCredential(json: Array(file.json.utf8), endpoint: nil, allowing: hosts)
-            let result = await exchange.issue(for: credential)
+            let result = await exchange.issue(for: credential, in: .recorded(in: log))
             // Whatever comes out, and though a connection may have been made too late to be used.
             await pools.shutdown()
             guard case .failure(let failure) = result else {
@@ -40,6 +41,7 @@ struct JWTBearerExchangeTests {
                 return
             }
             #expect(failure == TokenFailure(.unreachable, "token_endpoint"))
+            #expect(log.spans.map(\.isError) == [true])
             // Nothing of it goes on.
             try await server.seen.wait { $0.closed == $0.accepted }
         }

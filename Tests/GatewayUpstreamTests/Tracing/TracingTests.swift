@@ -5,7 +5,6 @@ import GatewayTestKit
 import InMemoryLogging
 import Logging
 import Testing
-import Tracing
 
 @testable import GatewayUpstream
 
@@ -51,20 +50,25 @@ struct TracingTests {
 
     @Test("Each attempt is a span of its own, and the request that it makes names it")
     func attempts() async throws {
-        let tracer = RecordingTracer()
+        let log = SpanLog()
         let busy = WireAnswer.text("503 Service Unavailable", "")
         try await RawUpstream.run(.script { $0 <= 2 ? busy : WireAnswer.accepted }) { upstream in
+            let trace = try #require(RequestTrace.recorded(in: log))
             try await FCMClient.run { sender in
-                let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
+                let result = await sender.send(try Self.call(upstream, trace))
                 #expect(result.upstreamCode == "200")
             }
-            let calls = Array(tracer.spans.dropFirst())
+            let calls = log.spans
             #expect(calls.map(\.name) == Array(repeating: "POST /fcm/send", count: 3))
-            #expect(calls.allSatisfy { $0.kind == .client && $0.parentID == tracer.spans[0].id && $0.ends == 1 })
-            #expect(calls.map { $0.attributes["http.response.status_code"] } == ["503", "503", "200"])
-            #expect(calls.map { $0.attributes["http.request.resend_count"] } == [nil, "1", "2"])
-            #expect(calls.allSatisfy { $0.attributes["server.address"] == "127.0.0.1" })
-            #expect(calls.allSatisfy { $0.attributes["server.port"] == String(upstream.port) })
+            #expect(calls.allSatisfy { $0.kind == .client && $0.parentID == trace.spanID && !$0.isParentRemote })
+            #expect(calls.map { $0["http.response.status_code"] } == [.number(503), .number(503), .number(200)])
+            #expect(calls.map { $0["http.request.resend_count"] } == [nil, .number(1), .number(2)])
+            #expect(calls.map(\.isError) == [true, true, false])
+            #expect(calls.allSatisfy { $0["server.port"] == .number(upstream.port) })
+            #expect(
+                calls.allSatisfy { $0["server.address"] == .text("127.0.0.1") && $0["fcmgw.tenant"] == .text("acme") }
+            )
+            #expect(zip(calls, calls.dropFirst()).allSatisfy { $0.start <= $0.end && $0.end <= $1.start })
             let named = upstream.seen.current.requests.map { Self.values(of: "traceparent", in: $0) }
             #expect(named == calls.map { ["00-\(RequestTrace.sampleID)-\($0.id)-01"] })
         }
@@ -75,84 +79,37 @@ struct TracingTests {
         arguments: [RawUpstream.Reply.hang, .close, .reset, .send("garbage\r\n\r\n")]
     )
     func failures(reply: RawUpstream.Reply) async throws {
-        let tracer = RecordingTracer()
+        let log = SpanLog()
         try await FCMClient.run(against: reply, attemptTimeout: .milliseconds(200)) { sender, upstream in
-            let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
-            let call = try #require(tracer.spans.last)
-            #expect(call.attributes["error.type"] == result.upstreamCode)
-            #expect(call.status?.code == .error)
-            #expect(call.errors == 1)
+            let result = await sender.send(try Self.call(upstream, .recorded(in: log)))
+            let call = try #require(log.spans.last)
+            #expect(call["error.type"] == .text(result.upstreamCode ?? ""))
+            #expect(call.isError && call["http.response.status_code"] == nil)
         }
-        #expect(tracer.spans.count >= 2)
-        #expect(tracer.spans.dropFirst().allSatisfy { $0.ends == 1 })
-    }
-
-    @Test("The span of a call ends with the task that waits for it")
-    func cancelled() async throws {
-        let tracer = RecordingTracer()
-        try await FCMClient.run(against: .hang) { sender, upstream in
-            let call = try Self.call(upstream, .recorded(by: tracer))
-            let task = Task { await sender.send(call) }
-            try await upstream.seen.wait { $0.requests.count == 1 }
-            task.cancel()
-            _ = await task.value
-            #expect(tracer.spans.last?.ends == 1)
-            #expect(tracer.spans.last?.attributes["error.type"] == "cancelled")
-        }
-    }
-
-    @Test("A call that can't be made has no span")
-    func notMade() async throws {
-        let tracer = RecordingTracer()
-        try await FCMClient.run { sender in
-            let result = await sender.send(try .sample(credential: nil, trace: .recorded(by: tracer)))
-            #expect(result.upstreamCode == "no_credential")
-        }
-        #expect(tracer.spans.count == 1)
-    }
-
-    @Test("What callers say to each other in baggage stays with them")
-    func baggage() async throws {
-        let tracer = RecordingTracer()
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await FCMClient.run { sender in
-                _ = await sender.send(try Self.call(upstream, .recorded(by: tracer, baggage: "user=canary")))
-            }
-            let request = upstream.seen.current.requests.first
-            #expect(Self.values(of: "traceparent", in: request).count == 1)
-            #expect(Self.values(of: "baggage", in: request).isEmpty)
-            #expect(request?.contains("canary") == false)
-        }
+        // One for each attempt, each once.
+        #expect(Set(log.spans.map(\.id)).count == log.spans.count)
     }
 
     // MARK: V1, topics, groups
 
-    @Test("Each call of a list by v1 has a span of its own, and the wait for the access token one")
+    @Test("Each call of a list by v1 has a span of its own, and so has the exchange for the access token")
     func list() async throws {
-        let tracer = RecordingTracer()
+        let log = SpanLog()
         try await V1Fixture.run { fixture in
-            let tokens = (0..<5).map { "device-\($0)" }
-            _ = await fixture.client.send(try fixture.call(to: .tokens(tokens), trace: .recorded(by: tracer)))
-            let calls = tracer.spans.filter { $0.kind == .client }
+            let trace = try #require(RequestTrace.recorded(in: log))
+            let tokens = (0..<5).map { "canary-\($0)" }
+            _ = await fixture.client.send(try fixture.call(to: .tokens(tokens), trace: trace))
+            #expect(log.spans.allSatisfy { $0.kind == .client && $0.parentID == trace.spanID && !$0.isError })
+            let calls = Array(log.spans.dropFirst())
             #expect(calls.map(\.name) == Array(repeating: "POST /v1/projects/{project}/messages:send", count: 5))
-            #expect(calls.allSatisfy { $0.parentID == tracer.spans[0].id && $0.ends == 1 })
             let sent = fixture.messages.flatMap { Self.value(of: "traceparent", in: $0) }
             #expect(Set(sent) == Set(calls.map { "00-\(RequestTrace.sampleID)-\($0.id)-01" }))
-            #expect(tracer.spans.filter { $0.kind == .internal }.map(\.name) == ["access token"])
-            // Others wait for the same token.
+            let exchange = try #require(log.spans.first)
+            #expect(exchange.name == "POST {token_uri}" && exchange["http.response.status_code"] == .number(200))
+            #expect(exchange["server.address"] == .text("127.0.0.1"))
+            // The token is for others too.
             #expect(fixture.tokenRequests.allSatisfy { Self.value(of: "traceparent", in: $0).isEmpty })
-        }
-    }
-
-    @Test("A caller's trace is handed on by v1 as well")
-    func v1() async throws {
-        try await V1Fixture.run { fixture in
-            _ = await fixture.client.send(try fixture.call(trace: .sample))
-            _ = await fixture.client.send(try fixture.call(trace: nil))
-            #expect(
-                fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []]
-            )
-            #expect(fixture.messages.map { Self.value(of: "tracestate", in: $0) } == [["a=1,b=2"], []])
+            #expect(!"\(log.spans)".contains("canary"))
         }
     }
 
@@ -168,84 +125,54 @@ struct TracingTests {
         ]
     )
     func topics(api: TopicAPI, change: SubscriptionChange, method: String, template: String) async throws {
-        let tracer = RecordingTracer()
+        let log = SpanLog()
         try await V1Fixture.run(topicAPI: api) { fixture in
-            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
+            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(in: log))
             let profile = try fixture.profile()
             _ = await fixture.client.change(
                 try .sample(["canary-device"], change, topic: "canary", of: profile, origin: origin)
             )
             _ = await fixture.client.lookUp(try .sample("canary-device", .everything, of: profile, origin: origin))
-            let calls = tracer.spans.filter { $0.kind == .client }
+            let calls = Array(log.spans.dropFirst())
             #expect(calls.map(\.name) == ["\(method) \(template)", "GET /iid/info/{token}"])
-            #expect(calls.first?.attributes["url.template"] == template)
-            #expect(calls.allSatisfy { $0.ends == 1 && !"\($0)".contains("canary") })
+            #expect(!"\(calls)".contains("canary"))
             let sent = fixture.topicRequests.flatMap { Self.value(of: "traceparent", in: $0) }
             #expect(sent == calls.map { "00-\(RequestTrace.sampleID)-\($0.id)-01" })
         }
     }
 
-    @Test(
-        "A failed wait for an access token is an error of its span, whoever waits",
-        arguments: ["send", "topic", "group"]
-    )
-    func failedWaits(kind: String) async throws {
-        let tracer = RecordingTracer()
-        let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
-        let fault = Fault(
-            path: "/token",
-            times: 9,
-            action: .status(400, body: #"{"error":"invalid_grant"}"#, headers: [])
-        )
-        if kind == "group" {
-            try await GroupFixture.run(.v1) { fixture in
-                fixture.emulator.addFault(fault)
-                await fixture.perform(.lookUp(name: "g"), origin: origin)
-            }
-        } else {
-            try await V1Fixture.run { fixture in
-                fixture.emulator.addFault(fault)
-                if kind == "send" {
-                    _ = await fixture.client.send(try fixture.call(trace: origin.trace))
-                } else {
-                    _ = await fixture.client.lookUp(
-                        try .sample("device", .everything, of: fixture.profile(), origin: origin)
-                    )
-                }
-            }
-        }
-        #expect(tracer.spans.dropFirst().map(\.kind) == [.internal])
-        let wait = try #require(tracer.spans.last)
-        #expect(wait.name == "access token" && wait.ends == 1 && wait.parentID == tracer.spans.first?.id)
-        #expect(wait.status?.code == .error)
-        #expect(wait.attributes["error.type"] == "invalid_grant")
-        #expect(wait.errors == 1)
-    }
-
-    @Test("Topics and groups wait for an access token in a span of its own, once for many calls")
-    func waits() async throws {
-        let tracer = RecordingTracer()
+    @Test("A failed exchange for an access token is an error of its span", arguments: [true, false])
+    func failedExchanges(isSend: Bool) async throws {
+        let log = SpanLog()
+        let trace = try #require(RequestTrace.recorded(in: log))
+        let refusal = FaultAction.status(400, body: #"{"error":"invalid_grant"}"#, headers: [])
         try await V1Fixture.run { fixture in
-            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
-            let call = try SubscriptionCall.sample(["a", "b"], of: fixture.profile(), origin: origin)
-            _ = await fixture.client.change(call)
-            _ = await fixture.client.change(call)
+            fixture.emulator.addFault(Fault(path: "/token", times: 9, action: refusal))
+            if isSend {
+                _ = await fixture.client.send(try fixture.call(trace: trace))
+            } else {
+                let origin = RequestOrigin(method: "POST", requestID: "r", trace: trace)
+                let call = try RegistrationCall.sample("device", .everything, of: fixture.profile(), origin: origin)
+                _ = await fixture.client.lookUp(call)
+            }
         }
-        #expect(tracer.spans.dropFirst().map(\.kind) == [.internal] + Array(repeating: .client, count: 4))
-        #expect(tracer.spans.filter { $0.kind == .internal }.allSatisfy { $0.status == nil && $0.ends == 1 })
+        #expect(log.spans.map(\.name) == ["POST {token_uri}"])
+        #expect(log.spans.map(\.parentID) == [trace.spanID] && log.spans.map(\.isError) == [true])
+        #expect(log.spans.map { $0["error.type"] } == [.text("400")])
     }
 
     @Test("A request about a device group has a span")
     func groups() async throws {
-        let tracer = RecordingTracer()
+        let log = SpanLog()
         try await GroupFixture.legacy { fixture in
             let change = GroupChange(.create, name: "canary-group", tokens: ["canary-device"])
-            for trace in [RequestTrace.recorded(by: tracer), .sample] {
+            for trace in [RequestTrace.recorded(in: log), .sample] {
                 let origin = RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
                 await fixture.perform(.change(change), origin: origin)
             }
-            let call = try #require(tracer.spans.last)
-            #expect(call.name == "POST /fcm/notification" && call.ends == 1)
+            let call = try #require(log.spans.last)
+            #expect(log.spans.count == 1)
+            #expect(call.name == "POST /fcm/notification")
             #expect(!"\(call)".contains("canary"))
             let sent = fixture.requests.flatMap { Self.value(of: "traceparent", in: $0) }
             #expect(sent == ["00-\(RequestTrace.sampleID)-\(call.id)-01", RequestTrace.sampleParent])
