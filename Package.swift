@@ -175,6 +175,21 @@ let package = Package(
             ]
         ),
         .target(
+            name: "GatewayTracing",
+            dependencies: [
+                "EventLoopHTTP",
+                "GatewayCore",
+                "StrictJSON",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .target(
             name: "GatewayHTTP",
             dependencies: [
                 "COpenAPI",
@@ -198,6 +213,7 @@ let package = Package(
                 "GatewayCore",
                 "GatewayHTTP",
                 "GatewayStorage",
+                "GatewayTracing",
                 "GatewayUpstream",
                 "PrometheusMetrics",
                 "RedisClient",
@@ -387,6 +403,24 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "GatewayTracingTests",
+            dependencies: [
+                "EventLoopHTTP",
+                "GatewayCore",
+                "GatewayTestKit",
+                "GatewayTracing",
+                "StrictJSON",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .testTarget(
             name: "GatewayStorageTests",
             dependencies: [
                 "GatewayCore",
@@ -461,6 +495,7 @@ let package = Package(
                 "GatewayService",
                 "GatewayStorage",
                 "GatewayTestKit",
+                "GatewayTracing",
                 "GatewayUpstream",
                 "PrometheusMetrics",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

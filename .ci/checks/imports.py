@@ -63,14 +63,18 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["GatewayCore", "RedisClient"],
         ["Crypto", "Logging", "ServiceLifecycle"],
     ),
+    "GatewayTracing": (
+        ["EventLoopHTTP", "GatewayCore", "StrictJSON"],
+        ["HTTPTypes", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL", "ServiceLifecycle"],
+    ),
     "GatewayHTTP": (
         ["COpenAPI", "EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
         ["CoreMetrics", "HTTPTypes", "Logging", "Metrics", "NIOCore"],
     ),
     # Level 4: what `serve` is, without the command line.
     "GatewayService": (
-        ["CProcess", "EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayStorage", "GatewayUpstream",
-         "PrometheusMetrics", "RedisClient", "RedisLimits", "StrictJSON"],
+        ["CProcess", "EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayStorage", "GatewayTracing",
+         "GatewayUpstream", "PrometheusMetrics", "RedisClient", "RedisLimits", "StrictJSON"],
         ["CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL",
          "ServiceLifecycle", "UnixSignals", "Yams"],
     ),

@@ -51,6 +51,8 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case auditSinkDelivered = "fcmgw_audit_sink_delivered_timestamp_seconds"
     case auditSinkFailures = "fcmgw_audit_sink_failures_total"
     case configLastReloadSuccessful = "fcmgw_config_last_reload_successful"
+    case traceSpansDropped = "fcmgw_trace_spans_dropped_total"
+    case traceExports = "fcmgw_trace_exports_total"
     case draining = "fcmgw_draining"
     case buildInfo = "fcmgw_build_info"
 
@@ -234,6 +236,10 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
                 [],
                 "Whether the configuration was good when it was read last: 1, or 0 where an older one is in force."
             )
+        case .traceSpansDropped:
+            .counter(["reason"], "Spans that were recorded and never reached the receiver, by reason.")
+        case .traceExports:
+            .counter(["result"], "Requests to the receiver of spans, by result.")
         case .draining:
             .gauge([], "Whether the gateway is on its way out and wants no more traffic: 0 or 1.")
         case .buildInfo:

@@ -33,6 +33,7 @@ extension EndToEnd {
                 ("audit:\n  mode: lax", [:], "gateway.yaml:2: audit.mode"),
                 ("upstream:\n  caFile: /none.pem", [:], "gateway.yaml:2: upstream.caFile"),
                 ("limits:\n  redisCaFile: /none.pem", [:], "gateway.yaml:2: limits.redisCaFile"),
+                ("tracing:\n  caFile: /none.pem", [:], "gateway.yaml:2: tracing.caFile"),
                 ("log:\n  level: info", ["GATEWAY_UPSTREAM_TIMEOUT_MS": "soon"], "GATEWAY_UPSTREAM_TIMEOUT_MS"),
                 ("log:\n  level: info", ["GATEWAY_MASTER_KEY": "c2hvcnQ="], "GATEWAY_MASTER_KEY"),
                 ("http:\n  tls:\n    certificateFile: /none.pem", [:], "gateway.yaml:3: http.tls.certificateFile"),

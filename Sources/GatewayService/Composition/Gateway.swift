@@ -38,6 +38,7 @@ package struct Gateway: Sendable {
             _ configuration: GatewayConfiguration,
             token: AdminToken,
             certificate: ListenerCertificate?,
+            tracer: RequestTracer,
             clock: SystemWallClock,
             registry: PrometheusRegistry,
             metrics: GatewayMetrics,
@@ -49,7 +50,7 @@ package struct Gateway: Sendable {
             self.exposition = MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() }
             self.metrics = HTTPMetrics(metrics, listener: "admin")
             self.accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
-            self.tracer = RequestTracer(propagates: configuration.tracePropagation == .all)
+            self.tracer = tracer
             let starting = Listener.starting(
                 hosts: self.hosts,
                 token: token,
@@ -122,11 +123,13 @@ package struct Gateway: Sendable {
         )
         let metrics = GatewayMetrics(factory: registry)
         metrics.gauge(.buildInfo, GatewayVersion.current).set(1)
+        let tracing = TracingParts(configuration.tracing, metrics: metrics)
 
         let front = AdminFront(
             configuration,
             token: AdminToken(Secret(secrets.adminToken.revealed)),
             certificate: certificates.admin,
+            tracer: tracing.tracer,
             clock: clock,
             registry: registry,
             metrics: metrics,
@@ -156,6 +159,7 @@ package struct Gateway: Sendable {
                 front,
                 certificate: certificates.data,
                 tokenHosts: tokenHosts,
+                tracing: tracing,
                 logger: logger,
                 store: OpenStore(masterKey: masterKey, database: database, replicas: replicas, close: closeStore),
                 clock: clock,
@@ -174,6 +178,7 @@ package struct Gateway: Sendable {
         _ front: AdminFront,
         certificate: ListenerCertificate?,
         tokenHosts: TokenHosts?,
+        tracing: TracingParts,
         logger: Logger,
         store: OpenStore,
         clock: SystemWallClock,
@@ -462,8 +467,9 @@ package struct Gateway: Sendable {
             ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
             self.adminListener, self.dataListener,
         ]
+        let exporters = try tracing.services(instance: self.replica?.text, logger: logger)
         front.responder.open(admin)
-        self.services = foundations + membership + parts + surface
+        self.services = exporters + foundations + membership + parts + surface
     }
 
     /// How long an operator's request may take that is being answered when the admin listener ends.

@@ -61,7 +61,7 @@ extension ConfigurationInput {
         guard problems.isEmpty else { throw ConfigurationProblems(problems) }
     }
 
-    /// Checks that the files of authorities of upstream servers and of Redis, as far as there are any, can be used.
+    /// Checks that the files of authorities of upstream servers, Redis and the receiver of spans can be used.
     package func checkAuthorities(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         do throws(GatewayError) {
             _ = try configuration.upstream.tls()
@@ -71,6 +71,7 @@ extension ConfigurationInput {
         }
         do throws(ConfigurationProblems) {
             _ = try configuration.limits.redisTrustRoots()
+            _ = try configuration.tracing.tls()
         } catch {
             throw ConfigurationProblems(error.problems.map(self.sources.locate))
         }

@@ -123,6 +123,18 @@ extension ConfigurationFormat where Written == Bool, Value == Bool {
     }
 }
 
+extension ConfigurationFormat where Written == Double, Value == Double {
+    /// A part, from nothing to all.
+    static var ratio: Self {
+        Self(
+            values: "0 to 1",
+            problems: { (0...1).contains($0) ? [] : ["must be from 0 to 1, not \($0)"] },
+            value: { $0 },
+            text: { $0 == $0.rounded() ? "\(Int($0))" : "\($0)" }
+        )
+    }
+}
+
 extension ConfigurationFormat where Written == Int, Value == Int {
     static func wholeNumber(_ range: ClosedRange<Int>) -> Self {
         Self(values: Self.readable(range), problems: { Self.problems($0, range) }, value: { $0 }, text: { "\($0)" })

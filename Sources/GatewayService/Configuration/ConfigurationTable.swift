@@ -2,6 +2,7 @@ import EventLoopHTTP
 import Foundation
 import GatewayCore
 import GatewayStorage
+import GatewayTracing
 import GatewayUpstream
 import Logging
 import RedisClient
@@ -14,6 +15,7 @@ import RedisLimits
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] =
         Self.general + Self.http + Self.admin + Self.storeAndLimits + Self.upstream + Self.audit + Self.log
+        + Self.tracing
 
     typealias Key = ConfigurationKey
 
@@ -152,8 +154,22 @@ package enum ConfigurationTable {
                 "the same of this part alone; none for `log.level`", reloads: true)
         } + [
             Key("log.format", \.log.format, .choice, "how a line looks"),
-            Key("tracing.propagate", \.tracePropagation, .choice, "whether callers' traces go with calls to FCM"),
         ]
+
+    // swift-format-ignore
+    private static let tracing: [Key] = [
+        Key("tracing.propagate", \.tracing.propagation, .choice, "whether callers' traces go with calls to FCM"),
+        Key("tracing.otlpEndpoint", \.tracing.otlpEndpoint,
+            .text("`http://` or `https://`, host, port and path", problem: OTLPReceiver.problem),
+            "the receiver of spans: a base URL, to which `/v1/traces` is added, for OTLP over HTTP with JSON; none "
+            + "records no spans"),
+        Key("tracing.otlpHeaders", \.tracing.otlpHeaders, Self.receiverFields,
+            "header fields for it, such as `Authorization`, percent-encoded"),
+        Key("tracing.caFile", \.tracing.caFile, .file, "PEM authorities of its certificate, besides the system's"),
+        Key("tracing.sampleRatio", \.tracing.sampleRatio, .ratio,
+            "the part of requests without a trace whose spans are recorded; a caller's trace is recorded if it is "
+            + "sampled"),
+    ]
 
     static let keysByPath = Dictionary(uniqueKeysWithValues: Self.keys.map { ($0.path, $0) })
 
@@ -208,6 +224,9 @@ package enum ConfigurationTable {
             return error.message
         }
     }
+
+    private static let receiverFields = ConfigurationFormat<String, Redacted<String>?>
+        .secret("a list of `name=value`", problem: OTLPReceiver.fieldsProblem, value: { $0 }, text: { $0 })
 
     private static let redisPassword = ConfigurationFormat<String, Redacted<String>?>
         .secret("text", problem: { $0.isEmpty ? "must not be empty" : nil }, value: { $0 }, text: { $0 })

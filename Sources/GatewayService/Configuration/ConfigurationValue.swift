@@ -48,6 +48,20 @@ extension Int: ConfigurationValue {
     }
 }
 
+extension Double: ConfigurationValue {
+    init(node: Node) throws(ConfigurationFaults) {
+        guard let number = node.scalar.flatMap({ Double($0.string) }) else {
+            throw ConfigurationFaults(node, "expected a number\(YAMLSource.butFound(node))")
+        }
+        self = number
+    }
+
+    init(variable: String) throws(ConfigurationFaults) {
+        guard let number = Double(variable) else { throw ConfigurationFaults(nil, "\"\(variable)\" is not a number") }
+        self = number
+    }
+}
+
 extension Bool: ConfigurationValue {
     init(node: Node) throws(ConfigurationFaults) {
         guard case .scalar(let scalar) = node, scalar.resolvedTagName == .bool, let value = Bool(scalar.string) else {

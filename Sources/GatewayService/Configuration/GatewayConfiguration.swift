@@ -1,6 +1,7 @@
 package import EventLoopHTTP
 package import GatewayCore
 import GatewayStorage
+import GatewayTracing
 package import GatewayUpstream
 import NIOCore
 import RedisClient
@@ -91,10 +92,20 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// Which upstream servers are told of the traces that requests belong to.
-    package enum TracePropagation: String, Sendable, CaseIterable {
-        case all
-        case none
+    /// Traces: which of them FCM learns, and where the gateway's own spans go.
+    package struct Tracing: Sendable {
+        /// The part of callers' traces that FCM learns.
+        package enum Propagation: String, Sendable, CaseIterable {
+            case all
+            case none
+        }
+
+        package var propagation = Propagation.all
+        /// Empty if no spans are recorded.
+        package var otlpEndpoint = ""
+        package var otlpHeaders: Redacted<String>?
+        package var caFile: String?
+        package var sampleRatio = 1.0
     }
 
     package var http = DataListener()
@@ -105,7 +116,7 @@ package struct GatewayConfiguration: Sendable {
     package var upstream = UpstreamConfiguration()
     package var audit = AuditConfiguration()
     package var log = LogConfiguration()
-    package var tracePropagation = TracePropagation.all
+    package var tracing = Tracing()
     package var eventLoops = System.coreCount
     package var dataDir = "/var/lib/fcm-gateway"
     /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` do without one.
@@ -269,6 +280,12 @@ package struct GatewayConfiguration: Sendable {
                         + "say rediss:// or rediss+sentinel://"
                 )
             )
+        }
+        if self.tracing.otlpHeaders != nil, let receiver = try? OTLPReceiver(self.tracing.otlpEndpoint).origin,
+            receiver.scheme == .http, !Self.isThisMachine(receiver.host)
+        {
+            let message = "tracing.otlpHeaders travels in the clear; say https://"
+            warnings.append(ConfigurationProblem(key: "tracing.otlpEndpoint", message: message))
         }
         return warnings
     }

@@ -2,6 +2,7 @@ import EventLoopHTTP
 import FCMModel
 import Foundation
 import GatewayTestKit
+import GatewayTracing
 import PrometheusMetrics
 import Testing
 
@@ -278,6 +279,7 @@ struct SeriesBoundTests {
         _ = self.metrics.gauge(.auditSinkDelivered)
         _ = self.metrics.counter(.auditSinkFailures)
         _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
+        _ = SpanQueue(metrics: self.metrics)
         // Of replicas that share a PostgreSQL.
         _ = PostgreSQLMetrics(self.metrics)
         for kind in [LeaseCounters.Kind.request, .group] { _ = LeaseCounters(kind, self.metrics) }

@@ -79,14 +79,23 @@ struct ConfigurationInputTests {
             log:
               level: notice
               levels: {upstream: debug, audit: error}
-            tracing: {propagate: none}
             """
         let configuration = try Self.load(yaml, ["GATEWAY_LOG_LEVELS_AUDIT": "trace", "GATEWAY_LOG_LEVELS_ACCESS": ""])
         #expect(configuration.log.level == .notice)
         #expect(configuration.log.levels == [.upstream: .debug, .audit: .trace])
-        #expect(configuration.tracePropagation == .none)
         #expect(try Self.load("").log.levels.isEmpty)
-        #expect(try Self.load("").tracePropagation == .all)
+    }
+
+    @Test("Spans go nowhere unless a receiver is named; its header fields are a secret")
+    func tracing() throws {
+        let standard = try Self.load("").tracing
+        #expect(standard.propagation == .all && standard.otlpEndpoint.isEmpty && standard.sampleRatio == 1)
+        let yaml = "tracing: {propagate: none, otlpEndpoint: 'http://localhost:4318', sampleRatio: 0.25}"
+        let tracing = try Self.load(yaml, ["GATEWAY_TRACING_OTLP_HEADERS": "Authorization=Bearer%20canary"]).tracing
+        #expect(tracing.propagation == .none && tracing.otlpEndpoint == "http://localhost:4318")
+        #expect(tracing.otlpHeaders?.revealed == "Authorization=Bearer%20canary" && tracing.sampleRatio == 0.25)
+        #expect(!"\(tracing)".contains("canary"))
+        #expect(try Self.load(yaml, ["GATEWAY_TRACING_SAMPLE_RATIO": "1"]).tracing.sampleRatio == 1)
     }
 
     @Test(
@@ -101,6 +110,15 @@ struct ConfigurationInputTests {
                 #"g.yaml:3: log.levels.http: must be one of trace, debug, info, notice, warning, error, critical, not "loud""#
             ),
             ("log: {levels: debug}", "g.yaml:1: log.levels: expected keys and values"),
+            (
+                "tracing: {otlpEndpoint: 'localhost:4318'}",
+                "g.yaml:1: tracing.otlpEndpoint: expected a URL such as http://localhost:4318, without a user name"
+            ),
+            ("tracing: {sampleRatio: 1.5}", "g.yaml:1: tracing.sampleRatio: must be from 0 to 1, not 1.5"),
+            (
+                "tracing: {sampleRatio: half}",
+                #"g.yaml:1: tracing.sampleRatio: expected a number, but found the text "half""#
+            ),
             ("tracing: {propagate: some}", #"g.yaml:1: tracing.propagate: must be one of all, none, not "some""#),
         ]
     )
@@ -267,6 +285,12 @@ struct ConfigurationInputTests {
                 "policy 2: expected RATE/PERIOD:BURST, such as 180/60s:60"
             ),
             ("GATEWAY_LIMITS_DEFAULTS_TENANT", "", "must hold one to 4 policies"),
+            ("GATEWAY_TRACING_SAMPLE_RATIO", "10%", #""10%" is not a number"#),
+            (
+                "GATEWAY_TRACING_OTLP_HEADERS", "Bearer secret",
+                "expected name=value,name=value with percent-encoded values; "
+                    + "member 1 is none, or names a field of the gateway's own"
+            ),
             ("GATEWAY_HTTP_PROT", "1", "is not known; did you mean GATEWAY_HTTP_PORT?"),
             ("GATEWAY_MASTERKEY", "1", "is not known; did you mean GATEWAY_MASTER_KEY?"),
             ("GATEWAY_COMPLETELY_DIFFERENT_THING", "1", "is not known"),
@@ -436,7 +460,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "A listener beyond this machine without TLS is warned of where its host is set",
+        "Secrets that travel beyond this machine without TLS are warned of where the address is set",
         arguments: [
             ("", ["http.host: API keys travel in the clear on 0.0.0.0; set http.tls.certificateFile"]),
             ("http: {host: 127.0.0.9}\nadmin: {host: '::1'}", []), ("http: {host: localhost}", []),
@@ -448,12 +472,17 @@ struct ConfigurationInputTests {
                 ]
             ),
             ("http: {tls: {certificateFile: /a, privateKeyFile: /b}}", []),
+            ("http: {host: localhost}\ntracing: {otlpEndpoint: 'http://[::1]:4318'}", []),
+            (
+                "http: {host: localhost}\ntracing: {otlpEndpoint: 'http://collector:4318'}",
+                ["g.yaml:2: tracing.otlpEndpoint: tracing.otlpHeaders travels in the clear"]
+            ),
         ] as [(String, [String])]
     )
     func inTheClear(yaml: String, warnings: [String]) throws {
         let input = ConfigurationInput(
             file: ConfigurationFile(YAMLSource(name: "g.yaml", text: yaml)),
-            environment: [:]
+            environment: ["GATEWAY_TRACING_OTLP_HEADERS": "a=b"]
         )
         let told = try input.configuration().servingWarnings.map { input.sources.locate($0).description }
         #expect(told.count == warnings.count, "\(told)")

@@ -1,0 +1,48 @@
+import GatewayCore
+import GatewayTracing
+import Logging
+import NIOSSL
+import ServiceLifecycle
+
+/// The recording of spans as it is configured: nothing but callers' traces without a receiver.
+struct TracingParts: Sendable {
+    /// How long the spans that are left may take at the end, when all other parts have ended.
+    private static let flushLimit = Duration.seconds(2)
+
+    let tracer: RequestTracer
+    private let configuration: GatewayConfiguration.Tracing
+    private let queue: SpanQueue?
+
+    init(_ configuration: GatewayConfiguration.Tracing, metrics: GatewayMetrics) {
+        // The series are there without a receiver too, with 0.
+        let spans = SpanQueue(metrics: metrics)
+        self.queue = configuration.otlpEndpoint.isEmpty ? nil : spans
+        let recorder = self.queue.map { RequestTracer.Recorder(sampling: configuration.sampleRatio, record: $0.add) }
+        self.tracer = RequestTracer(recorder, propagates: configuration.propagation == .all)
+        self.configuration = configuration
+    }
+
+    /// The services that export spans; they end behind everything that still ends spans.
+    func services(instance: String?, logger: Logger) throws -> [any Service] {
+        guard let queue = self.queue else { return [] }
+        let (endpoint, fields) = (self.configuration.otlpEndpoint, self.configuration.otlpHeaders?.revealed)
+        let exporter = try SpanExporter(
+            queue,
+            to: try OTLPReceiver(endpoint, fields: fields),
+            as: TraceResource(version: GatewayVersion.current, instance: instance),
+            tls: try self.configuration.tls(),
+            logger: logger
+        )
+        return [BoundedService(service: exporter, time: BoundedService.Time(limit: Self.flushLimit))]
+    }
+}
+
+extension GatewayConfiguration.Tracing {
+    /// TLS that trusts the authorities of the file besides the system's; `nil` without a file.
+    func tls() throws(ConfigurationProblems) -> TLSConfiguration? {
+        guard let file = self.caFile else { return nil }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.additionalTrustRoots = [.certificates(try PEMFile.certificates(in: file, key: "tracing.caFile"))]
+        return tls
+    }
+}

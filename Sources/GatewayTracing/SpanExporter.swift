@@ -1,0 +1,139 @@
+import EventLoopHTTP
+import GatewayCore
+import HTTPTypes
+package import Logging
+import NIOCore
+import NIOPosix
+package import NIOSSL
+import ServiceLifecycle
+
+/// Sends the spans of a ``SpanQueue`` to a receiver: a batch as soon as it is complete, and each second what there is.
+///
+/// One request is under way at most, on an event loop of its own, so that a receiver that is slow or away costs no send
+/// anything: the queue fills, and what doesn't fit is counted. A batch is tried four times, after waits of 1, 2 and 4
+/// seconds with up to half as much of jitter, or after the receiver's `Retry-After`, at most 30 seconds.
+package final class SpanExporter: Service {
+    private static let timeout = Duration.seconds(10)
+    private static let attempts = 4
+    private static let longestWaitSeconds = 30
+
+    private let queue: SpanQueue
+    private let receiver: OTLPReceiver
+    private let resource: TraceResource
+    private let pool: HTTPClientPool
+    private let logger: Logger
+    private let tick: @Sendable () async throws -> Void
+    private let pause: @Sendable (Duration) async throws -> Void
+
+    /// Throws if TLS can't be set up. An incomplete batch is sent after each `tick`; `pause` waits before a retry.
+    package init(
+        _ queue: SpanQueue,
+        to receiver: OTLPReceiver,
+        as resource: TraceResource,
+        tls: TLSConfiguration? = nil,
+        logger: Logger,
+        tick: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) },
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    ) throws {
+        self.queue = queue
+        self.receiver = receiver
+        self.resource = resource
+        self.pool = try HTTPClientPool(
+            origin: receiver.origin,
+            configuration: HTTPClientConfiguration(tls: tls),
+            // A loop of its own, so that nothing about the receiver holds up a send.
+            eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1),
+            logger: logger
+        )
+        self.logger = logger
+        self.tick = tick
+        self.pause = pause
+    }
+
+    /// Exports until graceful shutdown, then what is left, each batch once; a cancellation gives up what is left.
+    package func run() async throws {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while (try? await self.tick()) != nil { self.queue.tick() }
+            }
+            await withGracefulShutdownHandler {
+                var isFailing = false
+                for await _ in self.queue.wakes { await self.exportAll(&isFailing) }
+                await self.exportAll(&isFailing)
+                self.queue.tick()
+                await self.exportAll(&isFailing)
+            } onGracefulShutdown: {
+                self.queue.finish()
+            }
+            group.cancelAll()
+        }
+        self.queue.close()
+        await self.pool.shutdown()
+    }
+
+    private func exportAll(_ isFailing: inout Bool) async {
+        while !Task.isCancelled, let batch = self.queue.take() {
+            let problem = await self.export(batch)
+            // An outage is logged twice: at its beginning and at its end.
+            switch (problem, isFailing) {
+            case (let problem?, false): self.logger.warning("Spans are lost.", metadata: ["cause": "\(problem)"])
+            case (nil, true): self.logger.notice("Spans are exported again.")
+            case (.some, true), (nil, false): break
+            }
+            isFailing = problem != nil
+        }
+    }
+
+    /// Sends a batch until it is taken or given up; returns why spans of it are lost.
+    private func export(_ batch: [TraceSpan]) async -> String? {
+        let request = self.receiver.request(batch, of: self.resource)
+        var attempt = 1
+        while true {
+            let (answer, outcome) = await self.send(request)
+            switch answer {
+            case .taken(rejected: 0):
+                self.queue.metrics.count(.taken)
+                return nil
+            case .taken(let rejected):
+                self.queue.metrics.count(.partial)
+                self.queue.metrics.count(min(rejected, batch.count), .refused)
+                return "the receiver rejects \(rejected) of \(batch.count)"
+            case .refused:
+                self.queue.metrics.count(.refused)
+                self.queue.metrics.count(batch.count, .refused)
+                return outcome
+            case .unavailable(let retryAfter):
+                guard attempt < Self.attempts, !Task.isShuttingDownGracefully, !Task.isCancelled else {
+                    self.queue.metrics.count(.failed)
+                    self.queue.metrics.count(batch.count, Task.isCancelled ? .shutdown : .unreachable)
+                    return outcome
+                }
+                self.queue.metrics.count(.retried)
+                let wait = Self.wait(after: attempt, retryAfter: retryAfter)
+                // A shutdown ends the wait, for a last attempt.
+                try? await cancelWhenGracefulShutdown { try await self.pause(wait) }
+                attempt += 1
+            }
+        }
+    }
+
+    private func send(_ request: HTTPClientRequest) async -> (ExportAnswer, outcome: String) {
+        do throws(HTTPClientError) {
+            let response = try await self.pool.execute(request, deadline: .now() + TimeAmount(Self.timeout))
+            let status = response.status.code
+            let retryAfter = response.fields[.retryAfter]
+            return (ExportAnswer(status: status, retryAfter: retryAfter, body: response.body), "status \(status)")
+        } catch {
+            return (.unavailable(retryAfter: nil), error.code.rawValue)
+        }
+    }
+
+    private static func wait(after attempt: Int, retryAfter: Int?) -> Duration {
+        if let retryAfter { return .seconds(min(max(retryAfter, 0), self.longestWaitSeconds)) }
+        return .seconds(1 << (attempt - 1)) * Double.random(in: 1...1.5)
+    }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
+}
