@@ -105,6 +105,15 @@ class ComposeTests(unittest.TestCase):
         for name, service in SERVICES.items():
             self.assertEqual(service.get("profiles") == ["replicated"], name in started, name)
 
+    def test_spans_go_to_the_profile_that_is_there_for_them(self) -> None:
+        """Off unless an endpoint is named; the one that the first lines name is Jaeger's, on a network of the gateways."""
+        self.assertEqual(SERVICES["jaeger"]["profiles"], ["tracing"])
+        self.assertIn("http://jaeger:4318", FILE.read_text().split("\nname:")[0])
+        for name in (*GATEWAYS, *REPLICAS):
+            value = SERVICES[name]["environment"]["GATEWAY_TRACING_OTLP_ENDPOINT"]
+            self.assertEqual(value, "${GATEWAY_TRACING_OTLP_ENDPOINT:-}")
+            self.assertLess(set(SERVICES["jaeger"]["networks"]), set(SERVICES[name]["networks"]))
+
     def test_others_know_replicas_as_gateways(self) -> None:
         for gateway, replica in zip(GATEWAYS, REPLICAS):
             networks = SERVICES[replica]["networks"]
