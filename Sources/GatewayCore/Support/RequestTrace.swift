@@ -8,7 +8,7 @@ import Synchronization
 /// ```
 ///
 /// A trace that is not recorded is handed on as it arrived: the caller's span is the parent of FCM's work, since the
-/// gateway has no span that anybody will see.
+/// gateway exports none of its own.
 ///
 /// A class, because it follows the request everywhere and most requests have none.
 package final class RequestTrace: Sendable {
@@ -225,7 +225,7 @@ package struct TraceSpan: Sendable {
 /// | not sampled | handed on | handed on |
 /// | absent or malformed | no trace | a new trace, recorded, for a part of the requests; no trace for the others |
 ///
-/// A caller's decision holds whatever the part is: a trace with holes helps nobody.
+/// A caller's decision holds whatever the part is: a trace with holes is of no use.
 package struct RequestTracer: Sendable {
     /// Records the spans of sampled traces.
     package final class Recorder: Sendable {
