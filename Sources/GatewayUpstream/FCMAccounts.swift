@@ -125,14 +125,15 @@ final class FCMAccounts: Sendable {
 
     var count: Int { self.state.withLock { $0.accounts.count } }
 
-    /// Forgets the accounts of all but these tenants, and of credentials that were replaced; calls under way go on by
-    /// theirs.
+    /// Drops the accounts of all other tenants and of replaced credentials; calls under way keep theirs.
     func keep(_ tenants: [TenantID: TenantProfile]) {
-        let forgotten = self.state.withLock { state in
+        // The earlier tenants are released after the lock, which every send takes.
+        let (forgotten, _) = self.state.withLock { state in
+            let earlier = state.tenants
             state.tenants = tenants
             let forgotten = state.accounts.filter { key, account in !account.serves(tenants[key.tenant]) }
             for key in forgotten.keys { state.accounts[key] = nil }
-            return forgotten.values
+            return (forgotten.values, earlier)
         }
         for account in forgotten { account.retire() }
     }

@@ -5,8 +5,8 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// The connection pools: one for each server, whatever its calls are for. Access tokens are asked for over pools of their
-/// own, so that a token endpoint that fails breaks no connection under sends to the same server.
+/// The connection pools: one for each server, whatever its calls are for. Token exchanges have separate pools, so that a
+/// failing token endpoint breaks no connection under sends to the same server.
 final class OriginPools: Sendable {
     private struct Name: Hashable {
         let endpoint: String
@@ -65,28 +65,33 @@ final class OriginPools: Sendable {
     }
 
     private func pool(_ name: Name) -> Result<HTTPClientPool, CallFailure> {
+        if let known = self.state.withLock({ $0.pools[name] }) { return .success(known) }
         let none = CallFailure(code: .upstreamUnavailable, upstreamCode: "no_endpoint")
-        return self.state.withLock { state in
-            if let pool = state.pools[name] { return .success(pool) }
-            guard !state.isShutDown, let origin = HTTPOrigin(name.endpoint) else { return .failure(none) }
-            do {
-                let pool = try HTTPClientPool(
-                    origin: origin,
-                    configuration: self.configuration,
-                    encryption: origin.scheme == .https ? self.encryption.get() : nil,
-                    eventLoopGroup: self.eventLoopGroup,
-                    logger: self.logger
-                )
-                state.pools[name] = pool
-                return .success(pool)
-            } catch {
-                self.logger.error("TLS can't be set up for upstream calls", metadata: ["error": "\(error)"])
-                return .failure(none)
-            }
+        guard let origin = HTTPOrigin(name.endpoint) else { return .failure(none) }
+        let new: HTTPClientPool
+        do {
+            new = try HTTPClientPool(
+                origin: origin,
+                configuration: self.configuration,
+                encryption: origin.scheme == .https ? self.encryption.get() : nil,
+                eventLoopGroup: self.eventLoopGroup,
+                logger: self.logger
+            )
+        } catch {
+            self.logger.error("TLS can't be set up for upstream calls", metadata: ["error": "\(error)"])
+            return .failure(none)
         }
+        let pool = self.state.withLock { state -> HTTPClientPool? in
+            guard !state.isShutDown else { return nil }
+            // Two callers may have made one each; a pool without connections can be dropped.
+            let pool = state.pools[name] ?? new
+            state.pools[name] = pool
+            return pool
+        }
+        return pool.map { .success($0) } ?? .failure(none)
     }
 
-    /// Lets go of the pools of all but these servers; calls that are under way end as they would.
+    /// Drops the pools of all other servers; their calls that are under way end as they would.
     func keep(_ endpoints: Set<String>, tokenOrigins: Set<String>) {
         let unneeded = self.state.withLock { state in
             let unneeded = state.pools.filter { name, _ in

@@ -77,6 +77,18 @@ struct ForgottenTenantTests {
         }
     }
 
+    @Test("Callers that come at the same moment share one pool")
+    func simultaneousPools() async throws {
+        let pools = OriginPools.sample()
+        let seen = try await withThrowingTaskGroup(of: ObjectIdentifier.self) { group in
+            for _ in 0..<32 {
+                group.addTask { ObjectIdentifier(try pools.pool(for: "http://127.0.0.1:1").get()) }
+            }
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(seen.count == 1)
+    }
+
     @Test("Pools of servers that no tenant needs are let go, and calls that are under way end as they would")
     func pools() async throws {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
