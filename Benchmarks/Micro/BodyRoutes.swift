@@ -143,14 +143,11 @@ struct BodyListeners: Sendable {
         let clock = ManualClock()
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
-        let directoryStore = InMemoryDirectoryStore()
         let auditStore = InMemoryAuditStore()
         guard let ample = RatePolicy(rate: 1_000_000, periodSeconds: 1, burst: 1_000_000) else { preconditionFailure() }
-        let directory = Directory(
-            store: directoryStore,
-            masterKey: masterKey,
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(tenant: [ample]),
+        let directory = try await Directory.sample(
+            store: InMemoryDirectoryStore(),
+            defaultLimits: LimitPolicies(tenant: [ample])
         )
         let cursors = AuditCursorSealer(auditKey: .sample("audit"))
         let audit = AuditLog.sample(store: auditStore, clock: clock)
@@ -219,20 +216,22 @@ struct BodyListeners: Sendable {
             logger: logger
         )
         self.keys = try await audit.whileRunning {
-            var keys: [String: String] = [:]
-            for kind in UpstreamKind.allCases {
-                let origin = RequestOrigin(method: "PUT", requestID: "set-up")
-                let id = try TenantID.sample(kind.rawValue)
-                _ = try await administration.put(
-                    TenantDraft(displayName: kind.rawValue, upstream: kind),
-                    id: id,
-                    origin: origin
-                )
-                let draft = APIKeyDraft(name: "micro", scopes: Set(Scope.allCases))
-                let (key, _) = try await administration.createKey(draft, tenant: id, origin: origin)
-                keys[kind.rawValue] = key.secret.revealText()
+            try await directory.whileRunning {
+                var keys: [String: String] = [:]
+                for kind in UpstreamKind.allCases {
+                    let origin = RequestOrigin(method: "PUT", requestID: "set-up")
+                    let id = try TenantID.sample(kind.rawValue)
+                    _ = try await administration.put(
+                        TenantDraft(displayName: kind.rawValue, upstream: kind),
+                        id: id,
+                        origin: origin
+                    )
+                    let draft = APIKeyDraft(name: "micro", scopes: Set(Scope.allCases))
+                    let (key, _) = try await administration.createKey(draft, tenant: id, origin: origin)
+                    keys[kind.rawValue] = key.secret.revealText()
+                }
+                return keys
             }
-            return keys
         }
     }
 

@@ -7,7 +7,8 @@ import StrictJSON
 
 /// Measures the parts of a send one by one: `swift run -c release Micro`.
 ///
-/// `Micro bodies` looks for the costliest bodies instead, `Micro writer` measures the audit's writer on PostgreSQL alone.
+/// `Micro bodies` looks for the costliest bodies instead; `Micro writer` measures the audit's writer on PostgreSQL alone,
+/// `Micro directory` changes of tenants alone.
 @main
 struct Micro {
     private static let message = """
@@ -28,6 +29,10 @@ struct Micro {
         }
         if arguments.first == "writer" {
             for row in try await Self.writing(Self.record()) { print(row) }
+            return
+        }
+        if arguments.first == "directory" {
+            for row in try await Self.changing() { print(row) }
             return
         }
         print("| what | processor time |")

@@ -6,7 +6,10 @@ package final class OutageLog: Sendable {
     private let failure: Logger.Message
     private let end: Logger.Message
     private let logger: Logger
-    private let isFailing = Atomic(false)
+    private let hasFailed = Atomic(false)
+
+    /// True from the first failure to the next success.
+    package var isFailing: Bool { self.hasFailed.load(ordering: .relaxed) }
 
     /// A log of an outage that has not begun.
     package init(_ failure: Logger.Message, end: Logger.Message, _ logger: Logger) {
@@ -14,13 +17,13 @@ package final class OutageLog: Sendable {
     }
 
     package func failed(_ error: GatewayError) {
-        guard !self.isFailing.exchange(true, ordering: .relaxed) else { return }
+        guard !self.hasFailed.exchange(true, ordering: .relaxed) else { return }
         self.logger.error(self.failure, metadata: ["cause": "\(error.message)"])
     }
 
     package func succeeded() {
         // Most calls find no outage, and an exchange would have each of them write.
-        guard self.isFailing.load(ordering: .relaxed) else { return }
-        if self.isFailing.exchange(false, ordering: .relaxed) { self.logger.notice(self.end) }
+        guard self.isFailing else { return }
+        if self.hasFailed.exchange(false, ordering: .relaxed) { self.logger.notice(self.end) }
     }
 }

@@ -1,10 +1,12 @@
 import FCMModel
 
-/// What operators do to the directory: each change is recorded before it takes effect and once it has.
+/// Changes the directory for operators. The audit has an intent before each change and an outcome after it.
 ///
-/// Changes of one tenant are made one after the other, each from what the one before it left, whichever replica made that.
-/// All throw `auditUnavailable` or `storeUnavailable`, and then nothing was done, `outcomeUnknown` where the store's answer
-/// was lost, `conflict` where others keep changing the tenant; those of a tenant or key that has to be there `notFound`.
+/// Changes of one tenant follow each other, each planned from the result of the one before it, on whichever replica. A
+/// change holds its tenant's lock until its outcome is recorded.
+///
+/// All throw `auditUnavailable` or `storeUnavailable`, and then nothing was done; `outcomeUnknown` if the store's answer was
+/// lost; `conflict` if other changes of the tenant don't end; `notFound` if a tenant or key is missing.
 package struct Administration: Sendable {
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
@@ -31,18 +33,10 @@ package struct Administration: Sendable {
     }
 
     package func profile(of id: TenantID) throws(GatewayError) -> TenantProfile {
-        try Self.profile(of: id, in: self.directory.snapshot)
+        try self.directory.snapshot.profile(of: id)
     }
 
-    private static func profile(
-        of id: TenantID,
-        in snapshot: DirectorySnapshot
-    ) throws(GatewayError) -> TenantProfile {
-        guard let profile = snapshot.tenants[id] else { throw GatewayError(.notFound, "There is no such tenant") }
-        return profile
-    }
-
-    /// Makes a tenant or replaces its settings; says whether it is new.
+    /// Makes a tenant or replaces its settings.
     package func put(
         _ draft: TenantDraft,
         id: TenantID,
@@ -51,9 +45,9 @@ package struct Administration: Sendable {
         try await self.put(id, origin: origin) { _ in draft }
     }
 
-    /// Makes a tenant, or changes its settings to what the closure makes of the present ones; says whether it is new.
+    /// Makes a tenant, or replaces its settings by those that the closure returns for the present ones.
     ///
-    /// The closure gets `nil` where there is no such tenant, and may throw, which changes nothing.
+    /// The closure gets `nil` if there is no such tenant. If it throws, nothing changes.
     package func put(
         _ id: TenantID,
         origin: RequestOrigin,
@@ -75,14 +69,14 @@ package struct Administration: Sendable {
                 updatedAt: now
             )
             return PlannedChange(
-                .putTenant(tenant, salt: existing?.salt ?? Secret(randomBytes: 32).revealBytes()),
-                Self.auditObject(tenant, replacing: existing?.tenant),
+                change: .putTenant(tenant, salt: existing?.salt ?? Secret(randomBytes: 32).revealBytes()),
+                object: Self.auditObject(tenant, replacing: existing?.tenant),
                 answer: (tenant, existing == nil)
             )
         }
     }
 
-    /// What the audit says of a change of a tenant: whom it is about, and who may use its keys where that changes.
+    /// Returns the text for the audit: the tenant, and its client names if they change.
     private static func auditObject(_ tenant: Tenant, replacing existing: Tenant?) -> String {
         guard tenant.clientNames != existing?.clientNames ?? [] else { return tenant.id.text }
         let names = tenant.clientNames.map(\.text).joined(separator: " ")
@@ -96,11 +90,11 @@ package struct Administration: Sendable {
         if condition: (TenantProfile) throws(GatewayError) -> Void = { _ in }
     ) async throws(GatewayError) {
         try await self.perform(.tenantDelete, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            // A tenant whose row is refused can be deleted: that is how its name becomes free again.
+            // A tenant whose row is refused can be deleted, which frees its name.
             if !snapshot.refused.contains(RefusedRow(.tenant, id.text, of: id)) {
-                try condition(try Self.profile(of: id, in: snapshot))
+                try condition(snapshot.profile(of: id))
             }
-            return PlannedChange(.deleteTenant(id), id.text, answer: ())
+            return PlannedChange(change: .deleteTenant(id), object: id.text, answer: ())
         }
     }
 
@@ -113,7 +107,7 @@ package struct Administration: Sendable {
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
         try await self.perform(.credentialPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            let profile = try Self.profile(of: id, in: snapshot)
+            let profile = try snapshot.profile(of: id)
             let earlier = profile.storedCredentials.first { $0.kind == Credential.kind }
             let stored = try StoredCredential(
                 sealing: credential,
@@ -124,8 +118,8 @@ package struct Administration: Sendable {
                 at: self.clock.now()
             )
             return PlannedChange(
-                .putCredential(stored),
-                "\(stored.kind.rawValue) version \(stored.version) \(stored.fingerprint)",
+                change: .putCredential(stored),
+                object: "\(stored.kind.rawValue) version \(stored.version) \(stored.fingerprint)",
                 answer: stored
             )
         }
@@ -137,11 +131,11 @@ package struct Administration: Sendable {
         origin: RequestOrigin
     ) async throws(GatewayError) {
         try await self.perform(.credentialDelete, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            let profile = try Self.profile(of: id, in: snapshot)
+            let profile = try snapshot.profile(of: id)
             guard profile.storedCredentials.contains(where: { $0.kind == kind }) else {
                 throw GatewayError(.notFound, "The tenant has no \(kind.rawValue) credential")
             }
-            return PlannedChange(.deleteCredential(kind, id), kind.rawValue, answer: ())
+            return PlannedChange(change: .deleteCredential(kind, id), object: kind.rawValue, answer: ())
         }
     }
 
@@ -152,25 +146,24 @@ package struct Administration: Sendable {
         try self.profile(of: id).keys.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
-    /// Makes a key; the answer has it in clear, for the one time it is shown.
+    /// Makes a key, and returns it in clear: the only time that it is shown.
     package func createKey(
         _ draft: APIKeyDraft,
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
         try await self.perform(.keyCreate, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            _ = try Self.profile(of: id, in: snapshot)
+            _ = try snapshot.profile(of: id)
             let key = APIKey.generate()
             let record = self.record(of: key, draft, tenant: id)
-            return PlannedChange(.addKey(record), record.id, answer: (key, record))
+            return PlannedChange(change: .addKey(record), object: record.id, answer: (key, record))
         }
     }
 
-    /// Accepts a key that exists already, so that gateways with stores of their own can accept the same key; says
-    /// whether it is new here.
+    /// Accepts an existing key, so that gateways with separate stores can accept the same one.
     ///
-    /// To import a key again as it is changes nothing, and nothing is recorded. Throws `conflict` for a key that was
-    /// revoked here, that differs from the draft, or whose id is that of another key.
+    /// If the same key is there already, nothing changes and nothing is recorded. Throws `conflict` if the key was revoked
+    /// here or differs from the draft, or if another key has its id.
     package func importKey(
         _ key: APIKey,
         as draft: APIKeyDraft,
@@ -178,13 +171,13 @@ package struct Administration: Sendable {
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKeyRecord, isNew: Bool) {
         try await self.perform(.keyImport, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            _ = try Self.profile(of: id, in: snapshot)
+            _ = try snapshot.profile(of: id)
             let record = self.record(of: key, draft, tenant: id)
             if let known = snapshot.principals[key.id]?.key {
                 try Self.requireSame(known, as: record)
-                return PlannedChange(nil, record.id, answer: (known, isNew: false))
+                return PlannedChange(change: nil, object: record.id, answer: (known, isNew: false))
             }
-            return PlannedChange(.addKey(record), record.id, answer: (record, isNew: true))
+            return PlannedChange(change: .addKey(record), object: record.id, answer: (record, isNew: true))
         }
     }
 
@@ -205,9 +198,9 @@ package struct Administration: Sendable {
         }
     }
 
-    /// Makes a key like another, in clear, and lets the other live on for a while, of at least 0 seconds.
+    /// Makes a key like another one, which expires after an overlap of at least 0 seconds; returns the new key in clear.
     ///
-    /// Throws `conflict` for a key that is dead already.
+    /// Throws `conflict` if the other key is revoked or has expired.
     package func rotateKey(
         _ keyID: String,
         tenant id: TenantID,
@@ -216,7 +209,7 @@ package struct Administration: Sendable {
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
         try await self.perform(.keyRotate, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             let now = self.clock.now()
-            var old = try Self.key(keyID, of: id, in: snapshot)
+            var old = try snapshot.key(keyID, of: id)
             guard old.isAlive(at: now) else {
                 throw GatewayError(.conflict, "The key is revoked or expired; make a new one instead")
             }
@@ -225,32 +218,25 @@ package struct Administration: Sendable {
             (record.id, record.digest, record.createdAt) = (key.id, self.pepper.digest(of: key), now)
             let end = now.advanced(by: .seconds(overlapSeconds))
             old.expiresAt = min(old.expiresAt ?? end, end)
-            return PlannedChange(.rotateKey(new: record, old: old), "\(old.id) to \(record.id)", answer: (key, record))
+            return PlannedChange(
+                change: .rotateKey(new: record, old: old),
+                object: "\(old.id) to \(record.id)",
+                answer: (key, record)
+            )
         }
     }
 
-    /// Revokes a key at once and for good; one whose row is refused is removed.
+    /// Revokes a key for good. A key whose row is refused is removed.
     package func revokeKey(_ keyID: String, tenant id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
         try await self.perform(.keyRevoke, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             if snapshot.refused.contains(RefusedRow(.key, keyID, of: id)) {
-                return PlannedChange(.removeKey(id: keyID, id), keyID, answer: ())
+                return PlannedChange(change: .removeKey(id: keyID, id), object: keyID, answer: ())
             }
-            var record = try Self.key(keyID, of: id, in: snapshot)
-            guard record.revokedAt == nil else { return PlannedChange(nil, keyID, answer: ()) }
+            var record = try snapshot.key(keyID, of: id)
+            guard record.revokedAt == nil else { return PlannedChange(change: nil, object: keyID, answer: ()) }
             record.revokedAt = self.clock.now()
-            return PlannedChange(.putKey(record), keyID, answer: ())
+            return PlannedChange(change: .putKey(record), object: keyID, answer: ())
         }
-    }
-
-    private static func key(
-        _ keyID: String,
-        of id: TenantID,
-        in snapshot: DirectorySnapshot
-    ) throws(GatewayError) -> APIKeyRecord {
-        guard let record = snapshot.principals[keyID]?.key, record.tenant == id else {
-            throw GatewayError(.notFound, "The tenant has no such key")
-        }
-        return record
     }
 
     private func record(of key: APIKey, _ draft: APIKeyDraft, tenant: TenantID) -> APIKeyRecord {
@@ -268,28 +254,28 @@ package struct Administration: Sendable {
 
     // MARK: Limits
 
-    /// Changes a tenant's own limits to what the closure makes of the present ones; it may throw, which changes nothing.
+    /// Replaces a tenant's own limits by those that the closure returns for its profile; if it throws, nothing changes.
     package func putLimits(
         of id: TenantID,
         origin: RequestOrigin,
         _ limits: (TenantProfile) throws(GatewayError) -> LimitOverrides
     ) async throws(GatewayError) {
         try await self.perform(.limitsPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            let limits = try limits(try Self.profile(of: id, in: snapshot))
-            return PlannedChange(.putLimits(id, limits), id.text, answer: ())
+            let limits = try limits(snapshot.profile(of: id))
+            return PlannedChange(change: .putLimits(id, limits), object: id.text, answer: ())
         }
     }
 
     // MARK: Changing
 
     private static let lockTimeout = Duration.seconds(30)
-    /// Plans of one change, of which other replicas come before all but the last.
+    /// At most so many plans of one change.
     private static let maxPlans = 5
 
-    /// Plans a change while no other of the tenant is under way here, and makes it; it is in force then, and recorded.
+    /// Plans a change while no other change of the tenant is under way here, makes it, and records it.
     ///
-    /// Where another replica has changed the tenant since, the change is planned once more; each plan that comes to be
-    /// tried has an intent and an outcome of its own. What the plan throws is thrown on, and nothing is recorded.
+    /// If another replica has changed the tenant since the plan, the change is planned again. Each plan that is tried has an
+    /// intent and an outcome in the audit. An error of the plan is thrown on, and nothing is recorded.
     private func perform<Answer: Sendable>(
         _ action: AuditAction,
         tenant: TenantID,
@@ -299,42 +285,33 @@ package struct Administration: Sendable {
         guard await self.locks.acquire(tenant, until: .now + Self.lockTimeout) else {
             throw GatewayError(.conflict, "Other changes of this tenant are still under way; try again")
         }
-        var isLocked = true
-        defer { if isLocked { self.locks.release(tenant) } }
+        defer { self.locks.release(tenant) }
         for attempt in 1...Self.maxPlans {
-            // Refusals, and that there is nothing to do, must not come from a snapshot that lags either.
+            // A refusal, or "nothing to do", must not come from a snapshot that lags either.
             if attempt > 1 || self.directory.isShared { try await self.directory.catchUp() }
-            let (snapshot, version) = self.directory.basis(of: tenant)
+            let snapshot = self.directory.snapshot
             let planned = try plan(snapshot)
             guard let change = planned.change else { return planned.answer }
             let uid = self.uid(changedBy: change, in: snapshot)
-            var draft = AuditRecord(action, of: change.tenant, uid: uid, origin, at: self.clock.now())
+            var draft = AuditRecord(action, of: tenant, uid: uid, origin, at: self.clock.now())
             draft.object = planned.object
             let isMade = try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
                 record throws(GatewayError) -> Bool in
-                var isStale = false
-                defer {
-                    record.time = self.clock.now()
-                    if !isStale {
-                        // Its record may wait for the disk; the tenant's next change need not.
-                        self.locks.release(tenant)
-                        isLocked = false
-                    }
-                }
+                defer { record.time = self.clock.now() }
                 do throws(GatewayError) {
-                    isStale = try await !self.directory.apply(change, plannedAt: version)
+                    if try await self.directory.apply(change, plannedAt: snapshot.version(of: tenant)) { return true }
                 } catch {
                     throw Self.note(error, in: &record)
                 }
-                if isStale { (record.outcome, record.code) = (.failed, GatewayError.Code.conflict.rawValue) }
-                return !isStale
+                (record.outcome, record.code) = (.failed, GatewayError.Code.conflict.rawValue)
+                return false
             }
             if isMade { return planned.answer }
         }
         throw GatewayError(.conflict, "Other replicas keep changing this tenant; try again")
     }
 
-    /// Notes why a change was not made, or that nobody knows whether it was; the error that says so.
+    /// Records an error as the outcome of a change, and returns the error for the operator.
     private static func note(_ error: GatewayError, in record: inout AuditRecord) -> GatewayError {
         guard error.leavesOutcomeUnknown else {
             (record.outcome, record.code) = (.failed, error.code.rawValue)
@@ -348,24 +325,20 @@ package struct Administration: Sendable {
         )
     }
 
-    /// The uid of a tenant that is there, or of the one that a change is to make.
+    /// Returns the uid of the changed tenant, or of the tenant that the change makes.
     private func uid(changedBy change: DirectoryChange, in snapshot: DirectorySnapshot) -> UInt64 {
         if let profile = snapshot.tenants[change.tenant] { return profile.uid }
         guard case .putTenant(let tenant, let salt) = change else { return 0 }
-        return TenantProfile.uid(of: tenant.id, self.directory.pseudonymizer(tenantSalt: salt))
+        return TenantProfile.uid(of: tenant.id, Pseudonymizer(auditKey: self.directory.auditKey, tenantSalt: salt))
     }
 }
 
-/// What an operator wants done, worked out from the directory as it is.
+/// A change that was planned from a snapshot.
 private struct PlannedChange<Answer: Sendable> {
-    /// `nil` where there is nothing to do, and then nothing is recorded.
+    /// `nil` if there is nothing to do; then nothing is recorded.
     let change: DirectoryChange?
-    /// What the audit names as changed.
+    /// The audit's text for the change.
     let object: String
-    /// What the operator is told once it is done.
+    /// The operator's answer once the change is made.
     let answer: Answer
-
-    init(_ change: DirectoryChange?, _ object: String, answer: Answer) {
-        (self.change, self.object, self.answer) = (change, object, answer)
-    }
 }

@@ -3,52 +3,80 @@ import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// The directory in memory: the current snapshot, swapped whole.
+/// All tenants with their credentials, keys and limits, in memory.
 ///
-/// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one state. A change
-/// brings what its tenant has then, and nothing is read or opened of any other. Where other replicas change the store,
-/// their changes are asked for once a second, by the version that each of them raises; a change that was planned from a
-/// snapshot which lacks one of its tenant's is not made.
+///     a change ──▶ store ──▶ its tenant's rows ─────┐
+///                                                   ▼
+///     hint(), catchUp() ──▶ reader ──▶ store ──▶  queue  ──▶ owner ──▶ snapshot ──▶ requests
+///                                                   ▲          │
+///     new default limits, time ─────────────────────┘          └──▶ observer, callers that wait
+///
+/// - **Snapshot**: an immutable value. A request reads it once, without waiting for the store, and sees one state.
+/// - **Owner**: the one task that makes snapshots. It takes updates from the queue one by one, decrypts what is new, swaps
+///   the snapshot, calls the observer, and resumes the caller. It holds no lock meanwhile, and runs on the global pool:
+///   thousands of credentials stall no event loop. It never waits for the store.
+/// - **Reader**: the one task that asks the store what changed. Callers that come during a reading share the next one. A
+///   reading that fails is repeated within a second.
+///
+/// A change is written by its caller, beside the reader, so the owner may see them in either order. Versions decide: each
+/// change raises the store's version by one, and rows replace only what is shown of an earlier version. Example: the
+/// snapshot shows everything up to version 5. This replica changes `acme` at 8, which is shown at once. A reading at 7
+/// then brings what `acme` and `globex` had at 7; only `globex` is replaced, and the snapshot shows everything up to 7.
 package final class Directory: Service {
-    private struct State {
-        var opener: DirectorySnapshot.Opener
-        /// Reads of the whole store that have begun, and those of them that have not ended.
-        var reads = 0
-        var openReads = 0
-        /// The read that was shown last.
-        var newestRead = 0
-        /// By tenant, how many reads had begun when it was changed; only while a read is open.
-        var changes: [TenantID: Int] = [:]
-        /// Every change up to this version is shown.
-        var version: Int64 = 0
-        /// Where the store was whose version that is.
-        var origin = ""
-        /// `nil` where nobody else changes the store.
-        var freshness: SnapshotFreshness?
-
-        func isExpired(at now: ContinuousClock.Instant) -> Bool { self.freshness?.isExpired(at: now) ?? false }
+    private enum Update: Sendable {
+        /// The rows of one tenant after a change that this replica made.
+        case change(TenantID, DirectoryContents)
+        /// The result of a reading, and the moment at which it began.
+        case reading(DirectoryNews, begunAt: ContinuousClock.Instant)
+        case defaultLimits(LimitPolicies)
+        /// Only time has passed.
+        case time
     }
 
-    private static let retryInterval = Duration.seconds(1)
-    private static let pollInterval = Duration.seconds(1)
+    /// Nothing enters it once it is closed.
+    private struct Queue {
+        /// Each is resumed with true once its update is shown, with false if it never will be.
+        var updates: [(Update, CheckedContinuation<Bool, Never>)] = []
+        /// Callers that wait for a reading that begins after they came.
+        var readers: [CheckedContinuation<Result<Void, GatewayError>, Never>] = []
+        var isClosed = false
+    }
+
+    /// The owner's own values, beside the snapshot.
+    private struct State {
+        var opener: DirectorySnapshot.Opener
+        /// The snapshot has all that the store held at this moment.
+        var confirmedAt: ContinuousClock.Instant
+    }
+
+    /// The time after a reading in which notifications are gathered: showing a change costs more, the more tenants there are.
+    private static let pause = Duration.milliseconds(50)
 
     private let store: any DirectoryStore
-    private let state: Mutex<State>
-    private let current = Mutex(DirectorySnapshot())
-    private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
-    private let retries: AsyncStream<Void>
-    private let retryContinuation: AsyncStream<Void>.Continuation
-    private let polls = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// Keys the pseudonyms of all tenants.
+    let auditKey: Secret
+    /// `nil` where no other replica changes the store.
+    private let maxStale: Duration?
     private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let observer: @Sendable (DirectorySnapshot) -> Void
+    private let initial: State
+    private let current: Mutex<DirectorySnapshot>
+    private let queue = Mutex(Queue())
+    private let arrivals = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let hints = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let refused: [RefusedRow.Kind: Meter]
-    /// `nil` where nobody else changes the store.
     private let age: Meter?
     private let outage: OutageLog
     private let expiry: OutageLog
     private let logger: Logger
 
-    /// A directory that starts empty; call ``reload()`` before serving. Where other replicas change the store, the limit
-    /// says for how long a snapshot is used that can't be compared with it.
+    /// A directory that shows what the store has; throws `storeUnavailable`.
+    ///
+    /// - Parameters:
+    ///   - maxStale: the age at which a snapshot expires that can't be compared with the store; `nil` where no other
+    ///     replica changes the store.
+    ///   - uptime: a monotonic clock.
+    ///   - observer: gets each later snapshot once it is in force, outside locks and off the event loops.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
@@ -56,351 +84,253 @@ package final class Directory: Service {
         defaultLimits: LimitPolicies,
         maxStale: Duration? = nil,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        observer: @escaping @Sendable (DirectorySnapshot) -> Void = { _ in },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
-    ) {
+    ) async throws(GatewayError) {
         self.store = store
-        let opener = DirectorySnapshot.Opener(
-            masterKey: masterKey,
-            auditKey: auditKey,
-            defaultLimits: defaultLimits
-        )
-        let freshness = maxStale.map { SnapshotFreshness(limit: $0, confirmedAt: uptime()) }
-        self.state = Mutex(State(opener: opener, freshness: freshness))
+        self.auditKey = auditKey
+        self.maxStale = maxStale
         self.uptime = uptime
+        self.observer = observer
         self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
         self.age = maxStale.map { _ in metrics.gauge(.cacheAge, "directory") }
         self.logger = logger
         self.outage = OutageLog(
-            "Other replicas' changes of tenants, keys and limits can't be read; what is known is served",
-            end: "Other replicas' changes of tenants, keys and limits are known again",
+            "Changes of tenants, keys and limits can't be read; the last snapshot stays in use",
+            end: "Changes of tenants, keys and limits can be read again",
             logger
         )
         self.expiry = OutageLog(
-            "The directory could not be read for too long, so no key is accepted any more",
+            "The directory could not be read for too long, so no key is accepted",
             end: "The directory can be read again, so keys are accepted",
             logger
         )
-        (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        for meter in self.refused.values { meter.set(0) }
+        let opener = DirectorySnapshot.Opener(masterKey: masterKey, auditKey: auditKey, defaultLimits: defaultLimits)
+        self.initial = State(opener: opener, confirmedAt: uptime())
+        let snapshot = await DirectorySnapshot(try await store.load(), opener)
+        self.current = Mutex(snapshot)
+        self.report(snapshot.refused, after: [])
     }
 
-    package var snapshot: DirectorySnapshot {
-        self.current.withLock { $0 }
-    }
+    package var snapshot: DirectorySnapshot { self.current.withLock { $0 } }
 
-    /// What makes the pseudonyms of a tenant that is about to be made.
-    func pseudonymizer(tenantSalt: [UInt8]) -> Pseudonymizer {
-        Pseudonymizer(auditKey: self.state.withLock { $0.opener.auditKey }, tenantSalt: tenantSalt)
-    }
+    /// True if other replicas change the store.
+    var isShared: Bool { self.maxStale != nil }
 
-    /// Has every snapshot from now on handed to an observer too, after it has come into force; off the event loops.
-    package func whenChanged(_ observer: @escaping @Sendable (DirectorySnapshot) -> Void) {
-        self.observer.withLock { $0 = observer }
-    }
+    // MARK: Callers
 
-    /// Whether other replicas change the store.
-    var isShared: Bool { self.state.withLock { $0.freshness != nil } }
-
-    /// What a change of a tenant is planned from: the newest snapshot, and the version up to which it shows the tenant, or
-    /// that there is none.
-    package func basis(of tenant: TenantID) -> (DirectorySnapshot, DirectoryVersion) {
-        self.state.withLock { state in
-            let snapshot = self.snapshot
-            // A change of this replica's own is shown before all others up to it are.
-            let number = max(state.version, snapshot.tenants[tenant]?.version ?? 0)
-            return (snapshot, DirectoryVersion(number, in: state.origin))
-        }
-    }
-
-    /// Makes one change in the store, and shows its tenant as it is then: the change is in force when this returns true.
+    /// Makes one change in the store and waits until the snapshot shows it.
     ///
-    /// It is not made, and this returns false, where the tenant was changed since the version that it was planned at.
-    ///
-    /// Changes of one tenant must come one after the other. When the store fails it may have made the change all the
-    /// same: where nobody knows it is looked up, and everything is read again soon. The error that is thrown then leaves
-    /// the outcome unknown.
+    /// Returns false, and changes nothing, if the tenant was changed since the version that the change was planned at.
+    /// If the store's answer is lost, the store is read: a change that is there was made. An error that leaves the
+    /// outcome unknown is thrown only if the reading fails too or finds no change. During shutdown a change is refused, or
+    /// made and not shown.
     package func apply(
         _ change: DirectoryChange,
         plannedAt version: DirectoryVersion
     ) async throws(GatewayError) -> Bool {
-        let answer: DirectoryContents?
+        guard self.enter({ _ in }) else { throw Self.ended }
+        let rows: DirectoryContents?
         do throws(GatewayError) {
-            answer = try await self.store.apply(change, plannedAt: version)
+            rows = try await self.store.apply(change, plannedAt: version)
         } catch {
-            if error.leavesOutcomeUnknown {
-                // Also for a caller that has gone, since the audit wants to know as well.
-                let reading = Task { try await self.catchUp() }
-                if (try? await reading.value) != nil, self.snapshot.shows(change) { return true }
+            if error.leavesOutcomeUnknown, (try? await self.catchUp()) != nil, self.snapshot.shows(change) {
+                return true
             }
-            if error.code == .storeUnavailable { self.retryContinuation.yield() }
+            // The change may come late.
+            if error.code == .storeUnavailable { self.hint() }
             throw error
         }
-        guard let contents = answer else { return false }
-        let refused = self.state.withLock { state -> Set<RefusedRow> in
-            // A reading that was shown meanwhile has seen this change, and perhaps another replica's after it.
-            guard contents.version >= state.version, version.origin == state.origin else { return [] }
-            if state.openReads > 0 { state.changes[change.tenant] = state.reads }
-            // With this one every change is shown up to it, unless others came in between.
-            if contents.version == state.version + 1 { state.version = contents.version }
-            return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener), state)
-        }
-        self.announce(refused)
+        guard let rows else { return false }
+        await self.submit(.change(change.tenant, rows))
         return true
     }
 
-    /// Reads the whole store and swaps the snapshot; where the store fails, the old one stays.
-    package func reload() async throws(GatewayError) {
-        let begin = self.beginReading()
-        defer { self.endReading() }
-        self.show(try await self.store.load(), readSince: begin)
-    }
-
-    /// What is known when a reading begins; it sees the store as of then, or as of a later moment.
-    private struct ReadingBegin {
-        let read: Int
-        let version: Int64
-        let origin: String
-        let opener: DirectorySnapshot.Opener
-        let time: ContinuousClock.Instant
-    }
-
-    private func beginReading() -> ReadingBegin {
-        self.state.withLock { state in
-            state.reads += 1
-            state.openReads += 1
-            return ReadingBegin(
-                read: state.reads,
-                version: state.version,
-                origin: state.origin,
-                opener: state.opener,
-                time: self.uptime()
-            )
-        }
-    }
-
-    private func endReading() {
-        self.state.withLock { state in
-            state.openReads -= 1
-            if state.openReads == 0 { state.changes = [:] }
-        }
-    }
-
-    private func show(_ contents: DirectoryContents, readSince begin: ReadingBegin) {
-        let (read, opener) = (begin.read, begin.opener)
-        // Outside the lock: this may be thousands of envelopes.
-        let loaded = DirectorySnapshot(contents, after: self.snapshot, opener)
-        let refused = self.state.withLock { state -> Set<RefusedRow> in
-            // A read that began later has seen more, and so has a change that was shown since this one began.
-            guard read > state.newestRead else { return [] }
-            state.newestRead = read
-            state.freshness?.confirm(at: begin.time)
-            let later = state.changes.filter { $0.value >= read }.keys
-            // What was shown of these may be older than another replica's change, which is then asked for again.
-            if later.isEmpty { (state.version, state.origin) = (contents.version, contents.origin) }
-            let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
-            guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged, state) }
-            return self.show(merged.limited(state.opener), state)
-        }
-        self.announce(refused)
-    }
-
-    // MARK: Changes of other replicas
-
-    /// Shows what was changed since the last reading, of the changed tenants alone; throws `storeUnavailable`.
+    /// Shows all changes before the call; throws `storeUnavailable`.
     package func catchUp() async throws(GatewayError) {
-        let begin = self.beginReading()
-        defer { self.endReading() }
-        switch try await self.store.changes(since: begin.version, in: begin.origin) {
-        case .none: self.show([:], version: begin.version, readSince: begin)
-        case .tenants(let changed, let version): self.show(changed, version: version, readSince: begin)
-        case .all(let contents): self.show(contents, readSince: begin)
-        }
-    }
-
-    /// Shows what other replicas changed.
-    ///
-    /// A store that fails is asked again with the next poll; the first failure of several is logged, and so is their end.
-    package func refresh() async {
-        defer { self.checkAge() }
-        do throws(GatewayError) {
-            try await self.catchUp()
-            self.outage.succeeded()
-        } catch {
-            // A poll that the shutdown ends tells nothing of the store.
-            if !Task.isCancelled { self.outage.failed(error) }
-        }
-    }
-
-    /// Measures how old the snapshot is. One that could not be compared with the store for too long expires, since keys
-    /// may have been revoked meanwhile.
-    private func checkAge() {
-        let freshness = self.state.withLock { state in
-            if state.isExpired(at: self.uptime()) != self.snapshot.isExpired { _ = self.show(self.snapshot, state) }
-            return state.freshness
-        }
-        guard let freshness else { return }
-        self.age?.set(freshness.age(at: self.uptime()) / .seconds(1))
-        guard self.snapshot.isExpired else { return self.expiry.succeeded() }
-        self.expiry.failed(GatewayError(.storeUnavailable, "The store has not answered within store.maxStaleMs"))
-    }
-
-    private func show(_ changed: [TenantID: DirectoryContents], version: Int64, readSince begin: ReadingBegin) {
-        let refused = self.state.withLock { state -> Set<RefusedRow> in
-            // Versions of one store say nothing beside another's that was read meanwhile; and of two readings at the same
-            // time the one that began later may have seen less.
-            guard begin.read > state.newestRead, begin.origin == state.origin, version >= state.version else {
-                return []
+        let result = await withCheckedContinuation { caller in
+            if self.enter({ $0.readers.append(caller) }) {
+                self.hint()
+            } else {
+                caller.resume(returning: .failure(Self.ended))
             }
-            state.newestRead = begin.read
-            state.freshness?.confirm(at: begin.time)
-            var snapshot = self.snapshot
-            var isWhole = true
-            for (tenant, contents) in changed {
-                // This replica has shown a change of its own meanwhile; which of the two is later, the next poll tells.
-                guard state.changes[tenant] ?? 0 < begin.read else {
-                    isWhole = false
-                    continue
-                }
-                snapshot = snapshot.replacing(tenant, with: contents, state.opener)
-            }
-            if isWhole { state.version = max(state.version, version) }
-            guard !changed.isEmpty || snapshot.isExpired else { return [] }
-            return self.show(snapshot, state)
         }
-        if !changed.isEmpty { self.announce(refused) }
+        try result.get()
     }
 
-    /// Has changes asked for at once instead of with the next poll: a driver calls it that hears of them.
-    package func hint() {
-        self.polls.continuation.yield()
+    /// Has the store read soon: a driver calls it when another replica has changed something.
+    package func hint() { self.hints.continuation.yield() }
+
+    /// Puts other limits in force for tenants that have none of their own; returns once they are.
+    package func use(defaultLimits: LimitPolicies) async { await self.submit(.defaultLimits(defaultLimits)) }
+
+    /// Returns true once the snapshot shows the update, false if the directory has ended.
+    @discardableResult
+    private func submit(_ update: Update) async -> Bool {
+        await withCheckedContinuation { caller in
+            if self.enter({ $0.updates.append((update, caller)) }) {
+                self.arrivals.continuation.yield()
+            } else {
+                caller.resume(returning: false)
+            }
+        }
     }
 
-    private func poll() async {
-        for await _ in self.polls.stream.cancelOnGracefulShutdown() { await self.refresh() }
+    /// Returns false, and changes nothing, if the directory has ended.
+    private func enter(_ change: (inout Queue) -> Void) -> Bool {
+        self.queue.withLock { queue in
+            if !queue.isClosed { change(&queue) }
+            return !queue.isClosed
+        }
     }
 
-    private func remind() async {
-        while (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pollInterval) }) != nil,
+    private static let ended = GatewayError(.storeUnavailable, "The gateway is shutting down; nothing was done")
+
+    // MARK: Tasks
+
+    /// Runs the owner and the reader until shutdown; callers that still wait then are refused.
+    package func run() async throws {
+        await withDiscardingTaskGroup { group in
+            // Wherever the service runs: a request's event loop would be inherited.
+            group.addTask(executorPreference: globalConcurrentExecutor) { await self.own() }
+            group.addTask { await self.read() }
+            group.addTask { await self.keepTime() }
+        }
+    }
+
+    private func own() async {
+        var state = self.initial
+        for await _ in self.arrivals.stream.cancelOnGracefulShutdown() {
+            for (update, caller) in self.queue.withLock({ exchange(&$0.updates, with: []) }) {
+                await self.show(update, &state)
+                caller.resume(returning: true)
+            }
+        }
+        let (updates, readers) = self.queue.withLock { queue in
+            queue.isClosed = true
+            return (exchange(&queue.updates, with: []), exchange(&queue.readers, with: []))
+        }
+        for (_, caller) in updates { caller.resume(returning: false) }
+        for reader in readers { reader.resume(returning: .failure(Self.ended)) }
+    }
+
+    private func read() async {
+        for await _ in self.hints.stream.cancelOnGracefulShutdown() {
+            let readers = self.queue.withLock { exchange(&$0.readers, with: []) }
+            let result: Result<Void, GatewayError>
+            do throws(GatewayError) {
+                let begin = self.uptime()
+                let news = try await self.store.changes(since: self.snapshot.version)
+                guard await self.submit(.reading(news, begunAt: begin)) else { throw Self.ended }
+                self.outage.succeeded()
+                result = .success(())
+            } catch {
+                // A reading that the shutdown ends says nothing about the store.
+                if !Task.isCancelled, await self.submit(.time) { self.outage.failed(error) }
+                result = .failure(error)
+            }
+            for reader in readers { reader.resume(returning: result) }
+            if readers.isEmpty { try? await Task.sleep(for: Self.pause) }
+        }
+    }
+
+    private func keepTime() async {
+        while (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }) != nil,
             !Task.isShuttingDownGracefully
         {
-            // Here as well, because a store that hangs answers no poll.
-            self.checkAge()
+            guard self.isShared || self.outage.isFailing else { continue }
             self.hint()
+            // A store that hangs ends no reading, and the snapshot has to expire all the same.
+            await self.submit(.time)
         }
     }
 
-    /// Asks for others' changes, if there are others, and repeats readings that failed, until shutdown.
-    package func run() async throws {
-        let isShared = self.state.withLock { $0.freshness != nil }
-        await withDiscardingTaskGroup { group in
-            if isShared {
-                group.addTask { await self.poll() }
-                group.addTask { await self.remind() }
+    // MARK: The owner's work
+
+    private func show(_ update: Update, _ state: inout State) async {
+        let old = self.snapshot
+        var new = old
+        switch update {
+        case .change(let tenant, let rows):
+            let distance = rows.version.number - old.version.number
+            new = await old.replacing([tenant], with: rows, isComplete: distance == 1, state.opener)
+            // A reading brings the changes that lie between.
+            if distance > 1 { self.hint() }
+        case .reading(let news, let begin):
+            state.confirmedAt = begin
+            switch news {
+            case .none: break
+            case .tenants(let tenants, let rows):
+                new = await old.replacing(tenants, with: rows, isComplete: true, state.opener)
+            case .all(let rows): new = await DirectorySnapshot(rows, after: old, state.opener)
             }
-            await self.retryReadings()
+        case .defaultLimits(let limits):
+            state.opener.defaultLimits = limits
+            new = old.limited(state.opener)
+        case .time: break
         }
+        let isExpired = self.isExpired(since: state.confirmedAt)
+        if new.isExpired != isExpired { new = new.expired(isExpired) }
+        guard new !== old else { return }
+        // The old snapshot is released after the lock, which every request takes.
+        self.current.withLock { $0 = new }
+        self.report(new.refused, after: old.refused)
+        self.observer(new)
     }
 
-    /// What was changed comes into force late rather than never.
-    private func retryReadings() async {
-        for await _ in self.retries.cancelOnGracefulShutdown() {
-            var isDone = false
-            while !isDone, await Self.pause() { isDone = (try? await self.reload()) != nil }
+    /// True if the snapshot could not be compared with the store for too long: keys may have been revoked meanwhile.
+    private func isExpired(since confirmedAt: ContinuousClock.Instant) -> Bool {
+        guard let maxStale = self.maxStale else { return false }
+        let age = self.uptime() - confirmedAt
+        self.age?.set(age / .seconds(1))
+        guard age > maxStale else {
+            self.expiry.succeeded()
+            return false
         }
+        self.expiry.failed(GatewayError(.storeUnavailable, "The store has not answered within store.maxStaleMs"))
+        return true
     }
 
-    /// Waits for the next attempt; says whether there shall be one.
-    private static func pause() async -> Bool {
-        (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.retryInterval) }) != nil
-            && !Task.isShuttingDownGracefully
-    }
-
-    /// Puts other limits in force for the tenants that have none of their own; the store is not asked.
-    package func use(defaultLimits: LimitPolicies) {
-        let refused = self.state.withLock { state in
-            state.opener.defaultLimits = defaultLimits
-            return self.show(self.snapshot.limited(state.opener), state)
-        }
-        self.announce(refused)
-    }
-
-    /// Swaps the snapshot, under the lock of the state, so that none is built on one that is replaced meanwhile; gives
-    /// the rows that are refused from now on.
-    private func show(_ new: DirectorySnapshot, _ state: State) -> Set<RefusedRow> {
-        // A slow answer may be older than the limit when it comes.
-        let isExpired = state.isExpired(at: self.uptime())
-        let snapshot = new.isExpired == isExpired ? new : new.expired(isExpired)
-        // The old one is released outside the lock that every request takes.
-        let old = self.current.withLock { current in
-            defer { current = snapshot }
-            return current
-        }
-        guard old.refused != snapshot.refused else { return [] }
-        for (kind, meter) in self.refused { meter.set(snapshot.refused.count { $0.kind == kind }) }
-        return snapshot.refused.subtracting(old.refused)
-    }
-
-    /// Tells observer and log of what was shown; outside the lock.
-    private func announce(_ refused: Set<RefusedRow>) {
-        // The newest, whichever of two changes comes here first.
-        self.observer.withLock { $0?(self.snapshot) }
-        guard let first = refused.first else { return }
+    private func report(_ refused: Set<RefusedRow>, after earlier: Set<RefusedRow>) {
+        for (kind, meter) in self.refused { meter.set(refused.count { $0.kind == kind }) }
+        let new = refused.subtracting(earlier)
+        guard let first = new.first else { return }
         self.logger.error(
             "Rows in the store are foreign, a later release's, or sealed by another master key; they are not served.",
-            metadata: ["rows": .stringConvertible(refused.count), "first": "\(first)"]
+            metadata: ["rows": .stringConvertible(new.count), "first": "\(first)"]
         )
     }
 }
 
-/// For how long a snapshot may be used that can't be compared with the store. Pure.
-struct SnapshotFreshness: Sendable, Hashable {
-    let limit: Duration
-    private var confirmedAt: ContinuousClock.Instant
-
-    init(limit: Duration, confirmedAt: ContinuousClock.Instant) {
-        (self.limit, self.confirmedAt) = (limit, confirmedAt)
-    }
-
-    /// Notes that the snapshot has all that the store held at a moment.
-    mutating func confirm(at moment: ContinuousClock.Instant) {
-        self.confirmedAt = max(self.confirmedAt, moment)
-    }
-
-    func age(at now: ContinuousClock.Instant) -> Duration { now - self.confirmedAt }
-
-    func isExpired(at now: ContinuousClock.Instant) -> Bool { self.age(at: now) > self.limit }
-}
-
-/// Up to where somebody has seen the changes of a store.
+/// A moment in the history of a store: its changes are numbered, and each is made after the one before it.
 package struct DirectoryVersion: Sendable, Hashable {
-    /// How many changes had been made.
-    package let number: Int64
-    /// Where the store was; empty where one process has it to itself.
+    /// The number of changes so far.
+    package var number: Int64
+    /// The place of the store, since a standby that takes over numbers its own changes; empty for a store of one process.
     package let origin: String
 
-    package init(_ number: Int64, in origin: String) {
-        (self.number, self.origin) = (number, origin)
+    package init(_ number: Int64 = 0, in origin: String = "") {
+        self.number = number
+        self.origin = origin
     }
 }
 
-/// What was changed since a version of the directory.
+/// The changes since a version.
 package enum DirectoryNews: Sendable {
     case none
-    /// What these tenants have now, nothing where they are gone; and the version that this brings the reader to.
-    case tenants([TenantID: DirectoryContents], version: Int64)
-    /// Everything: the store is not the one that the version was read from.
+    /// The tenants that were changed, and their rows: none of a tenant that was deleted.
+    case tenants(Set<TenantID>, DirectoryContents)
+    /// Everything, if the store is not the one that the version was read from.
     case all(DirectoryContents)
 }
 
-/// What the directory holds, or as much of it as belongs to one tenant.
+/// The rows of all tenants, or of some.
 package struct DirectoryContents: Sendable {
-    /// How many changes had been made when this was read.
-    package var version: Int64 = 0
-    /// Where the store was when everything was read: another one that took its place counts its own versions.
-    package var origin = ""
+    /// The version at which they were read.
+    package var version = DirectoryVersion()
     package var tenants: [Tenant] = []
-    /// What each tenant's pseudonyms are salted with; destroyed with the tenant.
+    /// The salt of each tenant's pseudonyms, destroyed with the tenant.
     package var salts: [TenantID: [UInt8]] = [:]
     /// The newest version of each credential.
     package var credentials: [StoredCredential] = []
@@ -411,12 +341,23 @@ package struct DirectoryContents: Sendable {
     package var refused: [RefusedRow] = []
 
     package init() {}
+
+    /// Returns the rows of some tenants alone.
+    package func of(_ ids: Set<TenantID>) -> DirectoryContents {
+        var some = self
+        some.tenants.removeAll { !ids.contains($0.id) }
+        some.salts = some.salts.filter { ids.contains($0.key) }
+        some.credentials.removeAll { !ids.contains($0.tenant) }
+        some.keys.removeAll { !ids.contains($0.tenant) }
+        some.limits = some.limits.filter { ids.contains($0.key) }
+        some.refused.removeAll { $0.tenant.map(ids.contains) != true }
+        return some
+    }
 }
 
-/// A row of the directory that is not served: somebody without the master key made or changed it, or a later release
-/// wrote what this one can't read.
-package struct RefusedRow: Sendable, Hashable {
-    /// What a row is of; nothing of a tenant is served whose own row is refused.
+/// A row of the directory that is not served: it was made or changed without the master key, or by a later release.
+package struct RefusedRow: Sendable, Hashable, CustomStringConvertible {
+    /// If a tenant's own row is refused, nothing of the tenant is served.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         case tenant
         case key
@@ -434,9 +375,7 @@ package struct RefusedRow: Sendable, Hashable {
         self.tenant = tenant
         self.name = name
     }
-}
 
-extension RefusedRow: CustomStringConvertible {
     package var description: String {
         switch self.kind {
         case .tenant: "tenant \(self.name)"
@@ -470,24 +409,24 @@ package enum DirectoryChange: Sendable {
     }
 }
 
-/// Keeps tenants, their credentials, keys and limits.
+/// Stores tenants with their credentials, keys and limits. All methods throw `storeUnavailable`.
 package protocol DirectoryStore: Sendable {
-    /// Everything, as one consistent snapshot; throws `storeUnavailable`.
+    /// Returns everything, read at one version.
     func load() async throws(GatewayError) -> DirectoryContents
 
-    /// Makes one change in one transaction, and reads in it what there is of the changed tenant then, nothing when it
-    /// was deleted; its cost does not grow with the number of tenants.
+    /// Makes one change in one transaction, and returns the rows of its tenant after it: none if it was deleted. The cost
+    /// does not grow with the number of tenants.
     ///
-    /// Returns `nil`, and changes nothing, where the tenant was changed since the version, also where that made or deleted
-    /// it, or where the store is another one by now: the change was planned from what is no longer so.
+    /// Returns `nil`, and changes nothing, if the tenant was made, changed or deleted since the version, or if the store
+    /// is another one: the plan is out of date.
     ///
-    /// Throws `storeUnavailable`; `notFound` where the change needs a tenant or key that is not there; `conflict` where
-    /// what it adds is there already, or what it builds on is a refused row.
+    /// Throws also `notFound` if the change needs a tenant or key that is not there, and `conflict` if what it adds is
+    /// there already or what it builds on is a refused row.
     func apply(
         _ change: DirectoryChange,
         plannedAt version: DirectoryVersion
     ) async throws(GatewayError) -> DirectoryContents?
 
-    /// What was changed since a version of the store at an origin, in one consistent snapshot; throws `storeUnavailable`.
-    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews
+    /// Returns the changes since a version, all read at one version.
+    func changes(since version: DirectoryVersion) async throws(GatewayError) -> DirectoryNews
 }

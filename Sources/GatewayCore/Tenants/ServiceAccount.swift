@@ -48,7 +48,7 @@ package final class ServiceAccountCredential: TenantCredential {
         try ServiceAccountCredential(json: json, endpoint: nil).fingerprint
     }
 
-    convenience init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
+    package convenience init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
         guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
         // Where tokens may be asked for can have changed since it was put; that is judged when one is needed.
         do {

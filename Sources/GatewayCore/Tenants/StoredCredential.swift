@@ -85,6 +85,9 @@ package protocol TenantCredential: Sendable {
     var secret: Secret { get }
     /// The server to call instead of the configured one.
     var endpoint: String? { get }
+
+    /// Decrypts a stored credential; `nil` if it does not open.
+    init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey)
 }
 
 /// The server key that authorises calls by the legacy protocol.
@@ -102,7 +105,7 @@ package struct LegacyCredential: TenantCredential {
         self.endpoint = endpoint
     }
 
-    init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
+    package init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
         guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
         self.init(serverKey: secret, endpoint: stored.endpoint)
     }

@@ -17,8 +17,6 @@ package final class TenantProfile: Sendable {
     /// tenant.
     package let salt: [UInt8]
     package let keys: [APIKeyRecord]
-    /// Which of the directory's changes the store had when this was read.
-    let version: Int64
     /// The names of which a client's certificate must carry one; `nil` where none is asked for.
     private let clientNames: Set<String>?
     package let limitKey: LimitKey
@@ -45,7 +43,6 @@ package final class TenantProfile: Sendable {
         pseudonymizer: Pseudonymizer,
         salt: [UInt8] = [],
         keys: [APIKeyRecord] = [],
-        version: Int64 = 0,
         load: TenantLoad = TenantLoad()
     ) {
         self.tenant = tenant
@@ -58,7 +55,6 @@ package final class TenantProfile: Sendable {
         self.pseudonymizer = pseudonymizer
         self.salt = salt
         self.keys = keys
-        self.version = version
         self.load = load
         self.clientNames = tenant.clientNames.isEmpty ? nil : Set(tenant.clientNames.map(\.text))
         self.limitKey = LimitKey(tenant: tenant.id, pseudonymizer)

@@ -207,17 +207,33 @@ package struct Gateway: Sendable {
             logger: logger.part(.state)
         )
         let limiter = limits.limiter
-        let directory = Directory(
+        let plan = DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit)
+        let upstreamSettings = UpstreamSettings(
+            configuration.upstream,
+            tokenHosts: tokenHosts,
+            client: try configuration.upstream.client(
+                connections: plan.upstreamConnections,
+                perLoop: plan.upstreamConnectionsPerLoop
+            )
+        )
+        let upstream = FCMClient(
+            settings: upstreamSettings,
+            eventLoopGroup: eventLoops,
+            clock: clock,
+            metrics: metrics,
+            logger: logger.part(.upstream)
+        )
+        let directory = try await Directory(
             store: SQLDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
             defaultLimits: configuration.limits.defaults,
             maxStale: database.isShared ? configuration.store.maxStale : nil,
+            observer: { upstream.keep($0.tenants) },
             metrics: metrics,
             logger: logger.part(.state)
         )
         database.whenNotified { directory.hint() }
-        try await directory.reload()
 
         let signer = try ownSecrets.auditSigner()
         let auditSealer = AuditSealer(auditKey: ownSecrets.auditKey)
@@ -305,29 +321,12 @@ package struct Gateway: Sendable {
             profiles: { Array(directory.snapshot.tenants.values) }
         )
         try await retired.load()
-        let plan = DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit)
-        let upstreamSettings = UpstreamSettings(
-            configuration.upstream,
-            tokenHosts: tokenHosts,
-            client: try configuration.upstream.client(
-                connections: plan.upstreamConnections,
-                perLoop: plan.upstreamConnectionsPerLoop
-            )
-        )
         let leases =
             database.isShared
             ? LeaseTerms(
                 duration: configuration.store.lease,
                 attemptTimeout: { upstreamSettings.attemptTimeout.current }
             ) : nil
-        let upstream = FCMClient(
-            settings: upstreamSettings,
-            eventLoopGroup: eventLoops,
-            clock: clock,
-            metrics: metrics,
-            logger: logger.part(.upstream)
-        )
-        directory.whenChanged { upstream.keep($0.tenants) }
         let groupStore = SQLGroupStore(database: database, owner: replicas.id, leases: leases)
         let groups = DeviceGroups(
             store: groupStore,

@@ -87,8 +87,8 @@ struct ReloadableParts: Sendable {
     /// Whether the last reload was good.
     let lastReload: Meter
 
-    fileprivate func reload(_ configuration: GatewayConfiguration) {
-        self.directory.use(defaultLimits: configuration.limits.defaults)
+    fileprivate func reload(_ configuration: GatewayConfiguration) async {
+        await self.directory.use(defaultLimits: configuration.limits.defaults)
         self.upstream.reload(configuration.upstream)
     }
 }
@@ -124,14 +124,14 @@ final class ConfigurationReloader: Sendable {
     }
 
     /// Logs what is wrong, and then changes nothing. One caller at a time: reloads must not overtake each other.
-    func reload() {
+    func reload() async {
         do {
             let loaded = try self.load()
             let current = self.state.withLock { $0 }
             try self.refuseUntimely(loaded, instead: current.certificates)
             try self.use(loaded.certificates, instead: current.certificates)
             // From here on, nothing can fail.
-            self.use(loaded, instead: current)
+            await self.use(loaded, instead: current)
         } catch {
             self.parts.lastReload.set(0)
             for problem in error.problems {
@@ -190,7 +190,7 @@ final class ConfigurationReloader: Sendable {
 
     // MARK: What has changed
 
-    private func use(_ loaded: LoadedConfiguration, instead current: LoadedConfiguration) {
+    private func use(_ loaded: LoadedConfiguration, instead current: LoadedConfiguration) async {
         var next = current
         next.certificates = loaded.certificates
         var postponed: Set<String> = []
@@ -214,7 +214,7 @@ final class ConfigurationReloader: Sendable {
                 waiting.append(key.path)
             }
         }
-        self.parts.reload(next.configuration)
+        await self.parts.reload(next.configuration)
         self.logLevel.change(to: next.configuration.log)
         self.state.withLock { $0 = next }
         for key in waiting {
@@ -252,7 +252,7 @@ struct ReloadService: Service {
                 await reopening?.value
                 await self.reopen()
             }
-            self.reloader.reload()
+            await self.reloader.reload()
         }
     }
 }

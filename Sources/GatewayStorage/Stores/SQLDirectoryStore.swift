@@ -15,36 +15,29 @@ package struct SQLDirectoryStore: DirectoryStore {
     }
 
     package func load() async throws(GatewayError) -> DirectoryContents {
-        let (sealer, isShared) = (self.sealer, self.database.isShared)
-        return try await self.database.read(scope: .gateway) { db in
-            let rows = DirectoryRows(db: db, sealer: sealer)
-            var contents = try rows.contents()
-            // Nobody else changes what one process has to itself.
-            if isShared { contents.origin = try rows.origin() }
-            return contents
+        try await self.database.read(scope: .gateway) { db in
+            let rows = DirectoryRows(db: db, sealer: self.sealer)
+            return try rows.contents(at: self.version(rows))
         }
     }
 
-    package func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
-        let (sealer, isShared) = (self.sealer, self.database.isShared)
-        return try await self.database.read(scope: .gateway) { db in
-            let rows = DirectoryRows(db: db, sealer: sealer)
-            let current = try rows.version()
+    package func changes(since seen: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+        try await self.database.read(scope: .gateway) { db in
+            let rows = DirectoryRows(db: db, sealer: self.sealer)
+            let version = try self.version(rows)
             // A backup was restored, or a standby took over that lacks changes and has made others since.
-            let currentOrigin = isShared ? try rows.origin() : ""
-            if current < version || currentOrigin != origin {
-                var contents = try rows.contents()
-                contents.origin = currentOrigin
-                return .all(contents)
+            if version.origin != seen.origin || version.number < seen.number {
+                return .all(try rows.contents(at: version))
             }
-            if current == version { return .none }
+            if version == seen { return .none }
             let tenants = try db.rows(
-                "SELECT tenant FROM directory_changes WHERE version > $1 ORDER BY tenant",
-                [.int(version)]
+                "SELECT tenant FROM directory_changes WHERE version > $1",
+                [.int(seen.number)]
             ) { TenantID($0.name(0)) }
-            var changed: [TenantID: DirectoryContents] = [:]
-            for tenant in tenants.compactMap(\.self) { changed[tenant] = try rows.contents(of: tenant) }
-            return .tenants(changed, version: current)
+            return .tenants(
+                Set(tenants.compactMap(\.self)),
+                try rows.contents(of: .changed(since: seen.number), at: version)
+            )
         }
     }
 
@@ -52,16 +45,17 @@ package struct SQLDirectoryStore: DirectoryStore {
         _ change: DirectoryChange,
         plannedAt version: DirectoryVersion
     ) async throws(GatewayError) -> DirectoryContents? {
-        let (sealer, isShared) = (self.sealer, self.database.isShared)
         let contents = try await self.database.write(scope: .gateway, isolation: .readCommitted) {
             db -> DirectoryContents? in
-            let writer = DirectoryWriter(db: db, sealer: sealer)
+            let writer = DirectoryWriter(db: db, sealer: self.sealer)
             try writer.awaitTurn()
-            let origin = isShared ? try writer.rows.origin() : ""
-            guard origin == version.origin, try !writer.hasChange(of: change.tenant, since: version.number) else {
+            let seen = try self.version(writer.rows)
+            guard seen.origin == version.origin, try !writer.hasChange(of: change.tenant, since: version.number) else {
                 return nil
             }
-            return try writer.apply(change)
+            try writer.apply(change)
+            let made = DirectoryVersion(seen.number + 1, in: seen.origin)
+            return try writer.rows.contents(of: .one(change.tenant), at: made)
         }
         guard contents != nil else { return nil }
         switch change {
@@ -72,6 +66,11 @@ package struct SQLDirectoryStore: DirectoryStore {
             break
         }
         return contents
+    }
+
+    private func version(_ rows: DirectoryRows) throws -> DirectoryVersion {
+        // No other process changes a store that is one process's own.
+        DirectoryVersion(try rows.version(), in: self.database.isShared ? try rows.origin() : "")
     }
 }
 
@@ -92,18 +91,29 @@ struct DirectoryRows {
     fileprivate static let keyColumns =
         "id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at"
 
+    /// The tenants that are read.
+    enum Selection {
+        case all
+        case one(TenantID)
+        /// Those with a change after a version.
+        case changed(since: Int64)
+    }
+
     let db: any SQLConnection
-    /// `nil` to take every row as it is, for those who only look.
+    /// `nil` takes every row as it is.
     let sealer: RowSealer?
 
-    /// All tenants, or one of them, with what belongs to them.
-    func contents(of tenant: TenantID? = nil) throws -> DirectoryContents {
+    /// The rows of some tenants, with what belongs to them.
+    func contents(
+        of selection: Selection = .all,
+        at version: DirectoryVersion = DirectoryVersion()
+    ) throws -> DirectoryContents {
         var contents = DirectoryContents()
-        contents.version = try self.version()
-        let limits = try self.limits(of: tenant)
+        contents.version = version
+        let limits = try self.limits(of: selection)
         // Also of tenants that can't be read: their keys are told apart from wrong ones.
         var salts: [TenantID: [UInt8]] = [:]
-        for row in try self.rows("\(Self.tenantColumns), seal FROM tenants", "id", tenant) {
+        for row in try self.rows("\(Self.tenantColumns), seal FROM tenants", "id", selection) {
             let id = row.name(0)
             let own = limits[id] ?? []
             guard self.isGenuine(row, "tenants", boundTo: own.flatMap { Self.columns($0.values) }) else {
@@ -120,10 +130,10 @@ struct DirectoryRows {
             contents.salts[tenant.id] = salt
             if !own.isEmpty { contents.limits[tenant.id] = limits }
         }
-        let credentials = try self.credentials(of: tenant)
+        let credentials = try self.credentials(of: selection)
         contents.credentials = credentials.known.filter { contents.salts[$0.tenant] != nil }
         contents.refused += credentials.unknown
-        for row in try self.rows("\(Self.keyColumns), seal FROM api_keys", "tenant", tenant) {
+        for row in try self.rows("\(Self.keyColumns), seal FROM api_keys", "tenant", selection) {
             let owner = TenantID(row.name(1))
             // Those of a tenant with a foreign seal are not served either, and say nothing new.
             guard let salt = owner.flatMap({ salts[$0] }) else { continue }
@@ -143,12 +153,11 @@ struct DirectoryRows {
         try self.db.first("SELECT version FROM directory_version") { try $0.int64(0) } ?? 0
     }
 
-    /// The credentials of all tenants, or of one, with or without a tenant that is served; their envelopes are their
-    /// seals.
-    func credentials(of tenant: TenantID? = nil) throws -> (known: [StoredCredential], unknown: [RefusedRow]) {
+    /// Credentials, with or without a tenant that is served; their envelopes are their seals.
+    func credentials(of selection: Selection = .all) throws -> (known: [StoredCredential], unknown: [RefusedRow]) {
         var (known, unknown): ([StoredCredential], [RefusedRow]) = ([], [])
         let columns = "tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at"
-        for row in try self.rows("\(columns) FROM credentials", "tenant", tenant) {
+        for row in try self.rows("\(columns) FROM credentials", "tenant", selection) {
             guard let credential = try? Self.credential(row) else {
                 unknown.append(RefusedRow(.credential, row.name(1), of: TenantID(row.name(0))))
                 continue
@@ -162,8 +171,8 @@ struct DirectoryRows {
 
     /// Seals a tenant's row and limits as they are now.
     func sealTenant(_ id: TenantID) throws {
-        guard let row = try self.rows("\(Self.tenantColumns) FROM tenants", "id", id).first else { return }
-        let limits = try self.limits(of: id)[id.text] ?? []
+        guard let row = try self.rows("\(Self.tenantColumns) FROM tenants", "id", .one(id)).first else { return }
+        let limits = try self.limits(of: .one(id))[id.text] ?? []
         let seal = self.seal(row, "tenants", boundTo: limits.flatMap { Self.columns($0.values) })
         try self.db.execute("UPDATE tenants SET seal = $2 WHERE id = $1", [.text(id), .bytes(seal)])
     }
@@ -200,10 +209,16 @@ struct DirectoryRows {
 
     // MARK: Rows
 
-    /// The rows of a table in the order of its key, or only those of a tenant.
-    private func rows(_ selection: String, _ column: String, _ tenant: TenantID?) throws -> [SQLRow] {
-        guard let tenant else { return try self.db.rows("SELECT \(selection) ORDER BY 1, 2") { $0 } }
-        return try self.db.rows("SELECT \(selection) WHERE \(column) = $1 ORDER BY 1, 2", [.text(tenant)]) { $0 }
+    /// The rows of a table that belong to some tenants by a column, in the order of the table's key.
+    private func rows(_ table: String, _ column: String, _ selection: Selection) throws -> [SQLRow] {
+        let (condition, values): (String, [SQLValue]) =
+            switch selection {
+            case .all: ("", [])
+            case .one(let tenant): ("WHERE \(column) = $1", [.text(tenant)])
+            case .changed(let version):
+                ("WHERE \(column) IN (SELECT tenant FROM directory_changes WHERE version > $1)", [.int(version)])
+            }
+        return try self.db.rows("SELECT \(table) \(condition) ORDER BY 1, 2", values) { $0 }
     }
 
     private static func tenant(_ row: SQLRow) throws -> Tenant {
@@ -256,8 +271,8 @@ struct DirectoryRows {
         )
     }
 
-    private func limits(of tenant: TenantID?) throws -> [String: [SQLRow]] {
-        let rows = try self.rows("tenant, scope, policies FROM limits", "tenant", tenant)
+    private func limits(of selection: Selection) throws -> [String: [SQLRow]] {
+        let rows = try self.rows("tenant, scope, policies FROM limits", "tenant", selection)
         return Dictionary(grouping: rows) { $0.name(0) }
     }
 
@@ -296,10 +311,10 @@ private struct DirectoryWriter {
         )
     }
 
-    /// Makes a change, and reads what there is of its tenant then.
+    /// Makes a change.
     ///
-    /// A row is only changed as long as it is the gateway's own: a new seal must not make good what others wrote.
-    func apply(_ change: DirectoryChange) throws -> DirectoryContents {
+    /// A row is only changed if its seal is the gateway's: a new seal must not make another's row genuine.
+    func apply(_ change: DirectoryChange) throws {
         switch change {
         case .putTenant(let tenant, let salt):
             try self.put(tenant, salt: salt)
@@ -334,7 +349,6 @@ private struct DirectoryWriter {
             try self.put(limits, of: tenant)
         }
         try self.raiseVersion(changing: change.tenant)
-        return try self.rows.contents(of: change.tenant)
     }
 
     private func raiseVersion(changing tenant: TenantID) throws {
@@ -353,7 +367,7 @@ private struct DirectoryWriter {
     ///
     /// - Throws: `conflict` for a row that is refused.
     private func stored(_ id: TenantID) throws -> DirectoryContents {
-        let contents = try self.rows.contents(of: id)
+        let contents = try self.rows.contents(of: .one(id))
         guard contents.refused.contains(RefusedRow(.tenant, id.text, of: id)) else { return contents }
         throw GatewayError(
             .conflict,

@@ -22,8 +22,7 @@ struct AuthenticatorTests {
             .putTenant(.sample(isDisabled: isTenantDisabled, clientNames: clientNames), salt: [1])
         )
         try await self.store.apply(.putKey(.sample(of: self.key, expiresAt: expiresAt, revokedAt: revokedAt)))
-        let directory = try Directory.sample(store: self.store)
-        try await directory.reload()
+        let directory = try await Directory.sample(store: self.store)
         return Authenticator(directory: directory, pepper: pepper)
             .authenticate(key: text.map { Array($0.utf8)[...] }, clientNames: names, now: self.now)
     }
@@ -76,27 +75,27 @@ struct AuthenticatorTests {
         try await self.store.apply(.putTenant(.sample(), salt: [1]))
         try await self.store.apply(.putKey(.sample(of: self.key)))
         try await self.store.apply(.putKey(.sample(of: dead, revokedAt: self.now)))
-        let directory = try Directory.sample(store: self.store)
-        try await directory.reload()
-        let authenticator = Authenticator(directory: directory, pepper: .sample)
-        func refusal(_ text: String) -> Authenticator.Refusal? {
+        let directory = try await Directory.sample(store: self.store)
+        @Sendable func refusal(_ text: String, in directory: Directory) -> Authenticator.Refusal? {
+            let authenticator = Authenticator(directory: directory, pepper: .sample)
             let bytes = Array(text.utf8)[...]
             return self.refusal(authenticator.authenticate(key: bytes, clientNames: [], now: self.now))
         }
-        #expect(refusal(self.text) == nil)
-        self.store.makeUnreadable(acme)
-        await directory.refresh()
-        let other = APIKey.generate().secret.revealText()
-        let forged = try #require(APIKey.sample(body: "fgw_\(self.key.id)_\(other.split(separator: "_")[2])"))
-        #expect(refusal(self.text) == .unreadable)
-        #expect(refusal(dead.secret.revealText()) == .unknown)
-        #expect(refusal(forged.secret.revealText()) == .unknown)
-        // A read of everything finds the same.
-        try await directory.reload()
-        #expect(refusal(self.text) == .unreadable)
-        try await self.store.apply(.deleteTenant(acme))
-        await directory.refresh()
-        #expect(refusal(self.text) == .unknown)
+        #expect(refusal(self.text, in: directory) == nil)
+        try await directory.whileRunning {
+            self.store.makeUnreadable(acme)
+            try await directory.catchUp()
+            let other = APIKey.generate().secret.revealText()
+            let forged = try #require(APIKey.sample(body: "fgw_\(self.key.id)_\(other.split(separator: "_")[2])"))
+            #expect(refusal(self.text, in: directory) == .unreadable)
+            #expect(refusal(dead.secret.revealText(), in: directory) == .unknown)
+            #expect(refusal(forged.secret.revealText(), in: directory) == .unknown)
+            // A read of everything finds the same.
+            #expect(refusal(self.text, in: try await .sample(store: self.store)) == .unreadable)
+            try await self.store.apply(.deleteTenant(acme))
+            try await directory.catchUp()
+            #expect(refusal(self.text, in: directory) == .unknown)
+        }
     }
 
     @Test("A disabled tenant's keys are refused, and accepted again when it is enabled")

@@ -10,8 +10,8 @@ struct AdministrationReplicasTests {
     private let fixture: AdministrationFixture
     private var first: Administration { self.fixture.administration }
 
-    init() throws {
-        self.fixture = try AdministrationFixture()
+    init() async throws {
+        self.fixture = try await AdministrationFixture()
     }
 
     private func expectConflict(_ body: () async throws -> Void) async {
@@ -21,13 +21,13 @@ struct AdministrationReplicasTests {
 
     /// The uid of the tenant that the store holds.
     private func uid() async throws -> UInt64 {
-        await self.fixture.directory.refresh()
+        try await self.fixture.directory.catchUp()
         return try #require(try self.fixture.profile()).uid
     }
 
     @Test("A tenant that one replica made is replaced by another, which has not heard of it", arguments: [true, false])
     func madeAndPut(isShared: Bool) async throws {
-        let second = try self.fixture.replica(isShared: isShared)
+        let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
             let salt = self.fixture.store.contents.salts[acme]
             let (tenant, isNew) = try await second.put(Self.draft, id: acme, origin: .sample)
@@ -49,7 +49,7 @@ struct AdministrationReplicasTests {
 
     @Test("A tenant that one replica deleted is made anew by another", arguments: [true, false])
     func deletedAndPut(isShared: Bool) async throws {
-        let second = try self.fixture.replica(isShared: isShared)
+        let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
             _ = try await second.put(Self.draft, id: acme, origin: .sample)
             let (salt, before) = (self.fixture.store.contents.salts[acme], try await self.uid())
@@ -68,14 +68,14 @@ struct AdministrationReplicasTests {
 
     @Test("A tenant that one replica made again is not changed as the one before it", arguments: [true, false])
     func madeAgain(isShared: Bool) async throws {
-        let second = try self.fixture.replica(isShared: isShared)
+        let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
             _ = try await second.put(Self.draft, id: acme, origin: .sample)
             try await self.first.deleteTenant(acme, origin: .sample)
             _ = try await self.first.put(Self.draft, id: acme, origin: .sample)
             let credential = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
             _ = try await second.put(credential, tenant: acme, origin: .sample)
-            await self.fixture.directory.refresh()
+            try await self.fixture.directory.catchUp()
             // It is sealed for the tenant of this very salt.
             #expect(try self.fixture.profile()?.legacyCredential?.serverKey.revealText() == "server key")
             let uid = try await self.uid()
@@ -85,7 +85,7 @@ struct AdministrationReplicasTests {
 
     @Test("A key that one replica revoked can't be rotated by another", arguments: [true, false])
     func revokedAndRotated(isShared: Bool) async throws {
-        let second = try self.fixture.replica(isShared: isShared)
+        let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
             let draft = APIKeyDraft(name: "n", scopes: [.sendMessages])
             let (key, _) = try await self.first.createKey(draft, tenant: acme, origin: .sample)
@@ -102,7 +102,7 @@ struct AdministrationReplicasTests {
 
     @Test("A key that one replica revoked can't be imported by another, however often it was before")
     func revokedAndImported() async throws {
-        let second = try self.fixture.replica(isShared: true)
+        let second = try await self.fixture.replica(isShared: true)
         try await self.fixture.run { acme in
             let (key, draft) = (APIKey.generate(), APIKeyDraft(name: "n", scopes: [.sendMessages]))
             #expect(try await self.first.importKey(key, as: draft, tenant: acme, origin: .sample).isNew)
@@ -117,7 +117,7 @@ struct AdministrationReplicasTests {
     @Test("Credentials that replicas put at once follow each other, each with a version of its own")
     func simultaneousCredentials() async throws {
         let replicas = [
-            self.first, try self.fixture.replica(isShared: true), try self.fixture.replica(isShared: false),
+            self.first, try await self.fixture.replica(isShared: true), try await self.fixture.replica(isShared: false),
         ]
         try await self.fixture.run { acme in
             // The one that does not ask before it plans has seen the tenant.
@@ -147,7 +147,10 @@ struct AdministrationReplicasTests {
 
     @Test("A change that others always come before is given up, each of its plans with an intent and an outcome")
     func restlessTenant() async throws {
-        let second = try self.fixture.replica(isShared: true, over: RestlessDirectoryStore(base: self.fixture.store))
+        let second = try await self.fixture.replica(
+            isShared: true,
+            over: RestlessDirectoryStore(base: self.fixture.store)
+        )
         try await self.fixture.run { acme in
             await self.expectConflict { _ = try await second.put(Self.draft, id: acme, origin: .sample) }
             let pairs = Array(repeating: [AuditRecord.Outcome.intent, .failed], count: 5)
@@ -160,9 +163,9 @@ struct AdministrationReplicasTests {
 
     @Test("While the store can't be read nothing is refused by what was known of it, and nothing done")
     func unreadableStore() async throws {
-        let second = try self.fixture.replica(isShared: true)
+        let second = try await self.fixture.replica(isShared: true)
         try await self.fixture.run { acme in
-            self.fixture.store.refuseLoads()
+            self.fixture.store.refuseReads()
             let error = await #expect(throws: GatewayError.self) {
                 try await second.deleteTenant(acme, origin: .sample)
             }
@@ -184,7 +187,7 @@ private struct RestlessDirectoryStore: DirectoryStore {
         plannedAt version: DirectoryVersion
     ) async throws(GatewayError) -> DirectoryContents? { nil }
 
-    func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
-        try await self.base.changes(since: version, in: origin)
+    func changes(since version: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+        try await self.base.changes(since: version)
     }
 }

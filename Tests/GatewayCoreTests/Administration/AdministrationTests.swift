@@ -7,8 +7,8 @@ struct AdministrationTests {
     private let fixture: AdministrationFixture
     private var administration: Administration { self.fixture.administration }
 
-    init() throws {
-        self.fixture = try AdministrationFixture()
+    init() async throws {
+        self.fixture = try await AdministrationFixture()
     }
 
     private func expect<Result>(
@@ -182,7 +182,7 @@ struct AdministrationTests {
         try await self.fixture.run { acme in
             let lost = try TenantID.sample("lost")
             self.fixture.store.refuseRows([RefusedRow(.tenant, "lost", of: lost), RefusedRow(.key, "k", of: acme)])
-            try await self.fixture.directory.reload()
+            try await self.fixture.directory.catchUp()
             await self.expect(.notFound) { try self.administration.keys(of: lost) }
             await self.expect(.notFound) {
                 _ = try await self.administration.rotateKey("k", tenant: acme, overlapSeconds: 5, origin: .sample)

@@ -13,15 +13,17 @@ struct AdministrationFixture {
     let directory: Directory
     let audit: AuditLog
     let administration: Administration
+    /// The directories of other replicas.
+    private let others = Observed<[Directory]>([])
 
-    init() throws {
+    init() async throws {
         let (auditStore, witnessed, losesAudit) = (self.auditStore, self.witnessed, self.losesAudit)
         self.store = InMemoryDirectoryStore { _ in
             let records = auditStore.current.records.map(\.record)
             witnessed.change { $0.append(records) }
             if losesAudit.current { auditStore.refuse() }
         }
-        self.directory = try .sample(store: self.store)
+        self.directory = try await .sample(store: self.store)
         self.audit = .sample(store: auditStore, clock: self.clock)
         self.administration = Administration(
             directory: self.directory,
@@ -32,15 +34,14 @@ struct AdministrationFixture {
         )
     }
 
-    /// Another replica's administration of the same store, which has not read anything yet.
+    /// Another replica's administration of the same store, which has read what is there by now; before ``run(_:)``.
     ///
-    /// One that takes the store for its own hears of other's changes only where they get in its way.
-    func replica(isShared: Bool, over store: (any DirectoryStore)? = nil) throws -> Administration {
-        Administration(
-            directory: try .sample(
-                store: store ?? self.store,
-                maxStale: isShared ? .seconds(900) : nil
-            ),
+    /// A replica that takes the store for its own learns of others' changes only if they get in its way.
+    func replica(isShared: Bool, over store: (any DirectoryStore)? = nil) async throws -> Administration {
+        let directory = try await Directory.sample(store: store ?? self.store, maxStale: isShared ? .seconds(900) : nil)
+        self.others.change { $0.append(directory) }
+        return Administration(
+            directory: directory,
             audit: self.audit,
             masterKey: try .sample(),
             pepper: .sample,
@@ -48,16 +49,19 @@ struct AdministrationFixture {
         )
     }
 
-    /// Runs a test beside the log, with the tenant `acme` in place and a clock that has moved on since.
+    /// Runs a test beside the log and the directories, with the tenant `acme` in place and a clock that has moved since.
     func run(_ body: @Sendable (TenantID) async throws -> Void) async throws {
-        try await self.audit.whileRunning {
-            try await self.auditStore.wait { $0.batches.count == 1 }
-            let acme = try TenantID.sample()
-            let draft = TenantDraft(displayName: "Acme", upstream: .legacy)
-            _ = try await self.administration.put(draft, id: acme, origin: .sample)
-            self.clock.advance(by: .seconds(60))
-            try await body(acme)
-        }
+        try await ([self.directory] + self.others.current)
+            .whileRunning {
+                try await self.audit.whileRunning {
+                    try await self.auditStore.wait { $0.batches.count == 1 }
+                    let acme = try TenantID.sample()
+                    let draft = TenantDraft(displayName: "Acme", upstream: .legacy)
+                    _ = try await self.administration.put(draft, id: acme, origin: .sample)
+                    self.clock.advance(by: .seconds(60))
+                    try await body(acme)
+                }
+            }
     }
 
     /// The records of what operators did since `acme` was put, in order.

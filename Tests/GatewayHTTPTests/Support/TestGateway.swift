@@ -23,6 +23,7 @@ struct TestGateway: Sendable {
     let upstream: ScriptedUpstream
     let topics: ScriptedTopics
     let directoryStore = InMemoryDirectoryStore()
+    let directory: Directory
     let groupStore = InMemoryGroupStore()
     let groups: DeviceGroups
     let auditStore = InMemoryAuditStore()
@@ -56,7 +57,7 @@ struct TestGateway: Sendable {
         hold: @escaping @Sendable () async -> Void = {},
         _ body: @Sendable (TestGateway, _ key: String) async throws -> Result
     ) async throws -> Result {
-        let gateway = try TestGateway(
+        let gateway = try await TestGateway(
             limits: limits,
             auditCapacity: auditCapacity,
             groupUpstream: groupUpstream,
@@ -65,10 +66,12 @@ struct TestGateway: Sendable {
             hold: hold
         )
         return try await gateway.audit.whileRunning {
-            try await gateway.idempotent.whileRunning {
-                let key = try await gateway.makeTenant("demo")
-                _ = try await gateway.makeTenant("other")
-                return try await body(gateway, key)
+            try await gateway.directory.whileRunning {
+                try await gateway.idempotent.whileRunning {
+                    let key = try await gateway.makeTenant("demo")
+                    _ = try await gateway.makeTenant("other")
+                    return try await body(gateway, key)
+                }
             }
         }
     }
@@ -80,7 +83,7 @@ struct TestGateway: Sendable {
         maxInFlight: Int,
         tracer: RequestTracer,
         hold: @escaping @Sendable () async -> Void
-    ) throws {
+    ) async throws {
         let metrics = GatewayMetrics(factory: self.metrics)
         self.gate = LoadGate(
             limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
@@ -103,12 +106,8 @@ struct TestGateway: Sendable {
         let logs = self.logs
         var logger = Logger(label: "test") { _ in logs }
         logger.logLevel = .trace
-        let directory = Directory(
-            store: self.directoryStore,
-            masterKey: masterKey,
-            auditKey: .sample("audit"),
-            defaultLimits: limits,
-        )
+        let directory = try await Directory.sample(store: self.directoryStore, defaultLimits: limits)
+        self.directory = directory
         self.audit = AuditLog.sample(
             store: self.auditStore,
             clock: self.clock,

@@ -31,7 +31,7 @@ struct ConfigurationReloaderTests {
                   allowedTokenHosts: [tokens.example.org]
                 """
             let policy = try RatePolicy.sample(3, per: 7, burst: 5)
-            #expect(fixture.reload(yaml) == 1)
+            #expect(await fixture.reload(yaml) == 1)
             #expect(fixture.limits?.tenant == [policy])
             #expect(fixture.limits?.topic == RatePolicy.topicDefaults)
             #expect(fixture.upstream.requestDeadline.current == .milliseconds(2_500))
@@ -54,7 +54,7 @@ struct ConfigurationReloaderTests {
             )
 
             // What is left out has its default again.
-            #expect(fixture.reload(Self.plain) == 1)
+            #expect(await fixture.reload(Self.plain) == 1)
             #expect(fixture.limits == LimitPolicies())
             #expect(fixture.logLevel.current == .info)
         }
@@ -82,7 +82,7 @@ struct ConfigurationReloaderTests {
     )
     func badFile(yaml: String, place: String, key: String) async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
-            #expect(fixture.reload(yaml) == 0)
+            #expect(await fixture.reload(yaml) == 0)
             #expect(fixture.limits == LimitPolicies())
             #expect(fixture.logLevel.current == .info)
             #expect(fixture.upstream.attemptTimeout.current == .seconds(10))
@@ -92,7 +92,7 @@ struct ConfigurationReloaderTests {
             #expect(error.contains("The configuration was not reloaded; what was in force stays so."))
             #expect(error.contains(place), "\(error)")
             #expect(error.contains(key), "\(error)")
-            #expect(fixture.reload(Self.plain + "upstream:\n  timeoutMs: 1000\n  connectTimeoutMs: 900\n") == 1)
+            #expect(await fixture.reload(Self.plain + "upstream:\n  timeoutMs: 1000\n  connectTimeoutMs: 900\n") == 1)
             #expect(fixture.upstream.attemptTimeout.current == .seconds(1))
         }
     }
@@ -101,7 +101,7 @@ struct ConfigurationReloaderTests {
     func missingFile() async throws {
         try await ReloadFixture.with({ _ in "log:\n  level: error\n" }) { fixture in
             try FileManager.default.removeItem(atPath: "\(fixture.directory.path)/gateway.yaml")
-            #expect(fixture.reload() == 0)
+            #expect(await fixture.reload() == 0)
             #expect(fixture.logLevel.current == .error)
         }
     }
@@ -110,7 +110,7 @@ struct ConfigurationReloaderTests {
     func environmentWins() async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
             // GATEWAY_LOG_FORMAT is text.
-            #expect(fixture.reload("log:\n  level: info\n  format: json\n") == 1)
+            #expect(await fixture.reload("log:\n  level: info\n  format: json\n") == 1)
             #expect(!fixture.logText.contains("log.format"))
         }
     }
@@ -129,10 +129,10 @@ struct ConfigurationReloaderTests {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
             let warning = "warning A setting has changed that takes effect with the next start only. key=\(key)\n"
             for round in 1...2 {
-                #expect(fixture.reload(Self.plain + yaml) == 1)
+                #expect(await fixture.reload(Self.plain + yaml) == 1)
                 #expect(("\(fixture.logText)\n").matches(of: warning).count == round)
             }
-            #expect(fixture.reload(Self.plain) == 1)
+            #expect(await fixture.reload(Self.plain) == 1)
             #expect(("\(fixture.logText)\n").matches(of: warning).count == 2)
         }
     }
@@ -159,18 +159,18 @@ struct ConfigurationReloaderTests {
             let files = CertificateFiles(directory: fixture.directory)
             let yaml = Self.tls(fixture.directory)
             try files.write(authority.certify("second"))
-            #expect(fixture.reload() == 1)
+            #expect(await fixture.reload() == 1)
 
             let third = try authority.certify("third")
             let cut = String(third.certificate.prefix(300))
             try files.write(TestIdentity(certificate: cut, privateKey: third.privateKey))
-            #expect(fixture.reload(yaml + "log:\n  level: debug\n") == 0)
+            #expect(await fixture.reload(yaml + "log:\n  level: debug\n") == 0)
             try files.write(
                 TestIdentity(certificate: third.certificate, privateKey: try authority.certify("x").privateKey)
             )
-            #expect(fixture.reload() == 0)
+            #expect(await fixture.reload() == 0)
             try files.write(authority.certify("late", validity: -2_000..<(-1_000)))
-            #expect(fixture.reload() == 0)
+            #expect(await fixture.reload() == 0)
             #expect(fixture.logText.contains("the certificate in \(fixture.directory.path)/server.crt expired"))
             #expect(
                 fixture.logText.contains(
@@ -180,7 +180,7 @@ struct ConfigurationReloaderTests {
             #expect(fixture.logLevel.current == .info)
 
             try files.write(third)
-            #expect(fixture.reload() == 1)
+            #expect(await fixture.reload() == 1)
             #expect(fixture.logLevel.current == .debug)
         }
     }
@@ -194,7 +194,7 @@ struct ConfigurationReloaderTests {
         }) { fixture in
             #expect(!fixture.logText.contains("warning"))
             fixture.clock.advance(by: .seconds(2 * 86_400))
-            #expect(fixture.reload(Self.tls(fixture.directory) + "log:\n  level: debug\n") == 1)
+            #expect(await fixture.reload(Self.tls(fixture.directory) + "log:\n  level: debug\n") == 1)
             #expect(fixture.logLevel.current == .debug)
             #expect(fixture.logText.contains("warning Clients will not accept a listener's certificate."))
         }
@@ -204,7 +204,7 @@ struct ConfigurationReloaderTests {
     func switchedOn() async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
             try CertificateFiles(directory: fixture.directory).write(try TestAuthority().certify("first"))
-            #expect(fixture.reload(Self.tls(fixture.directory) + "log:\n  level: debug\n") == 1)
+            #expect(await fixture.reload(Self.tls(fixture.directory) + "log:\n  level: debug\n") == 1)
             #expect(fixture.logLevel.current == .debug)
             for key in ["certificateFile", "privateKeyFile"] {
                 #expect(fixture.logText.contains("next start only. key=http.tls.\(key)"))
@@ -215,7 +215,7 @@ struct ConfigurationReloaderTests {
     @Test("Ten reloads of the same file change nothing")
     func again() async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
-            for _ in 1...10 { #expect(fixture.reload() == 1) }
+            for _ in 1...10 { #expect(await fixture.reload() == 1) }
             #expect(fixture.logText.matches(of: "The configuration was reloaded. changed=\n").count == 9)
             #expect(!fixture.logText.contains("warning"))
         }

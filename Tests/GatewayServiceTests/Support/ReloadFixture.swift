@@ -21,36 +21,34 @@ struct ReloadFixture {
     let clock = ManualClock(at: SystemWallClock().now())
     let logs = InMemoryLogHandler()
     let registry = PrometheusRegistry()
-    let store = InMemoryDirectoryStore()
     let gatewayDirectory: Directory
     let upstream: UpstreamSettings
     let logLevel: LogLevelSetting
     let reloader: ConfigurationReloader
 
     /// Runs a body with a reloader that was started with a file.
-    static func with(_ yaml: (TemporaryDirectory) throws -> String, _ body: (ReloadFixture) async throws -> Void)
-        async throws
-    {
+    static func with(
+        _ yaml: (TemporaryDirectory) throws -> String,
+        _ body: @Sendable (ReloadFixture) async throws -> Void
+    ) async throws {
         try await TemporaryDirectory.with { directory in
-            let fixture = try ReloadFixture(directory, yaml(directory))
-            try await fixture.store.apply(.putTenant(.sample(), salt: [1]))
-            try await fixture.gatewayDirectory.reload()
-            try await body(fixture)
+            let fixture = try await ReloadFixture(directory, yaml(directory))
+            try await fixture.gatewayDirectory.whileRunning { try await body(fixture) }
         }
     }
 
-    private init(_ directory: TemporaryDirectory, _ yaml: String) throws {
+    private init(_ directory: TemporaryDirectory, _ yaml: String) async throws {
         self.directory = directory
         let file = try directory.file("gateway.yaml", yaml)
         let read = { @Sendable () throws(ConfigurationProblems) -> LoadedConfiguration in
             try LoadedConfiguration.read(ConfigurationInput(file: file, environment: Self.environment)).0
         }
         let started = try read()
-        self.gatewayDirectory = Directory(
-            store: self.store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: started.configuration.limits.defaults,
+        let store = InMemoryDirectoryStore()
+        try await store.apply(.putTenant(.sample(), salt: [1]))
+        self.gatewayDirectory = try await .sample(
+            store: store,
+            defaultLimits: started.configuration.limits.defaults
         )
         self.upstream = UpstreamSettings(started.configuration.upstream)
         self.logLevel = LogLevelSetting(started.configuration.log)
@@ -88,11 +86,11 @@ struct ReloadFixture {
     ]
 
     /// Replaces the file and reloads; returns what the gauge says.
-    func reload(_ yaml: String? = nil) -> Int? {
+    func reload(_ yaml: String? = nil) async -> Int? {
         if let yaml {
             #expect(throws: Never.self) { _ = try self.directory.file("gateway.yaml", yaml) }
         }
-        self.reloader.reload()
+        await self.reloader.reload()
         return self.gauge
     }
 

@@ -60,39 +60,42 @@ struct DirectoryStoreTests {
     @Test("Each change raises the version; readers are told which tenants changed", arguments: StoreKind.available)
     func versions(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
-            let origin = try await store.load().origin
+            let origin = try await store.load().version.origin
             func changed(since version: Int64, in other: String? = nil) async throws -> [String: Int]? {
-                switch try await store.changes(since: version, in: other ?? origin) {
+                switch try await store.changes(since: DirectoryVersion(version, in: other ?? origin)) {
                 case .none: return [:]
                 case .all: return nil
-                case .tenants(let changed, _):
-                    return Dictionary(uniqueKeysWithValues: changed.map { ($0.key.text, $0.value.tenants.count) })
+                case .tenants(let changed, let contents):
+                    #expect(contents.version == (try await store.load().version))
+                    #expect(changed.isSuperset(of: contents.tenants.map(\.id)))
+                    #expect(changed.isSuperset(of: contents.keys.map(\.tenant)))
+                    return Dictionary(uniqueKeysWithValues: changed.map { ($0.text, contents.of([$0]).tenants.count) })
                 }
             }
-            #expect(try await store.load().version == 0)
+            #expect(try await store.load().version.number == 0)
             #expect(try await changed(since: 0) == [:])
             let tenant = try DirectoryFixtures.tenant()
-            #expect(try await store.apply(.putTenant(tenant, salt: [1])).version == 1)
-            #expect(try await store.apply(.putTenant(DirectoryFixtures.tenant("other"), salt: [2])).version == 2)
-            #expect(try await store.apply(.putKey(DirectoryFixtures.key())).version == 3)
+            #expect(try await store.apply(.putTenant(tenant, salt: [1])).version.number == 1)
+            #expect(try await store.apply(.putTenant(DirectoryFixtures.tenant("other"), salt: [2])).version.number == 2)
+            #expect(try await store.apply(.putKey(DirectoryFixtures.key())).version.number == 3)
             #expect(try await changed(since: 0) == ["acme": 1, "other": 1])
             #expect(try await changed(since: 2) == ["acme": 1])
             await expectError(.notFound) { try await store.apply(.deleteTenant(try #require(TenantID("none")))) }
             #expect(try await changed(since: 3) == [:])
-            #expect(try await store.apply(.deleteTenant(tenant.id)).version == 4)
+            #expect(try await store.apply(.deleteTenant(tenant.id)).version.number == 4)
             #expect(try await changed(since: 3) == ["acme": 0])
             // A reader of another store begins anew.
             #expect(try await changed(since: 5) == nil)
             #expect(try await changed(since: 4, in: "elsewhere") == nil)
             #expect(try await changed(since: 4) == [:])
-            #expect(try await store.load().version == 4)
+            #expect(try await store.load().version.number == 4)
         }
     }
 
     @Test("A change that was planned before another of its tenant is not made", arguments: StoreKind.available)
     func staleChanges(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
-            let origin = try await store.load().origin
+            let origin = try await store.load().version.origin
             func isMade(_ change: DirectoryChange, at version: Int64, in other: String? = nil) async throws -> Bool {
                 let version = DirectoryVersion(version, in: other ?? origin)
                 return try await store.apply(change, plannedAt: version) != nil
@@ -115,7 +118,7 @@ struct DirectoryStoreTests {
             #expect(try await !isMade(.putLimits(tenant.id, LimitOverrides(topic: [])), at: 3))
             #expect(try await !isMade(.putLimits(tenant.id, LimitOverrides(topic: [])), at: 5, in: "elsewhere"))
             let contents = try await store.load()
-            #expect(contents.version == 5)
+            #expect(contents.version.number == 5)
             #expect(contents.salts == [tenant.id: [4], other.id: [3]])
             #expect(contents.keys.isEmpty && contents.limits.isEmpty)
         }
@@ -124,8 +127,7 @@ struct DirectoryStoreTests {
     @Test("Of changes of a tenant that were planned at one version one is made", arguments: StoreKind.available)
     func simultaneousChanges(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
-            let version = try await store.apply(.putTenant(DirectoryFixtures.tenant(), salt: [1])).version
-            let planned = DirectoryVersion(version, in: try await store.load().origin)
+            let planned = try await store.apply(.putTenant(DirectoryFixtures.tenant(), salt: [1])).version
             let made: Int = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<3 {
                     let key = try DirectoryFixtures.key("k\(number)")
@@ -135,7 +137,7 @@ struct DirectoryStoreTests {
             }
             #expect(made == 1)
             let contents = try await store.load()
-            #expect((contents.keys.count, contents.version) == (1, version + 1))
+            #expect((contents.keys.count, contents.version.number) == (1, planned.number + 1))
         }
     }
 
@@ -150,7 +152,7 @@ struct DirectoryStoreTests {
                 try await group.waitForAll()
             }
             let contents = try await store.load()
-            #expect((contents.tenants.count, contents.version) == (16, 16))
+            #expect((contents.tenants.count, contents.version.number) == (16, 16))
         }
     }
 
@@ -380,17 +382,17 @@ struct DirectoryStoreTests {
             revoked.revokedAt = DirectoryFixtures.start
             try await store.apply(.putKey(revoked))
 
-            guard case .tenants(let changed, _) = try await store.changes(since: before.version, in: before.origin)
-            else {
+            guard case .tenants(let ids, let changed) = try await store.changes(since: before.version) else {
                 Issue.record("No tenant was changed")
                 return
             }
-            #expect(changed[other.id]?.keys == [revoked])
-            #expect(changed[acme.id]?.refused.map(\.kind) == [row.kind])
-            #expect(changed[acme.id]?.tenants.count == (row.kind == .tenant ? 0 : 1))
-            #expect(changed[acme.id]?.keys.count == (row.kind == .key ? 0 : 1))
+            #expect(ids == [acme.id, other.id])
+            #expect(changed.of([other.id]).keys == [revoked])
+            #expect(changed.of([acme.id]).refused.map(\.kind) == [row.kind])
+            #expect(changed.of([acme.id]).tenants.count == (row.kind == .tenant ? 0 : 1))
+            #expect(changed.of([acme.id]).keys.count == (row.kind == .key ? 0 : 1))
             let contents = try await store.load()
-            #expect(contents.refused == changed[acme.id]?.refused)
+            #expect(contents.refused == changed.refused)
             #expect(contents.keys.contains(revoked))
             guard row.kind == .tenant else { return }
             // What this version does not understand it does not replace.

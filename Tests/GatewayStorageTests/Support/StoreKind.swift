@@ -259,8 +259,7 @@ extension DirectoryStore {
     /// Makes a change of what the store has now.
     @discardableResult
     func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
-        let now = try await self.load()
-        let contents = try await self.apply(change, plannedAt: DirectoryVersion(now.version, in: now.origin))
+        let contents = try await self.apply(change, plannedAt: try await self.load().version)
         guard let contents else { throw GatewayError(.invalid, "The tenant was changed meanwhile") }
         return contents
     }

@@ -6,12 +6,17 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
     private struct State {
         var contents = DirectoryContents()
         var secrets: [GatewaySecret: Envelope] = [:]
-        var refusesLoads = false
+        var refusesReads = false
         var refusesChanges = false
         var losesAnswers = false
-        var loads = 0
+        var reads = 0
         /// The version of each tenant's latest change.
         var changes: [TenantID: Int64] = [:]
+
+        mutating func noteChange(of tenant: TenantID) {
+            self.contents.version.number += 1
+            self.changes[tenant] = self.contents.version.number
+        }
     }
 
     private let state = Mutex(State())
@@ -24,7 +29,7 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
 
     package var contents: DirectoryContents { self.state.withLock { $0.contents } }
 
-    package func refuseLoads(_ refuses: Bool = true) { self.state.withLock { $0.refusesLoads = refuses } }
+    package func refuseReads(_ refuses: Bool = true) { self.state.withLock { $0.refusesReads = refuses } }
 
     package func refuseChanges(_ refuses: Bool = true) { self.state.withLock { $0.refusesChanges = refuses } }
 
@@ -35,7 +40,7 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
     package func failOver(to contents: DirectoryContents, at origin: String) {
         self.state.withLock { state in
             (state.contents, state.changes) = (contents, [:])
-            state.contents.origin = origin
+            state.contents.version = DirectoryVersion(contents.version.number, in: origin)
         }
     }
 
@@ -44,24 +49,36 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         self.state.withLock { state in
             state.contents.tenants.removeAll { $0.id == tenant }
             state.contents.refused.append(RefusedRow(.tenant, tenant.text, of: tenant))
-            state.contents.version += 1
-            state.changes[tenant] = state.contents.version
+            state.noteChange(of: tenant)
         }
     }
 
-    package func refuseRows(_ rows: [RefusedRow]) { self.state.withLock { $0.contents.refused = rows } }
+    /// Refuses these rows and no others, as a change of their tenants.
+    package func refuseRows(_ rows: [RefusedRow]) {
+        self.state.withLock { state in
+            let tenants = (state.contents.refused + rows).compactMap(\.tenant)
+            state.contents.refused = rows
+            for tenant in Set(tenants) { state.noteChange(of: tenant) }
+        }
+    }
 
-    package var loads: Int { self.state.withLock { $0.loads } }
+    /// How often it was read, failures included.
+    package var reads: Int { self.state.withLock { $0.reads } }
 
     package func load() async throws(GatewayError) -> DirectoryContents {
+        try self.read().contents
+    }
+
+    /// Notes a reading.
+    private func read() throws(GatewayError) -> State {
         // As with a database, a reader that is cancelled gets nothing.
         if Task.isCancelled { throw GatewayError(.cancelled, "The reader was cancelled") }
         let state = self.state.withLock { state in
-            state.loads += 1
+            state.reads += 1
             return state
         }
-        guard !state.refusesLoads else { throw Self.unavailable }
-        return state.contents
+        guard !state.refusesReads else { throw Self.unavailable }
+        return state
     }
 
     /// Makes a change of whatever there is by now, as another replica does that has seen it.
@@ -85,41 +102,25 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
             if state.refusesChanges { return .failure(Self.unavailable) }
             if let version {
                 let isCurrent = state.changes[change.tenant] ?? 0 <= version.number
-                guard isCurrent, state.contents.origin == version.origin else { return .success(nil) }
+                guard isCurrent, state.contents.version.origin == version.origin else { return .success(nil) }
             }
             if let failure = Self.apply(change, to: &state.contents) { return .failure(failure) }
-            state.contents.version += 1
-            state.changes[change.tenant] = state.contents.version
+            state.noteChange(of: change.tenant)
             if state.losesAnswers {
                 return .failure(GatewayError(.storeUnavailable, "The answer is lost", cause: CommitOutcomeUnknown()))
             }
-            return .success(Self.contents(of: change.tenant, in: state.contents))
+            return .success(state.contents.of([change.tenant]))
         }
         return try result.get()
     }
 
-    package func changes(since version: Int64, in origin: String) async throws(GatewayError) -> DirectoryNews {
-        let state = self.state.withLock { $0 }
-        guard !state.refusesLoads else { throw Self.unavailable }
-        guard state.contents.version >= version, state.contents.origin == origin else { return .all(state.contents) }
-        guard state.contents.version > version else { return .none }
-        var changed: [TenantID: DirectoryContents] = [:]
-        for (tenant, change) in state.changes where change > version {
-            changed[tenant] = Self.contents(of: tenant, in: state.contents)
-        }
-        return .tenants(changed, version: state.contents.version)
-    }
-
-    private static func contents(of tenant: TenantID, in all: DirectoryContents) -> DirectoryContents {
-        var contents = DirectoryContents()
-        contents.version = all.version
-        contents.tenants = all.tenants.filter { $0.id == tenant }
-        contents.salts[tenant] = all.salts[tenant]
-        contents.credentials = all.credentials.filter { $0.tenant == tenant }
-        contents.keys = all.keys.filter { $0.tenant == tenant }
-        contents.limits[tenant] = all.limits[tenant]
-        contents.refused = all.refused.filter { $0.tenant == tenant }
-        return contents
+    package func changes(since seen: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+        let state = try self.read()
+        let version = state.contents.version
+        guard version.number >= seen.number, version.origin == seen.origin else { return .all(state.contents) }
+        guard version.number > seen.number else { return .none }
+        let changed = Set(state.changes.filter { $0.value > seen.number }.keys)
+        return .tenants(changed, state.contents.of(changed))
     }
 
     package func gatewaySecrets(

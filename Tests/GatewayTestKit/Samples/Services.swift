@@ -7,9 +7,16 @@ import ServiceLifecycleTestKit
 extension Service {
     /// Runs beside a test, then shuts down gracefully and waits for the end.
     package func whileRunning<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
+        try await [self].whileRunning(body)
+    }
+}
+
+extension Array where Element: Service {
+    /// Runs all beside a test, then shuts them down gracefully and waits for their end.
+    package func whileRunning<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await self.run() }
+                for service in self { group.addTask { try await service.run() } }
                 let result = try await body()
                 trigger.triggerGracefulShutdown()
                 try await group.waitForAll()
@@ -20,19 +27,24 @@ extension Service {
 }
 
 extension Directory {
-    /// A directory under the sample master key, which starts empty.
+    /// A directory under the sample master key.
     package static func sample(
         store: any DirectoryStore,
+        defaultLimits: LimitPolicies = LimitPolicies(),
         maxStale: Duration? = nil,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        observer: @escaping @Sendable (DirectorySnapshot) -> Void = { _ in },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-    ) throws -> Directory {
-        Directory(
+    ) async throws -> Directory {
+        try await Directory(
             store: store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
+            defaultLimits: defaultLimits,
             maxStale: maxStale,
+            uptime: uptime,
+            observer: observer,
             metrics: metrics,
             logger: logger
         )
@@ -40,7 +52,7 @@ extension Directory {
 
     /// Makes a change of what is shown now.
     package func apply(_ change: DirectoryChange) async throws {
-        guard try await self.apply(change, plannedAt: self.basis(of: change.tenant).1) else {
+        guard try await self.apply(change, plannedAt: self.snapshot.version(of: change.tenant)) else {
             throw SampleError(what: "snapshot that shows its tenant")
         }
     }
