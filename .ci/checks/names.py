@@ -32,7 +32,7 @@ WORDS = {
     "time piece": "stretch of time",
     "audit cut": "truncation marker",
     "sink cut": "truncation marker",
-    "purge guard": "spike detector",
+    "purge guard": "spike",
     "keyed send": "idempotent request",
     "keyed sends": "idempotent requests",
     "keyed exchange": "idempotent request",

@@ -59,28 +59,28 @@ extension Micro {
 private struct FixedList: RetiredTokenStore {
     let entries: [RetiredTokenEntry]
 
-    private static let start = RetiredTokenBookmark(
-        epoch: "",
-        place: RetiredTokenBookmark.Place(transaction: 0, number: 0),
-        horizon: 0
-    )
+    private static let readAt = Timestamp(microseconds: 0)
 
-    func load() async throws(GatewayError) -> RetiredTokenContents {
-        RetiredTokenContents(entries: self.entries, detectors: [:], counts: [], bookmark: Self.start)
+    func load() async throws(GatewayError) -> (entries: [RetiredTokenEntry], readAt: Timestamp) {
+        (self.entries, Self.readAt)
     }
 
-    func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? { nil }
-
     func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {}
+
+    func remove(_ key: UInt64, of owner: RetiredTokenOwner) async throws(GatewayError) -> Bool { false }
+
+    func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenNews {
+        RetiredTokenNews(spiking: [], removed: [:], readAt: Self.readAt)
+    }
 
     func feed(
         of owner: RetiredTokenOwner,
         after cursor: RetiredTokenCursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        let end = RetiredTokenCursor(epoch: "", transaction: 0, position: 0)
+        let end = RetiredTokenCursor(epoch: "", position: 0)
         return RetiredTokenFeed(tokens: [], cursor: cursor ?? end, hasMore: false)
     }
 
-    func trim(reportedBefore: Timestamp, keeping: Int) async throws(GatewayError) -> [RetiredTokenEntry] { [] }
+    func trim(reportedBefore: Timestamp, keeping: Int) async throws(GatewayError) {}
 }

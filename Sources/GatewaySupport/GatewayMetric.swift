@@ -24,7 +24,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case retiredTokens = "fcmgw_retired_tokens"
     case retiredTokenRefusals = "fcmgw_retired_token_refusals_total"
     case retiredTokenChanges = "fcmgw_retired_token_changes_total"
-    case spikeDetectorActive = "fcmgw_purge_guard_active"
+    case retiredTokenSpikeActive = "fcmgw_retired_token_spike_active"
     case storeUp = "fcmgw_store_up"
     case storeLogBytes = "fcmgw_store_wal_bytes"
     case directoryRefusedRows = "fcmgw_directory_refused_rows"
@@ -161,7 +161,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .oauthRefreshes:
             .counter(["result"], "Exchanges for access tokens, by result.")
         case .retiredTokens:
-            .gauge(["state"], "Tokens that FCM reported dead or replaced, by how they stand.")
+            .gauge(["state"], "Tokens that this replica knows to be dead, replaced, or suspected to be dead, by state.")
         case .retiredTokenRefusals:
             .counter([], "Recipients that were refused without asking FCM, because it called them unregistered lately.")
         case .retiredTokenChanges:
@@ -169,8 +169,8 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
                 ["result"],
                 "Changes of the list of retired tokens that became durable, were refused by the store, or were dropped."
             )
-        case .spikeDetectorActive:
-            .gauge(["tenant"], "Tenants whose reports of dead tokens are held back after a sudden jump, by tenant.")
+        case .retiredTokenSpikeActive:
+            .gauge(["tenant"], "1 while reports of dead tokens are suspected because there are too many, by tenant.")
         case .storeUp:
             .gauge(["store"], "Whether the last read, scan and write of the store were answered, by store: 0 or 1.")
         case .storeLogBytes:

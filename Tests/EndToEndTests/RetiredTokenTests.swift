@@ -30,7 +30,7 @@ extension EndToEnd {
                     #expect(record["upstream_code"] == nil)
                     let metrics = try await dev.gateway.metrics()
                     #expect(metrics.contains("fcmgw_retired_token_refusals_total 1\n"))
-                    #expect(metrics.contains(#"fcmgw_retired_tokens{state="pending"} 1"#))
+                    #expect(metrics.contains(#"fcmgw_retired_tokens{state="unregistered"} 1"#))
 
                     let feed = try await self.feed(dev, until: 1)
                     let entry = try #require(feed["retired_tokens"]?.elements?.first)

@@ -83,7 +83,7 @@ extension EndToEnd {
                     let metrics = try await gateway.metrics()
                     for name in [
                         "messages_total", "subscription_changes_total", "device_group_requests_total",
-                        "http_rejected_total", "purge_guard_active", "breaker_state",
+                        "http_rejected_total", "retired_token_spike_active", "breaker_state",
                     ] {
                         #expect(metrics.contains("\nfcmgw_\(name){"), "\(name)")
                     }

@@ -67,6 +67,7 @@ struct RetirementOverEmulatorTests {
                 return
             }
             #expect(outcomes.count { $0 == .rejected(.unregistered) } == 950)
+            await fixture.retired.settleAndFlush()
             fixture.clock.advance(by: .seconds(7_200))
             #expect(try await fixture.fed().isEmpty)
             let requests = fixture.emulator.journal().count
@@ -90,7 +91,8 @@ struct RetirementOverEmulatorTests {
             }
             fixture.emulator.register(["device-1"], canonical: "device-new")
             _ = await fixture.send(.token("device-1"))
-            fixture.clock.advance(by: .seconds(3_600))
+            await fixture.retired.settleAndFlush()
+            fixture.clock.advance(by: .seconds(3_900))
             let fed = try await fixture.fed()
             #expect(Set(fed.filter { $0.state == .unregistered }.map(\.text)) == Set(dead))
             let replaced = fed.filter { $0.state == .replaced }

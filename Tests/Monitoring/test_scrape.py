@@ -164,6 +164,8 @@ class Scene:
         raw(self.well.url, b"GET / HTTP/9.9\r\n\r\n")
         dead = self.well.tenant("moved", self.legacy)
         expect(dead.send("", tokens=[f"canary-ERROR_NotRegistered-{number}" for number in range(DEAD)]), 200)
+        spike = 'fcmgw_retired_token_spike_active{tenant="moved"}'
+        self.lab.wait_until("the spike", lambda: self.well.metric(spike) == 1)
         (port,) = monitoring.free_ports(1)
         self.broken = self.well.tenant("broken", f"http://127.0.0.1:{port}")
         self.fail(5)
@@ -333,7 +335,7 @@ class Scraped(unittest.TestCase):
         """What went wrong is seen where it went wrong."""
         self.assertEqual(self.value('fcmgw_breaker_state{project="broken"}'), 2)
         self.assertEqual(self.value('fcmgw_breaker_state{project="shop",api="legacy",instance="%s"}' % self.well), 0)
-        self.assertEqual(self.value('fcmgw_purge_guard_active{tenant="moved"}'), 1)
+        self.assertEqual(self.value('fcmgw_retired_token_spike_active{tenant="moved"}'), 1)
         self.assertEqual(self.value(f'fcmgw_config_last_reload_successful{{instance="{self.busy}"}}'), 0)
         self.assertEqual(self.value(f'fcmgw_config_last_reload_successful{{instance="{self.well}"}}'), 1)
         shed = self.value(f'fcmgw_shed_total{{instance="{self.busy}",reason="tenant_share"}}')
@@ -418,7 +420,7 @@ class Scraped(unittest.TestCase):
         self.assertEqual([rule["name"] for rule in rules if rule["health"] == "err"], [])
         wanted = {
             "FcmGatewayBreakerOpen": {"project": "broken", "api": "legacy", "instance": self.well},
-            "FcmGatewayPurgeGuardActive": {"tenant": "moved", "instance": self.well},
+            "FcmGatewayRetiredTokenSpike": {"tenant": "moved", "instance": self.well},
             "FcmGatewayReloadFailed": {"instance": self.busy},
             "FcmGatewaySheds": {"instance": self.busy},
             "FcmGatewayErrorBudgetBurnsFast": {},

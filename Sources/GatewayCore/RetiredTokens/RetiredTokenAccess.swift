@@ -32,8 +32,8 @@ package struct RetiredTokenAccess: Sendable {
         }
     }
 
-    /// Takes a token off the list, so that the next send to it asks FCM; whether it was on it. Throws `auditUnavailable` where
-    /// nothing was changed.
+    /// Takes a token off the list, so that the next send to it asks FCM. Returns false if it was not on it. Throws
+    /// `auditUnavailable` if nothing was changed, and what the store throws.
     package func delete(
         _ text: String,
         _ kind: RetiredToken.Kind,
@@ -48,9 +48,14 @@ package struct RetiredTokenAccess: Sendable {
             orThrow: GatewayError(.auditUnavailable, "The change could not have been recorded")
         ) { record throws(GatewayError) -> Bool in
             let pseudonym = caller.profile.pseudonymizer.pseudonym(of: text)
-            let wasListed = self.retired.delete(pseudonym, of: caller.profile)
-            if !wasListed { record.reject(.notFound) }
-            return wasListed
+            do throws(GatewayError) {
+                let wasListed = try await self.retired.delete(pseudonym, of: caller.profile)
+                if !wasListed { record.reject(.notFound) }
+                return wasListed
+            } catch {
+                record.outcome = .failed
+                throw error
+            }
         }
     }
 }

@@ -1,43 +1,52 @@
 import Synchronization
 
-/// One tenant's table of retired tokens behind a lock, which hands what changes to the writer in its order.
+/// One tenant's table of retired tokens behind a lock. Hands its changes to the writer in their order.
 ///
-/// A tenant without retired tokens pays for a send one look at a number, and one addition.
+/// For a tenant without retired tokens a send reads one number and adds to another.
 final class RetiredTokenList: Sendable {
+    private struct State {
+        var table: RetiredTokenTable
+        /// Changes that the writer has yet to get.
+        var outbox: [RetiredTokenChange] = []
+        /// True while a thread hands the outbox over.
+        var isHandingOver = false
+
+        mutating func takeOutbox() -> [RetiredTokenChange]? {
+            guard !self.outbox.isEmpty else {
+                self.isHandingOver = false
+                return nil
+            }
+            defer { self.outbox = [] }
+            return self.outbox
+        }
+    }
+
     let owner: RetiredTokenOwner
     private let writer: RetiredTokens.Writer
-    private let state: Mutex<RetiredTokenTable>
+    private let state: Mutex<State>
     /// How many tokens are in the table.
     private let listed = Atomic(0)
-    /// Accepted recipients that the detector has not heard of yet.
+    /// Accepted recipients that the table has not counted yet.
     private let accepted = Atomic(0)
 
-    init(of owner: RetiredTokenOwner, detector: SpikeDetector, isShared: Bool, writer: RetiredTokens.Writer) {
-        (self.owner, self.writer) = (owner, writer)
-        self.state = Mutex(RetiredTokenTable(of: owner, detector: detector, isShared: isShared))
+    init(of owner: RetiredTokenOwner, writer: RetiredTokens.Writer) {
+        self.owner = owner
+        self.writer = writer
+        self.state = Mutex(State(table: RetiredTokenTable(of: owner)))
     }
 
     var isEmpty: Bool { self.listed.load(ordering: .relaxed) == 0 }
 
-    var isSpiking: Bool { self.state.withLock { $0.detector.isSpiking } }
+    var isSpiking: Bool { self.state.withLock { $0.table.isSpiking } }
 
-    var counts: [RetiredToken.State: Int] {
-        self.state.withLock { table in
-            Dictionary(uniqueKeysWithValues: RetiredToken.State.allCases.map { ($0, table.count(of: $0)) })
-        }
-    }
-
-    /// Takes in what was stored, in the order of reports.
-    func restore(_ entries: [RetiredTokenEntry]) {
-        self.update { ($0.restore(entries), ()) }
-    }
+    var counts: [RetiredToken.State: Int] { self.state.withLock { $0.table.counts } }
 
     func screen(_ pseudonyms: [Pseudonym], at now: Timestamp) -> RetiredTokenScreening {
-        self.state.withLock { table in
+        self.state.withLock { state in
             var isListed = false
             var refused: [Bool] = []
             for (index, pseudonym) in pseudonyms.enumerated() {
-                switch table.standing(of: pseudonym.high, at: now) {
+                switch state.table.standing(of: pseudonym.high, at: now) {
                 case .unknown: continue
                 case .listed: isListed = true
                 case .refused:
@@ -50,88 +59,73 @@ final class RetiredTokenList: Sendable {
         }
     }
 
-    /// Notes recipients that were accepted and are not on the list.
+    /// Counts recipients that were accepted and are not on the list.
     func accept(_ count: Int) {
         self.accepted.wrappingAdd(count, ordering: .relaxed)
     }
 
-    /// Takes in what one answer of FCM says; whether a spike began or ended with it.
-    func learn(_ reports: [RetiredTokenTable.Report], at now: Timestamp) -> SpikeDetector.Transition {
-        self.update { $0.learn(reports, accepted: self.accepted.exchange(0, ordering: .relaxed), at: now) }
+    /// Learns from one answer of FCM.
+    func learn(_ reports: [RetiredTokenTable.Report], at now: Timestamp) {
+        self.update { table, outbox in outbox += table.learn(reports, accepted: self.takeAccepted(), at: now) }
     }
 
-    /// Feeds reports that no spike followed within an hour; whether a spike ended.
-    func settle(at now: Timestamp) -> SpikeDetector.Transition {
-        self.update { $0.settle(accepted: self.accepted.exchange(0, ordering: .relaxed), at: now) }
+    /// Has the store told of the recipients judged since the last time.
+    func count() {
+        self.update { table, outbox in outbox += table.count(accepted: self.takeAccepted()) }
     }
 
+    /// Takes a token off the list. Returns false if it was not on it.
     func delete(_ key: UInt64) -> Bool {
-        self.update { table in
+        self.update { table, outbox in
             let change = table.delete(key)
-            return (change.map { [$0] } ?? [], change != nil)
+            if let change { outbox.append(change) }
+            return change != nil
         }
     }
 
-    // MARK: Other replicas
-
-    /// Tells the other replicas' detectors of what this one has heard since; whether a spike began or ended.
-    func count(at now: Timestamp) -> SpikeDetector.Transition {
-        self.update { $0.count(accepted: self.accepted.exchange(0, ordering: .relaxed), at: now) }
+    /// Lists what was stored.
+    func restore(_ entries: [RetiredTokenEntry]) {
+        self.update { table, _ in table.restore(entries) }
     }
 
-    /// Takes in what other replicas have counted.
-    func hear(accepted: Int, unregistered: Int, at now: Timestamp) -> SpikeDetector.Transition {
-        self.update { $0.observe(accepted: accepted, unregistered: unregistered, at: now) }
+    /// Forgets tokens that left the list in the store.
+    func forget(_ keys: [UInt64]) {
+        self.update { table, _ in table.forget(keys) }
     }
 
-    /// Takes the detector of a replica that has been through more.
-    func adopt(_ detector: SpikeDetector) -> SpikeDetector.Transition {
-        self.update { $0.adopt(detector) }
+    /// Notes whether the last hour is a spike. Returns false if that was known.
+    func setSpiking(_ isSpiking: Bool, at now: Timestamp) -> Bool {
+        self.update { table, _ in table.setSpiking(isSpiking, at: now) }
     }
 
-    /// Takes in what the store has of tokens by now; those of which it has yet to hear are left as they are. Gives the
-    /// place of the first that was.
-    func follow(_ changes: [RetiredTokenNews.Change]) -> RetiredTokenBookmark.Place? {
-        self.update { $0.follow(changes) }
-    }
-
-    /// Takes in everything that the store has of this list.
-    func reload(_ entries: [RetiredTokenEntry]) {
-        self.update { ($0.reload(entries), ()) }
-    }
-
-    /// Notes that changes have been written.
-    func wrote(_ changes: [RetiredTokenChange]) {
-        self.state.withLock { $0.wrote(changes) }
-    }
-
-    func forget(_ entries: [RetiredTokenEntry]) {
-        self.update { table in
-            for entry in entries { table.forget(entry) }
-            return ([], ())
-        }
-    }
+    private func takeAccepted() -> Int { self.accepted.exchange(0, ordering: .relaxed) }
 
     private func update<Result: Sendable>(
-        _ body: (inout RetiredTokenTable) -> ([RetiredTokenChange], Result)
+        _ body: (inout RetiredTokenTable, inout [RetiredTokenChange]) -> Result
     ) -> Result {
-        self.state.withLock { table in
-            let (changes, result) = body(&table)
-            table.willWrite(changes)
-            self.listed.store(table.count, ordering: .relaxed)
-            // Under the lock, so that the store hears of changes in the order in which the table made them.
-            self.writer.add(changes)
-            return result
+        let (result, handsOver) = self.state.withLock { state in
+            let result = body(&state.table, &state.outbox)
+            self.listed.store(state.table.count, ordering: .relaxed)
+            guard !state.outbox.isEmpty, !state.isHandingOver else { return (result, false) }
+            state.isHandingOver = true
+            return (result, true)
         }
+        // One thread at a time, so that the writer gets changes in the order in which the table made them.
+        if handsOver {
+            while let changes = self.state.withLock({ $0.takeOutbox() }) { self.writer.add(changes) }
+        }
+        return result
     }
 }
 
-/// Which of one tenant's tokens are retired, and what each of FCM's answers changes about it (decision 0016).
+/// The tokens of one tenant that this replica knows to be retired, and how each of FCM's answers changes them
+/// (decision 0016).
 ///
-/// Tokens are known by the first 64 bits of their pseudonyms, 16 bytes for each with its mark. Pure: the caller
-/// supplies the time and stores what changed.
+/// It only decides which tokens the replica refuses and which reports the store gets. The store decides which tokens are
+/// fed. Tokens are known by the first 64 bits of their pseudonyms, 16 bytes for each with its mark. Pure: the caller
+/// supplies the time and stores the changes.
 struct RetiredTokenTable {
-    /// What is known of a retired token.
+    /// How a retired token stands.
     struct Mark: Hashable {
         var state: RetiredToken.State
         /// Some bits of the replacement's pseudonym, by which another replacement is noticed.
@@ -165,39 +159,25 @@ struct RetiredTokenTable {
 
     /// For how long a report makes the gateway refuse a token itself.
     private static let refusalSeconds = 86_400
-    /// For how long a report waits for a spike to show before it is fed.
-    private static let holdSeconds = 3_600
-    /// A report this far in the future is taken for one of the present: clocks are corrected now and then.
+    /// A report this far in the future is taken for one of the present, since clocks are corrected now and then.
     private static let clockToleranceSeconds = 3_600
-    /// How often a repeated report is written at most.
-    private static let touchSeconds = 86_400
-    /// The most tokens of one change, so that no transaction takes long.
-    private static let keysPerChange = 500
+    /// How often a repeated report is stored at most.
+    private static let repeatSeconds = 86_400
+    /// Reports no older than this may be pending in the store: 13 buckets.
+    private static let pendingSeconds = 3_900
 
     private let owner: RetiredTokenOwner
     private var marks: [UInt64: Mark] = [:]
-    /// Pending tokens in the order of their reports; entries whose token has another mark by now mean nothing.
-    private var pending: [(key: UInt64, reportedAt: UInt32)] = []
-    private var pendingStart = 0
-    private var counts: [RetiredToken.State: Int] = [:]
-    private(set) var detector: SpikeDetector
-    /// The detector as the store was last given it.
-    private var savedDetector: SpikeDetector
-    /// Whether other replicas change the list too.
-    private let isShared: Bool
-    /// How many changes of a token wait to be written; only where the list is shared.
-    private var unwritten: [UInt64: Int] = [:]
-    /// What the other replicas' detectors have not been told of; only where the list is shared.
-    private var uncounted = (accepted: 0, unregistered: 0)
+    private(set) var counts = Dictionary(uniqueKeysWithValues: RetiredToken.State.allCases.map { ($0, 0) })
+    private(set) var isSpiking = false
+    /// Judged recipients that the store has not been told of.
+    private var tally = RetiredTokenCounts.Tally()
 
-    init(of owner: RetiredTokenOwner, detector: SpikeDetector, isShared: Bool = false) {
-        (self.owner, self.detector, self.savedDetector) = (owner, detector, detector)
-        self.isShared = isShared
+    init(of owner: RetiredTokenOwner) {
+        self.owner = owner
     }
 
     var count: Int { self.marks.count }
-
-    func count(of state: RetiredToken.State) -> Int { self.counts[state] ?? 0 }
 
     func mark(of key: UInt64) -> Mark? { self.marks[key] }
 
@@ -206,289 +186,115 @@ struct RetiredTokenTable {
         switch mark.state {
         case .suspected, .replaced:
             return .listed
-        case .pending, .unregistered:
+        case .unregistered:
             let age = now.seconds - Int(mark.reportedAt)
             return (-Self.clockToleranceSeconds..<Self.refusalSeconds).contains(age) ? .refused : .listed
         }
     }
 
-    /// Takes in what was stored, in the order of reports.
-    ///
-    /// What was pending when a spike was noticed is suspected, even if the store had no time to learn of it.
-    mutating func restore(_ entries: [RetiredTokenEntry]) -> [RetiredTokenChange] {
-        let suspected = entries.filter { self.restore($0) }
-        return self.moves(of: suspected.map(\.key), to: .suspected)
-    }
-
-    /// Takes in what was stored of a token; whether it is suspected because of that.
-    private mutating func restore(_ entry: RetiredTokenEntry) -> Bool {
-        var mark = Mark(
-            state: entry.state,
-            replacement: entry.replacement,
-            reportedAt: UInt32(clamping: entry.reportedAt.seconds)
-        )
-        let isSuspected = mark.state == .pending && self.detector.isSpiking
-        if isSuspected { mark.state = .suspected }
-        if self.marks[entry.key] != mark { self.set(mark, of: entry.key) }
-        return isSuspected
-    }
-
-    /// Takes in what one answer of FCM says of tokens that are on the list or are to be put there, and how many other
-    /// recipients were accepted.
-    mutating func learn(
-        _ reports: [Report],
-        accepted: Int,
-        at now: Timestamp
-    ) -> ([RetiredTokenChange], SpikeDetector.Transition) {
-        let (alive, dead) = self.tally(reports)
-        let (observed, transition) = self.observe(accepted: accepted + alive, unregistered: dead, at: now)
-        var changes = observed
-        if self.isShared {
-            self.uncounted.accepted += accepted + alive
-            self.uncounted.unregistered += dead
-            // What is accepted can wait for the next poll.
-            if dead > 0 { changes += self.countings() }
+    mutating func restore(_ entries: [RetiredTokenEntry]) {
+        for entry in entries {
+            let seconds = UInt32(clamping: entry.reportedAt.seconds)
+            let mark = Mark(state: entry.state, replacement: entry.replacement, reportedAt: seconds)
+            self.set(mark, of: entry.key)
         }
-        for report in reports {
-            if let change = self.note(report, at: now) { changes.append(change) }
-        }
-        return (changes, transition)
     }
 
-    /// Has the detector observe what this replica or another one heard.
-    mutating func observe(
-        accepted: Int,
-        unregistered: Int,
-        at now: Timestamp
-    ) -> ([RetiredTokenChange], SpikeDetector.Transition) {
-        let transition = self.detector.note(accepted: accepted, unregistered: unregistered, at: now)
-        var changes: [RetiredTokenChange] = []
-        if transition != .none { changes.append(self.savingDetector()) }
-        if transition == .began { changes += self.moves(of: self.suspectPending(), to: .suspected) }
-        return (changes, transition)
+    mutating func forget(_ keys: [UInt64]) {
+        for key in keys { self.remove(key) }
     }
 
-    /// Feeds reports that no spike followed within an hour, in their order.
-    mutating func settle(accepted: Int, at now: Timestamp) -> ([RetiredTokenChange], SpikeDetector.Transition) {
-        let (learned, transition) = self.learn([], accepted: accepted, at: now)
-        var changes = learned + self.moves(of: self.settlePending(at: now), to: .unregistered)
-        if self.detector != self.savedDetector { changes.append(self.savingDetector()) }
-        return (changes, transition)
-    }
-
-    /// Forgets a token that the store has dropped, unless it was reported again since.
-    mutating func forget(_ entry: RetiredTokenEntry) {
-        guard let mark = self.marks[entry.key], mark.reportedAt <= UInt32(clamping: entry.reportedAt.seconds) else {
-            return
-        }
-        self.remove(entry.key)
-    }
-
-    /// Takes a token off the list, whatever its state; `nil` where it was not there.
+    /// Takes a token off the list. Returns `nil` if it was not on it.
     mutating func delete(_ key: UInt64) -> RetiredTokenChange? {
-        guard self.marks[key] != nil else { return nil }
-        self.remove(key)
-        return .remove(self.owner, key)
+        self.remove(key) ? .remove(self.owner, key) : nil
     }
 
-    // MARK: Other replicas
-
-    /// Observes what was accepted since, and tells the other replicas' detectors of what they have not been told of.
-    mutating func count(accepted: Int, at now: Timestamp) -> ([RetiredTokenChange], SpikeDetector.Transition) {
-        let (changes, transition) = accepted > 0 ? self.learn([], accepted: accepted, at: now) : ([], .none)
-        return (changes + self.countings(), transition)
+    /// Notes whether the last hour is a spike. When one begins, tokens that may be pending are suspected, which may
+    /// include some that were fed and reported again. Returns false if nothing changed.
+    mutating func setSpiking(_ isSpiking: Bool, at now: Timestamp) -> Bool {
+        guard isSpiking != self.isSpiking else { return false }
+        self.isSpiking = isSpiking
+        guard isSpiking else { return true }
+        let start = UInt32(clamping: now.seconds - Self.pendingSeconds)
+        let pending = self.marks.filter { $0.value.state == .unregistered && $0.value.reportedAt >= start }
+        for (key, mark) in pending { self.set(Mark(state: .suspected, reportedAt: mark.reportedAt), of: key) }
+        return true
     }
 
-    private mutating func countings() -> [RetiredTokenChange] {
-        defer { self.uncounted = (0, 0) }
-        let (accepted, unregistered) = self.uncounted
-        guard accepted + unregistered > 0 else { return [] }
-        return [.count(self.owner, accepted: accepted, unregistered: unregistered)]
+    /// Learns what one answer of FCM says of tokens that are on the list or are to be put there, and how many other
+    /// recipients were accepted.
+    ///
+    /// The count comes before the reports, so that no report is stored without the count that it belongs to.
+    mutating func learn(_ reports: [Report], accepted: Int, at now: Timestamp) -> [RetiredTokenChange] {
+        let changes = reports.compactMap { self.note($0, at: now) }
+        return self.count(accepted: accepted) + changes
     }
 
-    /// Takes the detector of a replica that has been through more, and suspects what is pending if it saw a spike begin.
-    mutating func adopt(_ other: SpikeDetector) -> ([RetiredTokenChange], SpikeDetector.Transition) {
-        guard other.transitions > self.detector.transitions else { return ([], .none) }
-        let wasSpiking = self.detector.isSpiking
-        (self.detector, self.savedDetector) = (other, other)
-        guard other.isSpiking != wasSpiking else { return ([], .none) }
-        guard other.isSpiking else { return ([], .ended) }
-        return (self.moves(of: self.suspectPending(), to: .suspected), .began)
-    }
-
-    /// Takes in what the store has of tokens by now, but for those whose own changes wait to be written; the place of
-    /// the first of these.
-    mutating func follow(
-        _ changes: [RetiredTokenNews.Change]
-    ) -> ([RetiredTokenChange], RetiredTokenBookmark.Place?) {
-        var held: RetiredTokenBookmark.Place?
-        var suspected: [UInt64] = []
-        for change in changes {
-            guard self.unwritten[change.key] == nil else {
-                held = held ?? change.place
-                continue
-            }
-            guard let entry = change.entry else {
-                self.remove(change.key)
-                continue
-            }
-            if self.restore(entry) { suspected.append(change.key) }
-        }
-        return (self.moves(of: suspected, to: .suspected), held)
-    }
-
-    /// Takes in everything that is stored, but for tokens whose own changes wait to be written.
-    mutating func reload(_ entries: [RetiredTokenEntry]) -> [RetiredTokenChange] {
-        let stored = Set(entries.map(\.key))
-        let gone = self.marks.keys.filter { !stored.contains($0) && self.unwritten[$0] == nil }
-        for key in gone { self.remove(key) }
-        return self.restore(entries.filter { self.unwritten[$0.key] == nil })
-    }
-
-    mutating func willWrite(_ changes: [RetiredTokenChange]) {
-        guard self.isShared else { return }
-        for change in changes {
-            for key in change.keys { self.unwritten[key, default: 0] += 1 }
-        }
-    }
-
-    mutating func wrote(_ changes: [RetiredTokenChange]) {
-        for change in changes {
-            for key in change.keys {
-                let rest = (self.unwritten[key] ?? 0) - 1
-                self.unwritten[key] = rest > 0 ? rest : nil
-            }
-        }
-    }
-
-    // MARK: Reports
-
-    /// Counts what the detector is to hear: each dead token once, and none that was known to be dead.
-    private func tally(_ reports: [Report]) -> (alive: Int, dead: Int) {
-        var alive = 0
-        var dead: Set<UInt64> = []
-        for report in reports {
-            switch report.evidence {
-            case .alive, .replaced:
-                alive += 1
-            case .dead:
-                switch self.marks[report.key]?.state {
-                case nil, .suspected, .replaced: dead.insert(report.key)
-                case .pending, .unregistered: break
-                }
-            }
-        }
-        return (alive, dead.count)
+    /// Tells the store of the recipients judged since the last time.
+    mutating func count(accepted: Int) -> [RetiredTokenChange] {
+        self.tally += RetiredTokenCounts.Tally(judged: accepted)
+        guard self.tally.judged > 0 else { return [] }
+        defer { self.tally = RetiredTokenCounts.Tally() }
+        return [.count(self.owner, self.tally)]
     }
 
     private mutating func note(_ report: Report, at now: Timestamp) -> RetiredTokenChange? {
         let known = self.marks[report.key]
         switch report.evidence {
-        case .dead:
-            let state: RetiredToken.State = self.detector.isSpiking ? .suspected : .pending
-            switch known?.state {
-            case nil, .replaced: return self.put(report, state, keepsSince: false, at: now)
-            case .suspected where state == .pending: return self.put(report, state, keepsSince: true, at: now)
-            case .suspected, .unregistered: return self.touch(report.key, at: now)
-            // An answer that was on its way when the first report came.
-            case .pending: return nil
-            }
-        case .replaced(_, let bits):
-            if let known, known.state == .replaced, known.replacement == bits {
-                return self.touch(report.key, at: now)
-            }
-            return self.put(report, .replaced, keepsSince: false, at: now)
         case .alive:
-            switch known?.state {
-            // That a replaced token still works is no news.
-            case nil, .replaced: return nil
-            case .pending, .unregistered, .suspected: return self.delete(report.key)
+            self.tally += RetiredTokenCounts.Tally(judged: 1)
+            // A replaced token still works.
+            return known?.state == .replaced ? nil : self.delete(report.key)
+        case .dead:
+            var state = RetiredToken.State.unregistered
+            // One caller that repeats one dead token is no spike.
+            if known?.state != .unregistered {
+                self.tally += RetiredTokenCounts.Tally(judged: 1, unregistered: 1)
+                if self.isSpiking { state = .suspected }
             }
+            if let known, known.state == state, Self.isRecent(known, at: now) { return nil }
+            return self.put(report, state, at: now)
+        case .replaced(_, let bits):
+            self.tally += RetiredTokenCounts.Tally(judged: 1)
+            if let known, known.state == .replaced, known.replacement == bits, Self.isRecent(known, at: now) {
+                return nil
+            }
+            return self.put(report, .replaced, at: now)
         }
     }
 
     private mutating func put(
         _ report: Report,
         _ state: RetiredToken.State,
-        keepsSince: Bool,
         at now: Timestamp
     ) -> RetiredTokenChange {
-        var (replacement, bits): (String?, UInt16) = (nil, 0)
-        if case .replaced(let text, let textBits) = report.evidence { (replacement, bits) = (text, textBits) }
-        self.set(Mark(state: state, replacement: bits, reportedAt: UInt32(clamping: now.seconds)), of: report.key)
-        var token = RetiredToken(kind: report.kind, text: report.text, state: state, since: now)
-        token.replacement = replacement
-        return .put(self.owner, report.key, token, replacement: bits, keepsSince: keepsSince)
-    }
-
-    /// Notes a report of a token that is on the list already; one of a dead token starts its day anew.
-    private mutating func touch(_ key: UInt64, at now: Timestamp) -> RetiredTokenChange? {
-        let seconds = UInt32(clamping: now.seconds)
-        guard var mark = self.marks[key] else { return nil }
-        guard seconds < mark.reportedAt || seconds - mark.reportedAt >= Self.touchSeconds else { return nil }
-        mark.reportedAt = seconds
-        self.set(mark, of: key)
-        return .touch(self.owner, key, at: now)
-    }
-
-    // MARK: Pending tokens
-
-    /// The tokens whose hour is over, in the order of their reports; they are unregistered now.
-    private mutating func settlePending(at now: Timestamp) -> [UInt64] {
-        var due: [UInt64] = []
-        while self.pendingStart < self.pending.count {
-            let (key, reportedAt) = self.pending[self.pendingStart]
-            let age = now.seconds - Int(reportedAt)
-            // A report from far in the future waits no longer than any other, once the clock is right again.
-            guard age >= Self.holdSeconds || age < -Self.clockToleranceSeconds else { break }
-            self.pendingStart += 1
-            if self.move(key, reportedAt, to: .unregistered) { due.append(key) }
+        var mark = Mark(state: state, reportedAt: UInt32(clamping: now.seconds))
+        // The store decides which tokens are suspected.
+        var token = RetiredToken(kind: report.kind, text: report.text, state: .unregistered, since: now)
+        if case .replaced(let text, let bits) = report.evidence {
+            mark.replacement = bits
+            token.state = .replaced
+            token.replacement = text
         }
-        if self.pendingStart > 1_024, self.pendingStart * 2 > self.pending.count {
-            self.pending.removeFirst(self.pendingStart)
-            self.pendingStart = 0
-        }
-        return due
+        self.set(mark, of: report.key)
+        return .report(self.owner, report.key, token, replacement: mark.replacement)
     }
 
-    /// The tokens that were pending, in the order of their reports; they are suspected now.
-    private mutating func suspectPending() -> [UInt64] {
-        let waiting = self.pending[self.pendingStart...]
-        (self.pending, self.pendingStart) = ([], 0)
-        return waiting.compactMap { self.move($0.key, $0.reportedAt, to: .suspected) ? $0.key : nil }
-    }
-
-    /// Moves a token that is still pending since a report.
-    private mutating func move(_ key: UInt64, _ reportedAt: UInt32, to state: RetiredToken.State) -> Bool {
-        guard var mark = self.marks[key], mark.state == .pending, mark.reportedAt == reportedAt else { return false }
-        mark.state = state
-        self.set(mark, of: key)
-        return true
-    }
-
-    // MARK: Changes and marks
-
-    private func moves(of keys: [UInt64], to state: RetiredToken.State) -> [RetiredTokenChange] {
-        stride(from: 0, to: keys.count, by: Self.keysPerChange)
-            .map { start in
-                .move(self.owner, Array(keys[start..<min(start + Self.keysPerChange, keys.count)]), to: state)
-            }
-    }
-
-    private mutating func savingDetector() -> RetiredTokenChange {
-        self.savedDetector = self.detector
-        return .save(self.owner, self.detector)
+    /// True if a repeated report need not be stored yet.
+    private static func isRecent(_ mark: Mark, at now: Timestamp) -> Bool {
+        (0..<Self.repeatSeconds).contains(now.seconds - Int(mark.reportedAt))
     }
 
     private mutating func set(_ mark: Mark, of key: UInt64) {
-        let before = self.marks.updateValue(mark, forKey: key)
-        if let before { self.counts[before.state, default: 0] -= 1 }
+        if let before = self.marks.updateValue(mark, forKey: key) { self.counts[before.state, default: 0] -= 1 }
         self.counts[mark.state, default: 0] += 1
-        if mark.state == .pending { self.pending.append((key, mark.reportedAt)) }
     }
 
-    private mutating func remove(_ key: UInt64) {
-        guard let before = self.marks.removeValue(forKey: key) else { return }
+    /// Returns false if the token was not on the list.
+    @discardableResult
+    private mutating func remove(_ key: UInt64) -> Bool {
+        guard let before = self.marks.removeValue(forKey: key) else { return false }
         self.counts[before.state, default: 0] -= 1
+        return true
     }
 }

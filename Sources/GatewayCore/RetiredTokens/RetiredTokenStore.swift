@@ -8,23 +8,15 @@ package struct RetiredToken: Sendable, Hashable {
         case installation = "fid"
     }
 
-    /// How it stands on the list; of those that are fed, the raw value is the feed's `reason`.
+    /// How it stands on the list. The raw value of a token that is fed is the feed's `reason`.
     package enum State: String, Sendable, Hashable, CaseIterable {
-        /// FCM called it unregistered within the hour: refused, not fed yet. Next: `unregistered`, `suspected`, gone.
-        case pending
-        /// FCM called it unregistered, and no spike followed: refused for a day after each report, and fed. Next: gone.
+        /// FCM called it unregistered. It is refused for a day after each report, and fed once it is due
+        /// (``RetiredTokenCounts``). Next: `suspected` if it is not fed yet, `replaced`, gone.
         case unregistered
-        /// FCM called it unregistered amid a spike: neither refused nor fed. Next: `pending`, `replaced`, gone.
+        /// FCM called it unregistered in a spike. It is neither refused nor fed. Next: `unregistered`, `replaced`, gone.
         case suspected
-        /// FCM knows the device by another token: not refused, and fed. Next: `pending`, `suspected`, `replaced`.
+        /// FCM knows the device by another token. It is not refused, and it is fed. Next: `unregistered`, `replaced`.
         case replaced
-
-        package var isFed: Bool {
-            switch self {
-            case .unregistered, .replaced: true
-            case .pending, .suspected: false
-            }
-        }
     }
 
     package var kind: Kind
@@ -83,21 +75,20 @@ package struct RetiredTokenOwner: Sendable, Hashable {
         return (text, replacement)
     }
 
-    /// Seals a place in the tenant's feed, since transactions count what others do.
+    /// Seals a place in the tenant's feed, since positions count what is fed to all tenants.
     package func seal(_ cursor: RetiredTokenCursor) throws(GatewayError) -> [UInt8] {
         var bytes: [UInt8] = []
-        for number in [cursor.transaction, cursor.position] { bytes.append(bigEndian: UInt64(bitPattern: number)) }
+        bytes.append(bigEndian: UInt64(bitPattern: cursor.position))
         return try self.key.seal(bytes + Array(cursor.epoch.utf8), for: self.cursorPurpose)
     }
 
     /// The place that was sealed; `nil` for bytes that are none of the tenant's cursors.
     package func open(cursor sealed: [UInt8]) -> RetiredTokenCursor? {
-        guard let bytes = self.key.open(sealed, for: self.cursorPurpose), bytes.count >= 16,
-            let epoch = String(validating: bytes[16...], as: UTF8.self)
+        guard let bytes = self.key.open(sealed, for: self.cursorPurpose), bytes.count >= 8,
+            let epoch = String(validating: bytes[8...], as: UTF8.self)
         else { return nil }
-        let numbers = [0, 8]
-            .map { start in Int64(bitPattern: bytes[start..<(start + 8)].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }) }
-        return RetiredTokenCursor(epoch: epoch, transaction: numbers[0], position: numbers[1])
+        let position = bytes[..<8].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+        return RetiredTokenCursor(epoch: epoch, position: Int64(bitPattern: position))
     }
 
     private var cursorPurpose: String { "fcm-gateway retired token cursor 1 \(self.tenant.text)" }
@@ -124,41 +115,34 @@ package struct RetiredTokenEntry: Sendable, Hashable {
     }
 }
 
-/// One change of a tenant's list; tokens are named by the first 64 bits of their pseudonyms.
+/// One change of a tenant's list. Tokens are named by the first 64 bits of their pseudonyms.
 package enum RetiredTokenChange: Sendable, Hashable {
-    /// Adds a token that was reported at its `since`, or replaces it, and then may keep the time of its first report.
-    case put(RetiredTokenOwner, UInt64, RetiredToken, replacement: UInt16, keepsSince: Bool)
-    /// Changes the state of those tokens that are pending.
-    case move(RetiredTokenOwner, [UInt64], to: RetiredToken.State)
-    /// Notes a further report of a token that is there.
-    case touch(RetiredTokenOwner, UInt64, at: Timestamp)
+    /// FCM called a token dead or replaced at its `since`. The number is some bits of the replacement's pseudonym.
+    case report(RetiredTokenOwner, UInt64, RetiredToken, replacement: UInt16)
+    /// FCM accepted a token, or it was taken off the list.
     case remove(RetiredTokenOwner, UInt64)
-    case save(RetiredTokenOwner, SpikeDetector)
-    /// Adds to what this replica has told the others' spike detectors of.
-    case count(RetiredTokenOwner, accepted: Int, unregistered: Int)
+    /// FCM judged recipients.
+    case count(RetiredTokenOwner, RetiredTokenCounts.Tally)
 
-    /// About how many bytes it holds in memory; a change without texts holds next to none.
+    /// About how many bytes it holds in memory. A change without texts holds next to none.
     var byteCount: Int {
         switch self {
-        case .put(_, _, let token, _, _): token.text.utf8.count + (token.replacement?.utf8.count ?? 0)
-        case .move, .touch, .remove, .save, .count: 0
+        case .report(_, _, let token, _): token.text.utf8.count + (token.replacement?.utf8.count ?? 0)
+        case .remove, .count: 0
         }
     }
 
     package var owner: RetiredTokenOwner {
         switch self {
-        case .put(let owner, _, _, _, _), .move(let owner, _, _), .touch(let owner, _, _), .remove(let owner, _),
-            .save(let owner, _), .count(let owner, _, _):
-            owner
+        case .report(let owner, _, _, _), .remove(let owner, _), .count(let owner, _): owner
         }
     }
 
-    /// The tokens that it changes.
-    package var keys: [UInt64] {
+    /// The token that changes, 0 for a count.
+    package var key: UInt64 {
         switch self {
-        case .put(_, let key, _, _, _), .touch(_, let key, _), .remove(_, let key): [key]
-        case .move(_, let keys, _): keys
-        case .save, .count: []
+        case .report(_, let key, _, _), .remove(_, let key): key
+        case .count: 0
         }
     }
 }
@@ -167,13 +151,12 @@ package enum RetiredTokenChange: Sendable, Hashable {
 package struct RetiredTokenCursor: Sendable, Hashable {
     /// Tells the store from one that it was restored from or copied to.
     package var epoch: String
-    /// The number of the transaction that fed what stands there; 0 where the store has no such numbers.
-    package var transaction: Int64
-    /// Its place among what that transaction fed, or in all of the feed where there are no numbers.
+    /// Rises with each token that is fed to any tenant.
     package var position: Int64
 
-    package init(epoch: String, transaction: Int64, position: Int64) {
-        (self.epoch, self.transaction, self.position) = (epoch, transaction, position)
+    package init(epoch: String, position: Int64) {
+        self.epoch = epoch
+        self.position = position
     }
 }
 
@@ -192,53 +175,53 @@ package struct RetiredTokenFeed: Sendable, Hashable {
     }
 }
 
-/// All retired tokens without their texts, in the order of their last reports, and the tenants' spike detectors.
-package struct RetiredTokenContents: Sendable {
-    package var entries: [RetiredTokenEntry]
-    package var detectors: [TenantID: SpikeDetector]
-    /// What the other replicas have counted.
-    package var counts: [RetiredTokenCount]
-    /// Changes after it are not in here.
-    package var bookmark: RetiredTokenBookmark
+/// The part of what all replicas did that each of them must know.
+package struct RetiredTokenNews: Sendable, Hashable {
+    /// The tenants for which the last hour is a spike.
+    package var spiking: Set<TenantID>
+    /// The tokens that left the list.
+    package var removed: [TenantID: [UInt64]]
+    /// When they were read, by the database's time.
+    package var readAt: Timestamp
 
-    package init(
-        entries: [RetiredTokenEntry],
-        detectors: [TenantID: SpikeDetector],
-        counts: [RetiredTokenCount],
-        bookmark: RetiredTokenBookmark
-    ) {
-        (self.entries, self.detectors) = (entries, detectors)
-        (self.counts, self.bookmark) = (counts, bookmark)
+    package init(spiking: Set<TenantID>, removed: [TenantID: [UInt64]], readAt: Timestamp) {
+        self.spiking = spiking
+        self.removed = removed
+        self.readAt = readAt
     }
 }
 
-/// Stores retired tokens, their texts sealed by their owners, and each tenant's spike detector.
+/// Stores retired tokens, their texts sealed by their owners, and each tenant's ``RetiredTokenCounts``.
 ///
-/// Its calls throw `storeUnavailable`; one that writes has changed nothing then.
+/// The store decides how a reported token stands, since each replica knows only its own reports. Its calls throw
+/// `storeUnavailable`; one that writes has changed nothing then.
 package protocol RetiredTokenStore: Sendable {
-    /// Everything in one snapshot. A store that was restored or copied gets another epoch before.
-    func load() async throws(GatewayError) -> RetiredTokenContents
+    /// Reads all tokens in one snapshot, and when that was by the database's time. A store that was restored or copied gets
+    /// another epoch first.
+    func load() async throws(GatewayError) -> (entries: [RetiredTokenEntry], readAt: Timestamp)
 
-    /// Makes changes in their order, in one transaction; those of a tenant that is gone are left out.
+    /// Makes changes in one transaction, those of one token in their order. Leaves out changes of a tenant that is gone.
     ///
-    /// A token that is put in a state that is fed, or moved to one, gets a place after all others of its tenant's feed
-    /// that a reader can have seen. A detector is saved unless one is stored that has been through more.
+    /// A report of a token that stands on the list with the same news only notes the time.
     func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError)
 
-    /// What is fed after a cursor, or from the beginning, as far as nothing can come before it any more. Throws `invalid`
-    /// where the cursor is of another epoch.
+    /// Takes a token off the list. Returns false if it was not on it.
+    func remove(_ key: UInt64, of owner: RetiredTokenOwner) async throws(GatewayError) -> Bool
+
+    /// Feeds the tokens that are due and suspects those of a spike, then reads the news since a moment.
+    ///
+    /// A token that is fed gets a position in its tenant's feed. It is higher than all positions that a reader can have
+    /// seen.
+    func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenNews
+
+    /// Reads the tokens fed after a cursor, or from the beginning. Throws `invalid` if the cursor is of another epoch.
     func feed(
         of owner: RetiredTokenOwner,
         after cursor: RetiredTokenCursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed
 
-    /// What replicas changed since a bookmark, this one included, or the next page of it; `nil` where the bookmark is of
-    /// another epoch.
-    func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews?
-
-    /// Drops tokens that were last reported before a moment, and then the oldest of the tenant that has most, until no
-    /// more than so many are left; returns what was dropped.
+    /// Drops tokens that were last reported before a moment, and then the oldest of the tenant that has most, until at
+    /// most so many are left. Drops old counts.
     func trim(reportedBefore cutoff: Timestamp, keeping maxEntries: Int) async throws(GatewayError)
-        -> [RetiredTokenEntry]
 }

@@ -14,13 +14,10 @@ package struct RetiredTokenConfiguration: Sendable {
     package var flushInterval = Duration.milliseconds(100)
     /// The pause before a refused write is tried again.
     package var retryInterval = Duration.seconds(1)
-    /// How often pending reports are looked through.
-    package var settleInterval = Duration.seconds(30)
+    /// How often judged recipients are counted in the store, due tokens fed, and news of other replicas read.
+    package var settleInterval = Duration.seconds(5)
     /// How often tokens are dropped that are too old or too many.
     package var trimInterval = Duration.seconds(3_600)
-    /// How often other replicas' changes are asked for, where there are others: they know of each other's within two
-    /// seconds, with the flush interval in between.
-    package var pollInterval = Duration.milliseconds(900)
     /// How long a token stays that is not reported again.
     package var retention = Duration.seconds(90 * 86_400)
     /// The most tokens of all tenants together.
@@ -38,69 +35,61 @@ package enum RetiredTokenScreening: Sendable, Hashable {
     case refused([Bool])
 }
 
-/// The tokens that FCM reported dead or replaced: asked before each send from memory, told of each answer, and written
-/// to the store by one writer (decision 0016).
+/// The tokens that FCM reported dead or replaced (decision 0016).
 ///
-/// What is reported is known in memory at once and durable within the flush interval; a killed process forgets what
-/// waited, and hears of it again with the next send to the token. Replicas of one store read each other's changes from it
-/// (decision 0055).
+/// A send asks it before and tells it FCM's answer after, both in memory. A writer stores the reports within the flush
+/// interval. A killed process forgets what waited, and learns it again with the next send to the token.
+///
+/// Each replica refuses the tokens that it was told of itself, and those that were stored when it started. So a replica
+/// asks FCM once about a token that another replica knows to be dead. The store feeds tokens for all of them
+/// (``RetiredTokenCounts``).
 package final class RetiredTokens: Service {
     typealias Writer = GroupCommitWriter<RetiredTokenChange, Void>
 
     private let store: any RetiredTokenStore
-    private let isShared: Bool
     private let writer: Writer
-    /// What has been read of other replicas' changes.
-    private let follower: Mutex<RetiredTokenFollower>
-    private let uptime: @Sendable () -> ContinuousClock.Instant
     private let clock: any WallClock
     private let configuration: RetiredTokenConfiguration
     private let refusals: Counter
     /// Reports that found no place in the queue, and changes that were lost with the process's end.
     private let droppedChanges: Counter
     private let tokenCounts: [RetiredToken.State: Meter]
-    /// Tenants whose reports are held back.
-    let heldBack: TenantGauges
-    /// Where others change what the store has.
-    private let age: Meter?
+    /// 1 for tenants whose last hour is a spike.
+    let spikes: TenantGauges
     private let logger: Logger
     private let profiles: @Sendable () -> [TenantProfile]
-    private let lists: Lists
+    /// The tenants' lists, by a key that a tenant made anew does not share with its predecessor.
+    private let lists = Mutex<[LimitKey: RetiredTokenList]>([:])
+    /// When news was last read, by the database's time.
+    private let newsReadAt = Mutex(Timestamp(microseconds: 0))
     private let hasRun = Atomic(false)
-    /// Whether it was logged since the last settling that reports are left out.
+    /// True if it was logged since the last settling that reports are left out.
     private let isOverflowing = Atomic(false)
-    /// While the store can't be asked for other replicas' changes.
-    private let pollOutage: OutageLog
+    private let settleOutage: OutageLog
 
-    /// A list that knows nothing yet; call ``load()`` before serving. Where it is shared, other replicas change what the
-    /// store has.
+    /// A list that knows nothing yet; call ``load()`` before serving.
     package init(
         store: any RetiredTokenStore,
-        isShared: Bool = false,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         clock: any WallClock,
         configuration: RetiredTokenConfiguration = RetiredTokenConfiguration(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger,
         profiles: @escaping @Sendable () -> [TenantProfile]
     ) {
-        (self.store, self.clock, self.configuration) = (store, clock, configuration)
-        (self.isShared, self.uptime) = (isShared, uptime)
-        self.follower = Mutex(RetiredTokenFollower(at: uptime()))
+        self.store = store
+        self.clock = clock
+        self.configuration = configuration
         self.refusals = metrics.counter(.retiredTokenRefusals)
         self.droppedChanges = metrics.counter(.retiredTokenChanges, "dropped")
         self.tokenCounts = metrics.gauges(.retiredTokens, by: RetiredToken.State.self)
-        self.age = isShared ? metrics.gauge(.cacheAge, "retired_tokens") : nil
-        self.heldBack = TenantGauges(.spikeDetectorActive, metrics) { $0.reduce(0, +) }
+        self.spikes = TenantGauges(.retiredTokenSpikeActive, metrics) { $0.reduce(0, +) }
         self.logger = logger
-        self.pollOutage = OutageLog(
-            "Other replicas' retired tokens can't be read; they are asked of FCM again meanwhile",
-            end: "Other replicas' retired tokens are known again",
+        self.settleOutage = OutageLog(
+            "Retired tokens can't be fed, and spikes can't be noticed",
+            end: "Retired tokens are fed again",
             logger
         )
         self.profiles = profiles
-        let lists = Lists()
-        self.lists = lists
         let written = metrics.counter(.retiredTokenChanges, "written")
         // Once for each attempt.
         let refused = metrics.counter(.retiredTokenChanges, "refused")
@@ -126,51 +115,18 @@ package final class RetiredTokens: Service {
                 }
                 outage.succeeded()
                 written.increment(by: changes.count)
-                if isShared { lists.wrote(changes) }
                 return changes.map { _ in }
             }
         )
     }
 
-    /// The tenants' lists, by a key that a tenant made anew does not share with its predecessor.
-    private final class Lists: Sendable {
-        private let lists = Mutex<[LimitKey: RetiredTokenList]>([:])
-
-        func withLock<Result: Sendable>(_ body: (inout [LimitKey: RetiredTokenList]) -> Result) -> Result {
-            self.lists.withLock { body(&$0) }
-        }
-
-        func wrote(_ changes: [RetiredTokenChange]) {
-            let lists = self.withLock { Array($0.values) }
-            let byOwner = Dictionary(grouping: changes, by: \.owner)
-            for list in lists {
-                if let own = byOwner[list.owner] { list.wrote(own) }
-            }
-        }
-    }
-
-    /// Reads the list into memory: before serving, and again where a replica could not follow the others.
+    /// Reads the list into memory, before serving.
     package func load() async throws(GatewayError) {
-        let moment = self.uptime()
-        let contents = try await self.store.load()
-        let isFirst = self.follower.withLock { follower in
-            defer { follower.read(contents, askedAt: moment) }
-            return follower.bookmark == nil
-        }
-        let entries = Dictionary(grouping: contents.entries, by: \.tenant)
+        let (all, readAt) = try await self.store.load()
+        self.newsReadAt.withLock { $0 = readAt }
+        let entries = Dictionary(grouping: all, by: \.tenant)
         for profile in self.profiles() {
-            let (own, detector) = (entries[profile.id] ?? [], contents.detectors[profile.id])
-            guard isFirst else {
-                let list = self.list(of: profile)
-                list.reload(own)
-                if let detector { self.note(list.adopt(detector), in: list) }
-                continue
-            }
-            guard !own.isEmpty || detector != nil else { continue }
-            let list = self.newList(of: profile, detector)
-            list.restore(own)
-            self.lists.withLock { $0[profile.limitKey] = list }
-            if list.isSpiking { self.heldBack.set(1, of: profile.id) }
+            if let own = entries[profile.id] { self.list(of: profile).restore(own) }
         }
         self.countTokens()
     }
@@ -179,21 +135,12 @@ package final class RetiredTokens: Service {
         if let list = profile.retiredTokens.withLock({ $0 }) { return list }
         let list = self.lists.withLock { lists in
             if let list = lists[profile.limitKey] { return list }
-            let list = self.newList(of: profile)
+            let list = RetiredTokenList(of: RetiredTokenOwner(profile), writer: self.writer)
             lists[profile.limitKey] = list
             return list
         }
         profile.retiredTokens.withLock { $0 = list }
         return list
-    }
-
-    private func newList(of profile: TenantProfile, _ detector: SpikeDetector? = nil) -> RetiredTokenList {
-        RetiredTokenList(
-            of: RetiredTokenOwner(profile),
-            detector: detector ?? SpikeDetector(at: self.clock.now()),
-            isShared: self.isShared,
-            writer: self.writer
-        )
     }
 
     // MARK: Sends
@@ -284,7 +231,7 @@ package final class RetiredTokens: Service {
         list.accept(accepted)
         guard !reports.isEmpty else { return }
         guard self.writer.hasRoom else { return self.leaveOut(reports.count) }
-        self.note(list.learn(reports, at: now), in: list)
+        list.learn(reports, at: now)
     }
 
     /// Leaves reports out; they come again with the next sends to their tokens.
@@ -292,27 +239,6 @@ package final class RetiredTokens: Service {
         self.droppedChanges.increment(by: count)
         guard !self.isOverflowing.exchange(true, ordering: .relaxed) else { return }
         self.logger.error("Reports of retired tokens are left out, because too many wait to be written")
-    }
-
-    /// Tells operators that a spike began or ended.
-    private func note(_ transition: SpikeDetector.Transition, in list: RetiredTokenList) {
-        let tenant = list.owner.tenant
-        switch transition {
-        case .none:
-            return
-        case .began:
-            self.heldBack.set(1, of: tenant)
-            self.logger.warning(
-                "Far more tokens are called unregistered than before; reports are held back as suspected",
-                metadata: ["tenant": "\(tenant.text)"]
-            )
-        case .ended:
-            self.heldBack.set(0, of: tenant)
-            self.logger.notice(
-                "No more tokens are called unregistered than before; reports are believed again",
-                metadata: ["tenant": "\(tenant.text)"]
-            )
-        }
     }
 
     // MARK: The tenant's view
@@ -333,10 +259,13 @@ package final class RetiredTokens: Service {
         return feed
     }
 
-    /// Takes a token off a tenant's list, at once in memory and within the flush interval in the store; whether it was
-    /// there.
-    func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) -> Bool {
-        self.list(of: profile).delete(pseudonym.high)
+    /// Takes a token off a tenant's list. Returns false if it was not on it.
+    ///
+    /// This replica asks FCM with the next send, the others once they have read of it.
+    func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) async throws(GatewayError) -> Bool {
+        if self.list(of: profile).delete(pseudonym.high) { return true }
+        // Another replica may have learnt of it.
+        return try await self.store.remove(pseudonym.high, of: RetiredTokenOwner(profile))
     }
 
     // MARK: Background work
@@ -349,10 +278,9 @@ package final class RetiredTokens: Service {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.settleRegularly() }
             group.addTask { await self.trimRegularly() }
-            if self.isShared { group.addTask { await self.pollRegularly() } }
             group.addTask {
                 try? await gracefulShutdown()
-                self.settle()
+                for list in self.allLists { list.count() }
                 self.writer.close()
             }
             let lost = await self.writer.run()
@@ -365,70 +293,9 @@ package final class RetiredTokens: Service {
     }
 
     private func settleRegularly() async {
-        while (try? await Task.sleep(for: self.configuration.settleInterval)) != nil { self.settle() }
-    }
-
-    private func pollRegularly() async {
-        while (try? await Task.sleep(for: self.configuration.pollInterval)) != nil { await self.poll() }
-    }
-
-    /// Takes in what other replicas changed, and tells them what this one has counted; the first failure of several
-    /// is logged, and so is their end.
-    package func poll() async {
-        defer { self.age?.set((self.uptime() - self.follower.withLock { $0.readAt }) / .seconds(1)) }
-        do throws(GatewayError) {
-            try await self.follow()
-            // Not while the store fails, when nothing would bound what waits to be counted.
-            let now = self.clock.now()
-            for list in self.allLists { self.note(list.count(at: now), in: list) }
-            self.pollOutage.succeeded()
-        } catch {
-            // A poll that the shutdown ends tells nothing of the store.
-            if !Task.isCancelled { self.pollOutage.failed(error) }
-        }
-    }
-
-    /// Reads what replicas changed since the last poll, page by page to the end: what a long transaction keeps from
-    /// being passed is used all the same.
-    private func follow() async throws(GatewayError) {
-        let moment = self.uptime()
-        guard case .changes(since: let bookmark) = self.follower.withLock({ $0.step(at: moment) }),
-            var news = try await self.store.changes(since: bookmark)
-        else { return try await self.load() }
-        var held = self.follow(news)
-        while news.bookmark.pageEnd != nil {
-            guard let next = try await self.store.changes(since: news.bookmark) else { return try await self.load() }
-            news = next
-            held = [held, self.follow(news)].compactMap(\.self).min()
-        }
-        let (last, heldFrom) = (news, held)
-        self.follower.withLock { $0.read(last, holdingFrom: heldFrom, askedAt: moment) }
-    }
-
-    /// Takes a page in; the place of the first change that can't be taken in yet.
-    private func follow(_ news: RetiredTokenNews) -> RetiredTokenBookmark.Place? {
-        let isNothing = news.changes.isEmpty && news.detectors.isEmpty && news.counts.isEmpty
-        let known = isNothing ? [] : self.profiles()
-        let profiles = Dictionary(known.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        var held: RetiredTokenBookmark.Place?
-        for (tenant, changes) in Dictionary(grouping: news.changes, by: \.tenant) {
-            // A tenant that another replica has just made is one that the directory will soon have.
-            let place = profiles[tenant].map { self.list(of: $0).follow(changes) } ?? changes.first?.place
-            if let place { held = min(held ?? place, place) }
-        }
-        for (tenant, detector) in news.detectors {
-            guard let list = profiles[tenant].map({ self.list(of: $0) }) else { continue }
-            self.note(list.adopt(detector), in: list)
-        }
-        let now = self.clock.now()
-        for count in news.counts {
-            let (accepted, unregistered) = self.follower.withLock { $0.increase(of: count) }
-            guard accepted + unregistered > 0, let profile = profiles[count.counter.tenant] else { continue }
-            let list = self.list(of: profile)
-            self.note(list.hear(accepted: accepted, unregistered: unregistered, at: now), in: list)
-        }
-        if !news.changes.isEmpty { self.countTokens() }
-        return held
+        repeat {
+            await self.settle()
+        } while (try? await Task.sleep(for: self.configuration.settleInterval)) != nil
     }
 
     private func trimRegularly() async {
@@ -437,12 +304,42 @@ package final class RetiredTokens: Service {
         } while (try? await Task.sleep(for: self.configuration.trimInterval)) != nil
     }
 
-    /// Feeds reports that no spike followed within an hour.
-    package func settle() {
-        let now = self.clock.now()
-        for list in self.allLists { self.note(list.settle(at: now), in: list) }
+    /// Has the store feed what is due, learns which tenants have a spike and which tokens left the list, and has the store
+    /// told of judged recipients.
+    package func settle() async {
+        do throws(GatewayError) {
+            let news = try await self.store.settle(newsSince: self.newsReadAt.withLock { $0 })
+            self.newsReadAt.withLock { $0 = news.readAt }
+            let now = self.clock.now()
+            for list in self.allLists {
+                let tenant = list.owner.tenant
+                list.forget(news.removed[tenant] ?? [])
+                let isSpiking = news.spiking.contains(tenant)
+                if list.setSpiking(isSpiking, at: now) { self.report(isSpiking, of: tenant) }
+                // Not while the store fails, when nothing would bound the number of changes.
+                list.count()
+            }
+            self.settleOutage.succeeded()
+        } catch {
+            // A call that the shutdown ends is no outage.
+            if !Task.isCancelled { self.settleOutage.failed(error) }
+        }
         self.isOverflowing.store(false, ordering: .relaxed)
         self.countTokens()
+    }
+
+    /// Tells operators that a spike began or ended.
+    private func report(_ isSpiking: Bool, of tenant: TenantID) {
+        self.spikes.set(isSpiking ? 1 : 0, of: tenant)
+        let metadata: Logger.Metadata = ["tenant": "\(tenant.text)"]
+        if isSpiking {
+            self.logger.warning("Many tokens are called unregistered; such reports are suspected", metadata: metadata)
+        } else {
+            self.logger.notice(
+                "Few tokens are called unregistered; such reports are believed again",
+                metadata: metadata
+            )
+        }
     }
 
     /// Writes what waits; `false` when the store refused, and then it is kept.
@@ -451,25 +348,18 @@ package final class RetiredTokens: Service {
         await self.writer.flush()
     }
 
-    /// Drops what is too old or too much, in the store and in memory, and the lists of tenants that are gone.
+    /// Drops old and excess tokens in the store, of which the next settling reads, and the lists of tenants that are gone.
     package func trim() async {
         self.dropListsOfGoneTenants()
         let cutoff = self.clock.now().advanced(by: .zero - self.configuration.retention)
-        let dropped: [RetiredTokenEntry]
         do throws(GatewayError) {
-            dropped = try await self.store.trim(reportedBefore: cutoff, keeping: self.configuration.maxEntries)
+            try await self.store.trim(reportedBefore: cutoff, keeping: self.configuration.maxEntries)
         } catch {
             self.logger.error(
                 "Old entries of the list of retired tokens can't be dropped",
                 metadata: ["cause": "\(error.message)"]
             )
-            return
         }
-        let byTenant = Dictionary(grouping: dropped, by: \.tenant)
-        for list in self.allLists {
-            if let own = byTenant[list.owner.tenant] { list.forget(own) }
-        }
-        self.countTokens()
     }
 
     private func dropListsOfGoneTenants() {
@@ -481,8 +371,8 @@ package final class RetiredTokens: Service {
         }
         for tenant in Set(gone.filter(\.isSpiking).map(\.owner.tenant)) {
             // Another tenant of the same name may have a spike of its own.
-            let isHeldBack = self.allLists.contains { $0.owner.tenant == tenant && $0.isSpiking }
-            if !isHeldBack { self.heldBack.set(0, of: tenant) }
+            let isSpiking = self.allLists.contains { $0.owner.tenant == tenant && $0.isSpiking }
+            if !isSpiking { self.spikes.set(0, of: tenant) }
         }
     }
 

@@ -313,8 +313,7 @@ package struct Gateway: Sendable {
             logger: logger
         )
         let retired = RetiredTokens(
-            store: SQLRetiredTokenStore(database: database, replica: database.isShared ? replicas.id : nil),
-            isShared: database.isShared,
+            store: SQLRetiredTokenStore(database: database),
             clock: clock,
             metrics: metrics,
             logger: logger.part(.state),

@@ -194,7 +194,7 @@ package struct SQLInsertion: Sendable {
     }
 }
 
-/// A value of a column or parameter: the four types that the schema uses.
+/// A value of a column or parameter. No column of the schema holds a `double`.
 package enum SQLValue: Sendable, Hashable {
     case null
     case integer(Int64)
@@ -232,14 +232,6 @@ package struct SQLRow: Sendable {
     func int(_ column: Int) throws(DamagedValue) -> Int { Int(try self.int64(column)) }
 
     func bool(_ column: Int) throws(DamagedValue) -> Bool { try self.int64(column) != 0 }
-
-    func real(_ column: Int) throws(DamagedValue) -> Double {
-        switch self.values[column] {
-        case .double(let value): return value
-        case .integer(let value): return Double(value)
-        case .null, .string, .blob: throw self.damaged(column)
-        }
-    }
 
     func text(_ column: Int) throws(DamagedValue) -> String {
         guard case .string(let value) = self.values[column] else { throw self.damaged(column) }

@@ -1,8 +1,8 @@
 import GatewayCore
 
 /// The tables of all stores, in SQLite's words; a driver of another database replaces the words that its own differ in:
-/// `INTEGER` by `BIGINT`, `BLOB` by `BYTEA`, `REAL` by `DOUBLE PRECISION`, `TEXT` by `TEXT COLLATE "C"`, the counted key by
-/// an identity, and the options at a table's end by nothing. PostgreSQL's schema has `instr(bytea, bytea)` besides.
+/// `INTEGER` by `BIGINT`, `BLOB` by `BYTEA`, `TEXT` by `TEXT COLLATE "C"`, the counted key by an identity, and the options
+/// at a table's end by nothing. PostgreSQL's schema has `instr(bytea, bytea)` besides.
 ///
 /// Statements call functions that each driver provides:
 ///
@@ -170,31 +170,14 @@ enum SQLSchema {
         CREATE INDEX device_group_keys_by_change ON device_group_keys (changed_in);
         """
 
-    /// `key` is the first 64 bits of a token's pseudonym.
+    /// `key` is the first 64 bits of a token's pseudonym. A bucket is a number of five minutes since 1970.
     ///
-    /// A place in the feed is given to an entry when it comes to be fed and is never used again: the transaction's number,
-    /// `fed_in`, and a position. Where transactions have no numbers, `last_position` only rises; where they have, positions
-    /// count within one. The index over places has the fed entries alone.
+    /// A token whose `position` is null is not fed. It gets a position when it is due, by its bucket `due`, unless it is
+    /// suspected. The row of `retired_token_feed` has the last position given to any tenant's token.
     ///
-    /// `retired_token_changes` and `retired_token_counts` are for the other replicas of a shared store, and empty in any
-    /// other: which tokens were changed, and what each replica has heard in all. `changed_in` is the transaction's number.
+    /// `retired_token_counts` has the judged recipients of each tenant and bucket, `retired_token_removals` the tokens that
+    /// left the list within the last day, for the other replicas.
     private static let retiredTokens = """
-        CREATE TABLE retired_token_lists (
-            tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
-            last_position INTEGER NOT NULL,
-            sent REAL NOT NULL,
-            unregistered REAL NOT NULL,
-            aged_at INTEGER NOT NULL,
-            surplus INTEGER NOT NULL,
-            spike_since INTEGER,
-            spike_sent REAL NOT NULL,
-            spike_unregistered REAL NOT NULL,
-            transitions INTEGER NOT NULL,
-            changed_in INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
-
-        CREATE INDEX retired_token_lists_by_change ON retired_token_lists (changed_in);
-
         CREATE TABLE retired_tokens (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
             key INTEGER NOT NULL,
@@ -204,38 +187,41 @@ enum SQLSchema {
             reported_at INTEGER NOT NULL,
             replacement INTEGER NOT NULL,
             sealed BLOB NOT NULL,
-            fed_in INTEGER NOT NULL,
+            due INTEGER NOT NULL,
             position INTEGER,
             PRIMARY KEY (tenant, key)
         ) STRICT, WITHOUT ROWID;
 
-        CREATE INDEX retired_tokens_by_place ON retired_tokens (tenant, fed_in, position)
-        WHERE position IS NOT NULL;
+        CREATE INDEX retired_tokens_by_position ON retired_tokens (tenant, position) WHERE position IS NOT NULL;
+
+        CREATE INDEX retired_tokens_pending ON retired_tokens (tenant, due, key)
+        WHERE position IS NULL AND state <> 'suspected';
 
         CREATE INDEX retired_tokens_by_report ON retired_tokens (reported_at);
 
-        CREATE TABLE retired_token_changes (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
-            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
-            key INTEGER NOT NULL,
-            changed_in INTEGER NOT NULL,
-            noted_at INTEGER NOT NULL
+        CREATE TABLE retired_token_feed (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            last_position INTEGER NOT NULL
         ) STRICT;
-
-        CREATE INDEX retired_token_changes_in_order ON retired_token_changes (changed_in, number);
-
-        CREATE INDEX retired_token_changes_by_tenant ON retired_token_changes (tenant);
 
         CREATE TABLE retired_token_counts (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
-            replica TEXT NOT NULL,
-            accepted INTEGER NOT NULL,
+            bucket INTEGER NOT NULL,
+            judged INTEGER NOT NULL,
             unregistered INTEGER NOT NULL,
-            changed_in INTEGER NOT NULL,
-            PRIMARY KEY (tenant, replica)
+            PRIMARY KEY (tenant, bucket)
         ) STRICT, WITHOUT ROWID;
 
-        CREATE INDEX retired_token_counts_by_change ON retired_token_counts (changed_in);
+        CREATE INDEX retired_token_counts_by_bucket ON retired_token_counts (bucket);
+
+        CREATE TABLE retired_token_removals (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            key INTEGER NOT NULL,
+            removed_at INTEGER NOT NULL,
+            PRIMARY KEY (tenant, key)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX retired_token_removals_by_time ON retired_token_removals (removed_at);
         """
 
     /// `key` is the SHA-256 of the caller's key, `content` is sealed.
@@ -367,19 +353,12 @@ package enum StoreEpoch {
         if try !Self.current(db).isConfirmed { try Self.renew(db) }
     }
 
-    /// Gives the store another epoch, in the caller's transaction. Whoever fills a store from another one calls this
-    /// last, and copies neither the epoch nor what replicas noted for each other.
+    /// Gives the store another epoch, in the caller's transaction. A copy of a store calls this last, and leaves the epoch
+    /// out.
     package static func renew(_ db: any SQLConnection) throws {
-        // Numbers of another server's transactions may be far ahead of this one's, which would hide what they name. After
-        // a fail-over they are not, and there is no time to write each row.
+        // Numbers of another server's transactions may be far ahead of this one's, which would hide the keys that they name.
         let horizon = try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) } ?? 0
-        let last = try db.first("SELECT max(fed_in) FROM retired_tokens") { $0.isNull(0) ? 0 : try $0.int64(0) } ?? 0
-        if last > horizon { try db.execute("UPDATE retired_tokens SET fed_in = fed_in - $1", [.int(last)]) }
-        for table in ["retired_token_lists", "device_group_keys"] {
-            try db.execute("UPDATE \(table) SET changed_in = 0 WHERE changed_in > $1", [.int(horizon)])
-        }
-        try db.execute("DELETE FROM retired_token_changes")
-        try db.execute("DELETE FROM retired_token_counts")
+        try db.execute("UPDATE device_group_keys SET changed_in = 0 WHERE changed_in > $1", [.int(horizon)])
         try db.execute(
             """
             INSERT INTO store_epoch (id, epoch, origin) VALUES (1, $1, gateway_origin())

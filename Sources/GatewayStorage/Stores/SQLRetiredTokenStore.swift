@@ -1,101 +1,81 @@
 package import GatewayCore
 
-/// The list of retired tokens, and each tenant's spike detector.
+/// The list of retired tokens, which all replicas of a store write.
 ///
-/// Where several replicas share it, what they change is noted in `retired_token_changes`, and what they count in
-/// `retired_token_counts`.
+/// A token is fed by giving it a position in a transaction that first locks the row of `retired_token_feed`. Such
+/// transactions follow each other, so that no position is committed after a higher one (decision 0055).
 package struct SQLRetiredTokenStore: RetiredTokenStore {
-    /// For how long changes are there for replicas that have not asked for them; twice as long as those rely on.
-    private static let changesKept = Duration.seconds(3_600)
+    /// A token that FCM reported, and that is neither fed nor suspected.
+    fileprivate static let isPending = "position IS NULL AND state <> 'suspected'"
+    /// The most tokens that one transaction feeds or suspects, so that others need not wait long.
+    private static let tokensPerTransaction = 1_000
+    /// News is read again for so long, since a transaction commits some time after its statements. No statement of a
+    /// gateway takes as long.
+    private static let newsOverlap = Duration.seconds(60)
 
     private let database: any SQLDatabase
-    /// `nil` for a process that has the database to itself, which notes nothing for others.
-    private let replica: String?
-    private let changesPerPage: Int
 
-    package init(database: any SQLDatabase, replica: ReplicaID? = nil, changesPerPage: Int = 20_000) {
-        (self.database, self.replica, self.changesPerPage) = (database, replica?.text, changesPerPage)
+    package init(database: any SQLDatabase) {
+        self.database = database
     }
 
-    package func load() async throws(GatewayError) -> RetiredTokenContents {
+    package func load() async throws(GatewayError) -> (entries: [RetiredTokenEntry], readAt: Timestamp) {
         try await StoreEpoch.confirm(in: self.database)
-        let replica = self.replica
         return try await self.database.read(.scan, scope: .gateway) { db in
-            let sql = "SELECT \(Self.entryColumns) FROM retired_tokens ORDER BY reported_at, tenant, key"
-            let last = try db.first(
-                """
-                SELECT changed_in, number FROM retired_token_changes WHERE changed_in <= gateway_change_horizon()
-                ORDER BY changed_in DESC, number DESC LIMIT 1
-                """
-            ) { RetiredTokenBookmark.Place(transaction: try $0.int64(0), number: try $0.int64(1)) }
-            return RetiredTokenContents(
-                entries: try db.rows(sql, [], Self.entry),
-                detectors: try Self.detectors(db, since: .min),
-                counts: try Self.counts(db, since: .min, but: replica),
-                bookmark: RetiredTokenBookmark(
-                    epoch: try StoreEpoch.current(db).epoch,
-                    place: last ?? RetiredTokenBookmark.Place(transaction: 0, number: 0),
-                    horizon: try Self.horizon(db)
-                )
-            )
+            let readAt = try Self.time(db)
+            let sql = "SELECT tenant, key, state, reported_at, replacement FROM retired_tokens"
+            return (try db.rows(sql, [], Self.entry), readAt)
         }
-    }
-
-    package func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? {
-        let (replica, limit) = (self.replica, self.changesPerPage)
-        let start = bookmark.pageEnd ?? bookmark.place
-        return try await self.database.read(scope: .gateway) { db in
-            let (epoch, isConfirmed) = try StoreEpoch.current(db)
-            guard isConfirmed, epoch == bookmark.epoch else { return nil }
-            let horizon = try Self.horizon(db)
-            let changes = try db.rows(
-                """
-                SELECT c.tenant, c.key, t.state, t.reported_at, t.replacement, c.changed_in, c.number
-                FROM retired_token_changes c LEFT JOIN retired_tokens t ON t.tenant = c.tenant AND t.key = c.key
-                WHERE (c.changed_in, c.number) > ($1, $2) ORDER BY c.changed_in, c.number LIMIT $3
-                """,
-                [.int(start.transaction), .int(start.number), .int(limit)]
-            ) { row in
-                RetiredTokenNews.Change(
-                    place: .init(transaction: try row.int64(5), number: try row.int64(6)),
-                    tenant: try row.tenant(0),
-                    key: UInt64(bitPattern: try row.int64(1)),
-                    entry: row.isNull(2) ? nil : try Self.entry(row)
-                )
-            }
-            // What comes later with a number from before the horizon has ended by now, and is in here; but what lies
-            // before this page's start may still have late company.
-            let settled = start == bookmark.place ? changes.last { $0.place.transaction <= horizon } : nil
-            return RetiredTokenNews(
-                changes: changes,
-                detectors: try Self.detectors(db, since: bookmark.horizon),
-                counts: try Self.counts(db, since: bookmark.horizon, but: replica),
-                bookmark: RetiredTokenBookmark(
-                    epoch: epoch,
-                    place: settled?.place ?? bookmark.place,
-                    horizon: horizon,
-                    pageEnd: changes.count == limit ? changes.last?.place : nil
-                )
-            )
-        }
-    }
-
-    private static func horizon(_ db: any SQLConnection) throws -> Int64 {
-        try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) } ?? 0
     }
 
     package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
-        // Before the transaction, for which others may wait; only what is put has something to be sealed.
-        var sealed: [[UInt8]] = []
-        for case .put(let owner, let key, let token, _, _) in changes { sealed.append(try owner.seal(token, at: key)) }
-        let contents = sealed
-        let replica = self.replica
-        // Replicas would only get in each other's way: each statement carries its own condition.
+        // Sealed before the transaction, for which others may wait.
+        var rows: [(change: RetiredTokenChange, sealed: [UInt8])] = []
+        for change in changes {
+            guard case .report(let owner, let key, let token, _) = change else {
+                rows.append((change, []))
+                continue
+            }
+            rows.append((change, try owner.seal(token, at: key)))
+        }
+        // In one order, so that transactions of two replicas don't wait for each other. The sort keeps the order of
+        // changes of one token.
+        rows.sort { ($0.change.owner.tenant.text, $0.change.key) < ($1.change.owner.tenant.text, $1.change.key) }
+        let sorted = rows
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
-            var writer = try RetiredTokenWriter(db: db, sealed: contents, replica: replica)
-            for change in changes { try writer.apply(change) }
+            var writer = RetiredTokenWriter(db: db, bucket: try Self.bucket(db))
+            for (change, sealed) in sorted { try writer.apply(change, sealed) }
             try writer.finish()
         }
+    }
+
+    package func remove(_ key: UInt64, of owner: RetiredTokenOwner) async throws(GatewayError) -> Bool {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            guard try db.hasTenant(owner.tenant, createdAt: owner.createdAt) else { return false }
+            return try Self.removeRows([[.text(owner.tenant), .key(key)]], db) > 0
+        }
+    }
+
+    package func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenNews {
+        // After a fail-over the server may have lost positions that readers have seen.
+        try await StoreEpoch.confirm(in: self.database)
+        let since = moment.advanced(by: .zero - Self.newsOverlap)
+        let (news, isDue) = try await self.database.read(scope: .gateway) { db in
+            let bucket = try Self.bucket(db)
+            let news = try Self.news(db, since: since, bucket)
+            let isDue = try db.exists(
+                "SELECT 1 FROM retired_tokens WHERE \(Self.isPending) AND due <= $1 LIMIT 1",
+                [.int(bucket)]
+            )
+            return (news, isDue)
+        }
+        for tenant in news.spiking {
+            while try await self.suspectPending(of: tenant) {}
+        }
+        if isDue {
+            while try await self.feedDue() {}
+        }
+        return news
     }
 
     package func feed(
@@ -105,66 +85,122 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     ) async throws(GatewayError) -> RetiredTokenFeed {
         try await self.database.read(scope: .tenant(owner.tenant.text)) { db in
             let epoch = try StoreEpoch.text(db)
-            let start = cursor ?? RetiredTokenCursor(epoch: epoch, transaction: .min, position: 0)
+            let start = cursor ?? RetiredTokenCursor(epoch: epoch, position: 0)
             guard start.epoch == epoch else {
                 throw GatewayError(
                     .invalid,
                     "cursor is from before the store was restored or copied; begin again without one"
                 )
             }
-            // What a transaction feeds that is still under way will stand before what later ones have fed.
             let found = try db.rows(
                 """
-                SELECT position, key, kind, state, since, sealed, fed_in FROM retired_tokens
-                WHERE tenant = $1 AND position IS NOT NULL AND (fed_in, position) > ($2, $3)
-                    AND fed_in <= gateway_change_horizon()
-                ORDER BY fed_in, position LIMIT $4
+                SELECT position, key, kind, state, since, sealed FROM retired_tokens
+                WHERE tenant = $1 AND position IS NOT NULL AND position > $2 ORDER BY position LIMIT $3
                 """,
-                [.text(owner.tenant), .int(start.transaction), .int(start.position), .int(limit + 1)]
-            ) { row in
-                let place = RetiredTokenCursor(
-                    epoch: epoch,
-                    transaction: try row.int64(6),
-                    position: try row.int64(0)
-                )
-                return (place: place, token: try Self.token(row, of: owner))
-            }
+                [.text(owner.tenant), .int(start.position), .int(limit + 1)]
+            ) { row in (position: try row.int64(0), token: try Self.token(row, of: owner)) }
             let shown = found.prefix(limit)
             let tokens = shown.compactMap(\.token)
             return RetiredTokenFeed(
                 tokens: tokens,
-                cursor: shown.last?.place ?? start,
+                cursor: RetiredTokenCursor(epoch: epoch, position: shown.last?.position ?? start.position),
                 hasMore: found.count > limit,
                 unreadable: shown.count - tokens.count
             )
         }
     }
 
-    package func trim(
-        reportedBefore cutoff: Timestamp,
-        keeping maxEntries: Int
-    ) async throws(GatewayError) -> [RetiredTokenEntry] {
-        let replica = self.replica
-        return try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
-            if let replica {
-                try db.execute(
-                    "DELETE FROM retired_token_changes WHERE noted_at < gateway_time() - $1",
-                    [.microseconds(Self.changesKept)]
+    // MARK: Settling
+
+    private static func news(_ db: any SQLConnection, since: Timestamp, _ bucket: Int) throws -> RetiredTokenNews {
+        let readAt = try Self.time(db)
+        let hours = try db.rows(
+            """
+            SELECT tenant, CAST(sum(judged) AS BIGINT), CAST(sum(unregistered) AS BIGINT) FROM retired_token_counts
+            WHERE bucket > $1 AND bucket <= $2 GROUP BY tenant HAVING sum(unregistered) > 0
+            """,
+            [.int(bucket - RetiredTokenCounts.bucketsPerHour), .int(bucket)]
+        ) { row in (tenant: try row.tenant(0), tally: try Self.tally(row)) }
+        let removed = try db.rows(
+            "SELECT tenant, key FROM retired_token_removals WHERE removed_at >= $1",
+            [.time(since)]
+        ) { row in (tenant: try row.tenant(0), key: UInt64(bitPattern: try row.int64(1))) }
+        return RetiredTokenNews(
+            spiking: Set(hours.filter(\.tally.isSpike).map(\.tenant)),
+            removed: Dictionary(grouping: removed, by: \.tenant).mapValues { $0.map(\.key) },
+            readAt: readAt
+        )
+    }
+
+    /// Suspects a tenant's pending tokens. Returns true if there may be more.
+    private func suspectPending(of tenant: TenantID) async throws(GatewayError) -> Bool {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            let changed = try db.execute(
+                """
+                UPDATE retired_tokens SET state = 'suspected'
+                WHERE tenant = $1 AND position IS NULL AND state = 'unregistered' AND key IN (
+                    SELECT key FROM retired_tokens
+                    WHERE tenant = $1 AND \(Self.isPending) AND state = 'unregistered' ORDER BY due, key LIMIT $2
                 )
-                try db.execute(
-                    "DELETE FROM retired_token_counts WHERE replica NOT IN (SELECT id FROM replicas) AND replica <> $1",
-                    [.text(replica)]
-                )
-            }
-            return try RetiredTokenTrim(db: db, isShared: replica != nil).trim(before: cutoff, keeping: maxEntries)
+                """,
+                [.text(tenant), .int(Self.tokensPerTransaction)]
+            )
+            return changed == Self.tokensPerTransaction
         }
+    }
+
+    /// Feeds tokens that are due, or suspects them. Returns true if there may be more.
+    private func feedDue() async throws(GatewayError) -> Bool {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            // Other transactions that feed wait here until this one has ended.
+            try db.execute(
+                """
+                INSERT INTO retired_token_feed (id, last_position) VALUES (1, $1)
+                ON CONFLICT (id) DO UPDATE SET last_position = retired_token_feed.last_position + excluded.last_position
+                """,
+                [.int(Self.tokensPerTransaction)]
+            )
+            let end = try db.first("SELECT last_position FROM retired_token_feed") { try $0.int(0) } ?? 0
+            let bucket = try Self.bucket(db)
+            var position = end - Self.tokensPerTransaction
+            while position < end, let reports = try DueReports.first(by: bucket, db) {
+                position += try reports.settle(db, after: position, atMost: end - position)
+            }
+            return position == end
+        }
+    }
+
+    /// Removes tokens and notes it for other replicas. Returns how many of them were there.
+    @discardableResult
+    fileprivate static func removeRows(_ keys: [[SQLValue]], _ db: any SQLConnection) throws -> Int {
+        try db.executeMany(
+            """
+            INSERT INTO retired_token_removals (tenant, key, removed_at)
+            SELECT tenant, key, gateway_time() FROM retired_tokens WHERE tenant = $1 AND key = $2
+            ON CONFLICT (tenant, key) DO UPDATE SET removed_at = excluded.removed_at
+            """,
+            keys
+        )
+        return try db.executeMany("DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2", keys)
+    }
+
+    private static func time(_ db: any SQLConnection) throws -> Timestamp {
+        try db.first("SELECT gateway_time()") { try $0.time(0) } ?? Timestamp(microseconds: 0)
+    }
+
+    /// The number of the present bucket.
+    fileprivate static func bucket(_ db: any SQLConnection) throws -> Int {
+        try Self.time(db).seconds / Int(RetiredTokenCounts.bucketDuration / .seconds(1))
+    }
+
+    /// Reads the second and third column.
+    fileprivate static func tally(_ row: SQLRow) throws -> RetiredTokenCounts.Tally {
+        RetiredTokenCounts.Tally(judged: try row.int(1), unregistered: try row.int(2))
     }
 
     // MARK: Rows
 
-    fileprivate static let entryColumns = "tenant, key, state, reported_at, replacement"
-
-    fileprivate static func entry(_ row: SQLRow) throws -> RetiredTokenEntry {
+    private static func entry(_ row: SQLRow) throws -> RetiredTokenEntry {
         guard let replacement = UInt16(exactly: try row.int64(4)) else { throw row.damaged(4) }
         return RetiredTokenEntry(
             tenant: try row.tenant(0),
@@ -175,7 +211,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         )
     }
 
-    /// A token of the feed; `nil` where it does not open.
+    /// A token of the feed, `nil` if it does not open.
     private static func token(_ row: SQLRow, of owner: RetiredTokenOwner) throws -> RetiredToken? {
         let kind = try row.parsed(2) { RetiredToken.Kind(rawValue: $0) }
         let state = try row.parsed(3) { RetiredToken.State(rawValue: $0) }
@@ -185,279 +221,215 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         }
         return RetiredToken(kind: kind, text: text, state: state, since: since, replacement: replacement)
     }
+}
 
-    /// What replicas but one have counted in all, of those that counted since a transaction.
-    private static func counts(
-        _ db: any SQLConnection,
-        since transaction: Int64,
-        but replica: String?
-    ) throws -> [RetiredTokenCount] {
-        try db.rows(
+/// Reports of one kind about tokens of one tenant that are due in the same bucket.
+private struct DueReports {
+    private let tenant: String
+    private let due: Int
+    private let state: RetiredToken.State
+
+    /// Returns `nil` if nothing is due.
+    static func first(by bucket: Int, _ db: any SQLConnection) throws -> DueReports? {
+        try db.first(
             """
-            SELECT tenant, replica, accepted, unregistered FROM retired_token_counts
-            WHERE changed_in >= $1 AND replica <> $2
+            SELECT tenant, due, state FROM retired_tokens WHERE \(SQLRetiredTokenStore.isPending) AND due <= $1
+            ORDER BY tenant, due, key LIMIT 1
             """,
-            [.int(transaction), .text(replica ?? "")]
+            [.int(bucket)]
         ) { row in
-            RetiredTokenCount(
-                RetiredTokenCount.Counter(tenant: try row.tenant(0), replica: try row.text(1)),
-                accepted: try row.int(2),
-                unregistered: try row.int(3)
-            )
+            let state = try row.parsed(2) { RetiredToken.State(rawValue: $0) }
+            return DueReports(tenant: try row.text(0), due: try row.int(1), state: state)
         }
     }
 
-    /// The detectors that were saved since a transaction.
-    private static func detectors(
-        _ db: any SQLConnection,
-        since transaction: Int64
-    ) throws -> [TenantID: SpikeDetector] {
-        let detectors = try db.rows(
+    /// Feeds the tokens at the positions after one, or suspects them. Returns how many positions are used up.
+    func settle(_ db: any SQLConnection, after position: Int, atMost count: Int) throws -> Int {
+        let keys = try db.rows(
             """
-            SELECT tenant, sent, unregistered, aged_at, surplus, spike_since, spike_sent, spike_unregistered,
-                transitions
-            FROM retired_token_lists WHERE changed_in >= $1
+            SELECT key FROM retired_tokens
+            WHERE tenant = $1 AND due = $2 AND state = $3 AND \(SQLRetiredTokenStore.isPending) ORDER BY key LIMIT $4
             """,
-            [.int(transaction)]
-        ) { row in
-            var phase = SpikeDetector.Phase.steady
-            if let since = try row.optionalTime(5) {
-                phase = .spike(since: since, SpikeDetector.Tally(sent: try row.real(6), unregistered: try row.real(7)))
-            }
-            let detector = SpikeDetector(
-                phase: phase,
-                history: SpikeDetector.Tally(sent: try row.real(1), unregistered: try row.real(2)),
-                agedAt: try row.time(3),
-                surplus: try row.int(4),
-                transitions: try row.int(8)
-            )
-            return (try row.tenant(0), detector)
-        }
-        return Dictionary(uniqueKeysWithValues: detectors)
+            [.string(self.tenant), .int(self.due), .string(self.state.rawValue), .int(count)]
+        ) { try $0.int64(0) }
+        let isSuspect = try self.state == .unregistered && self.counts(db).isSuspect(dueIn: self.due)
+        let state = isSuspect ? RetiredToken.State.suspected : self.state
+        try db.executeMany(
+            // A token that another transaction changed meanwhile is left as it is.
+            """
+            UPDATE retired_tokens SET position = $4, state = $5
+            WHERE tenant = $1 AND key = $2 AND due = $3 AND state = $6 AND position IS NULL
+            """,
+            keys.enumerated()
+                .map { index, key in
+                    [
+                        .string(self.tenant), .integer(key), .int(self.due),
+                        isSuspect ? .null : .int(position + index + 1), .string(state.rawValue),
+                        .string(self.state.rawValue),
+                    ]
+                }
+        )
+        return keys.count
+    }
+
+    private func counts(_ db: any SQLConnection) throws -> RetiredTokenCounts {
+        let start = self.due - RetiredTokenCounts.bucketsUntilDue - RetiredTokenCounts.bucketsPerHour
+        let tallies = try db.rows(
+            """
+            SELECT bucket, judged, unregistered FROM retired_token_counts
+            WHERE tenant = $1 AND bucket > $2 AND bucket < $3
+            """,
+            [.string(self.tenant), .int(start), .int(self.due)]
+        ) { row in (try row.int(0), try SQLRetiredTokenStore.tally(row)) }
+        return RetiredTokenCounts(Dictionary(uniqueKeysWithValues: tallies))
     }
 }
 
 private struct RetiredTokenWriter {
-    /// The last positions given away, of the tenants that the transaction has met; `nil` for one that is gone.
-    private var positions: [RetiredTokenOwner: Int64?] = [:]
     private let db: any SQLConnection
-    /// The sealed texts of the tokens that are put, in their order.
-    private var sealed: IndexingIterator<[[UInt8]]>
-    /// The transaction's number; 0 where each comes after all others, and positions go on from one to the next.
-    private let transaction: Int64
-    private let replica: String?
-    /// The tokens that other replicas are to read again, in the order of the changes.
-    private var changed: [[SQLValue]] = []
+    /// The present bucket.
+    private let bucket: Int
+    /// True for tenants that are there, of those that the transaction has met.
+    private var tenants: [RetiredTokenOwner: Bool] = [:]
+    private var tallies: [TenantID: RetiredTokenCounts.Tally] = [:]
 
-    init(db: any SQLConnection, sealed: [[UInt8]], replica: String?) throws {
-        (self.db, self.replica) = (db, replica)
-        self.sealed = sealed.makeIterator()
-        self.transaction = try db.first("SELECT gateway_transaction()") { try $0.int64(0) } ?? 0
+    init(db: any SQLConnection, bucket: Int) {
+        self.db = db
+        self.bucket = bucket
     }
 
-    mutating func apply(_ change: RetiredTokenChange) throws {
-        var sealed: [UInt8] = []
-        if case .put = change { sealed = self.sealed.next() ?? [] }
-        guard try self.isThere(change.owner) else { return }
-        let tenant = SQLValue.text(change.owner.tenant)
+    mutating func apply(_ change: RetiredTokenChange, _ sealed: [UInt8]) throws {
+        let owner = change.owner
+        let isThere = try self.tenants[owner] ?? self.db.hasTenant(owner.tenant, createdAt: owner.createdAt)
+        self.tenants[owner] = isThere
+        guard isThere else { return }
         switch change {
-        case .put(let owner, let key, let token, let replacement, let keepsSince):
-            let position = token.state.isFed ? self.nextPosition(of: owner) : nil
-            try self.db.execute(
-                """
-                INSERT INTO retired_tokens
-                    (tenant, key, kind, state, since, reported_at, replacement, sealed, fed_in, position)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $11, $9)
-                ON CONFLICT (tenant, key) DO UPDATE SET
-                    kind = excluded.kind, state = excluded.state,
-                    since = CASE WHEN CAST($10 AS BIGINT) = 1 THEN retired_tokens.since ELSE excluded.since END,
-                    reported_at = excluded.reported_at, replacement = excluded.replacement, sealed = excluded.sealed,
-                    fed_in = excluded.fed_in, position = excluded.position
-                """,
-                [
-                    tenant, .key(key), .text(token.kind.rawValue), .text(token.state.rawValue),
-                    .time(token.since), .time(token.since), .int(Int(replacement)), .bytes(sealed),
-                    .int(position), .bool(keepsSince), .int(self.transaction),
-                ]
-            )
-        case .move(let owner, let keys, let state):
-            let moves = keys.map { key in (key: key, position: state.isFed ? self.nextPosition(of: owner) : nil) }
-            try self.db.executeMany(
-                // Another replica may have been first.
-                """
-                UPDATE retired_tokens SET state = $3, fed_in = $5, position = $4
-                WHERE tenant = $1 AND key = $2 AND state = 'pending'
-                """,
-                // In one order, so that transactions don't wait for each other in a circle.
-                moves.sorted { $0.key < $1.key }
-                    .map { [tenant, .key($0.key), .text(state.rawValue), .int($0.position), .int(self.transaction)] }
-            )
-        case .touch(_, let key, let time):
-            try self.db.execute(
-                "UPDATE retired_tokens SET reported_at = $3 WHERE tenant = $1 AND key = $2",
-                [tenant, .key(key), .time(time)]
-            )
+        case .report(_, let key, let token, let replacement):
+            try self.put(token, at: key, of: owner.tenant, sealed, replacement)
         case .remove(_, let key):
-            try self.db.execute(
-                "DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2",
-                [tenant, .key(key)]
-            )
-        case .save(let owner, let detector):
-            try self.save(detector, of: owner)
-        case .count(let owner, let accepted, let unregistered):
-            try self.add(accepted, unregistered, of: owner)
-        }
-        guard self.replica != nil else { return }
-        self.changed += change.keys.map { [tenant, .key($0), .int(self.transaction)] }
-    }
-
-    /// Notes what the transaction has come to.
-    func finish() throws {
-        if !self.changed.isEmpty {
-            try self.db.executeMany(
-                """
-                INSERT INTO retired_token_changes (tenant, key, changed_in, noted_at)
-                VALUES ($1, $2, $3, gateway_time())
-                """,
-                self.changed
-            )
-        }
-        guard self.transaction == 0 else { return }
-        for case (let owner, let position?) in self.positions where position > 0 {
-            try self.db.execute(
-                """
-                INSERT INTO retired_token_lists
-                    (tenant, last_position, sent, unregistered, aged_at, surplus, spike_since, spike_sent,
-                    spike_unregistered, transitions, changed_in)
-                VALUES ($1, $2, 0, 0, $3, 0, NULL, 0, 0, 0, 0)
-                ON CONFLICT (tenant) DO UPDATE SET last_position = excluded.last_position
-                """,
-                [.text(owner.tenant), .int(position), .time(owner.createdAt)]
-            )
+            try SQLRetiredTokenStore.removeRows([[.text(owner.tenant), .key(key)]], self.db)
+        case .count(_, let tally):
+            self.tallies[owner.tenant, default: RetiredTokenCounts.Tally()] += tally
         }
     }
 
-    /// Whether a tenant is there, and not another one of its name.
-    private mutating func isThere(_ owner: RetiredTokenOwner) throws -> Bool {
-        if let position = self.positions[owner] { return position != nil }
-        guard try self.db.hasTenant(owner.tenant, createdAt: owner.createdAt) else {
-            self.positions.updateValue(nil, forKey: owner)
-            return false
-        }
-        var position: Int64?
-        if self.transaction == 0 {
-            position = try self.db.first(
-                "SELECT last_position FROM retired_token_lists WHERE tenant = $1",
-                [.text(owner.tenant)]
-            ) { try $0.int64(0) }
-        }
-        self.positions.updateValue(position ?? 0, forKey: owner)
-        return true
-    }
-
-    private mutating func nextPosition(of owner: RetiredTokenOwner) -> Int64 {
-        let next = ((self.positions[owner] ?? nil) ?? 0) + 1
-        self.positions.updateValue(next, forKey: owner)
-        return next
-    }
-
-    /// Saves a detector in place of one that has been through less, or as much.
-    private func save(_ detector: SpikeDetector, of owner: RetiredTokenOwner) throws {
-        var since: Timestamp?
-        var tally = SpikeDetector.Tally()
-        if case .spike(let start, let spike) = detector.phase { (since, tally) = (start, spike) }
+    /// Lists a token, unless it is listed with the same news: then only the time of the report is new.
+    ///
+    /// A suspected token that is reported dead again keeps the time of its first report.
+    private func put(
+        _ token: RetiredToken,
+        at key: UInt64,
+        of tenant: TenantID,
+        _ sealed: [UInt8],
+        _ replacement: UInt16
+    ) throws {
+        let isDead = token.state == .unregistered
+        let isSame = "retired_tokens.state = excluded.state AND retired_tokens.replacement = excluded.replacement"
+        let isConfirmed = "retired_tokens.state = 'suspected' AND excluded.state = 'unregistered'"
         try self.db.execute(
             """
-            INSERT INTO retired_token_lists
-                (tenant, last_position, sent, unregistered, aged_at, surplus, spike_since, spike_sent,
-                spike_unregistered, transitions, changed_in)
-            VALUES ($1, 0, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-            ON CONFLICT (tenant) DO UPDATE SET
-                sent = excluded.sent, unregistered = excluded.unregistered, aged_at = excluded.aged_at,
-                surplus = excluded.surplus, spike_since = excluded.spike_since, spike_sent = excluded.spike_sent,
-                spike_unregistered = excluded.spike_unregistered, transitions = excluded.transitions,
-                changed_in = excluded.changed_in
-            WHERE retired_token_lists.transitions <= excluded.transitions
+            INSERT INTO retired_tokens
+                (tenant, key, kind, state, since, reported_at, replacement, sealed, due, position)
+            VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, NULL)
+            ON CONFLICT (tenant, key) DO UPDATE SET
+                since = CASE WHEN \(isSame) OR \(isConfirmed) THEN retired_tokens.since ELSE excluded.since END,
+                due = CASE WHEN \(isSame) THEN retired_tokens.due ELSE excluded.due END,
+                position = CASE WHEN \(isSame) THEN retired_tokens.position END,
+                kind = excluded.kind, state = excluded.state, reported_at = excluded.reported_at,
+                replacement = excluded.replacement, sealed = excluded.sealed
             """,
             [
-                .text(owner.tenant), .double(detector.history.sent), .double(detector.history.unregistered),
-                .time(detector.agedAt), .int(detector.surplus), .time(since), .double(tally.sent),
-                .double(tally.unregistered), .int(detector.transitions), .int(self.transaction),
+                .text(tenant), .key(key), .text(token.kind.rawValue), .text(token.state.rawValue), .time(token.since),
+                .int(Int(replacement)), .bytes(sealed),
+                .int(isDead ? self.bucket + RetiredTokenCounts.bucketsUntilDue : self.bucket),
             ]
         )
     }
 
-    /// Adds to what this replica has counted, in a row of its own, for which nobody else waits.
-    private func add(_ accepted: Int, _ unregistered: Int, of owner: RetiredTokenOwner) throws {
-        guard let replica = self.replica else { return }
-        try self.db.execute(
+    /// Adds what was counted to the present bucket.
+    func finish() throws {
+        let rows = self.tallies.sorted { $0.key.text < $1.key.text }
+            .map { tenant, tally -> [SQLValue] in
+                [.text(tenant), .int(self.bucket), .int(tally.judged), .int(tally.unregistered)]
+            }
+        guard !rows.isEmpty else { return }
+        try self.db.executeMany(
             """
-            INSERT INTO retired_token_counts (tenant, replica, accepted, unregistered, changed_in)
-            VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (tenant, replica) DO UPDATE SET
-                accepted = retired_token_counts.accepted + excluded.accepted,
-                unregistered = retired_token_counts.unregistered + excluded.unregistered,
-                changed_in = excluded.changed_in
+            INSERT INTO retired_token_counts (tenant, bucket, judged, unregistered) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (tenant, bucket) DO UPDATE SET
+                judged = retired_token_counts.judged + excluded.judged,
+                unregistered = retired_token_counts.unregistered + excluded.unregistered
             """,
-            [.text(owner.tenant), .text(replica), .int(accepted), .int(unregistered), .int(self.transaction)]
+            rows
         )
     }
 }
 
-private struct RetiredTokenTrim {
+// MARK: Trimming
+
+extension SQLRetiredTokenStore {
     /// The most entries that one round drops, so that other writes need not wait long.
     private static let maxDropped = 20_000
 
-    let db: any SQLConnection
-    /// Whether other replicas have to hear of it.
-    let isShared: Bool
-
-    /// Drops what is too old, then the oldest of the tenant that has most; the rest goes with the next round.
-    func trim(before cutoff: Timestamp, keeping maxEntries: Int) throws -> [RetiredTokenEntry] {
-        var dropped = try self.drop(
-            "WHERE reported_at < $1 ORDER BY reported_at LIMIT $2",
-            [.time(cutoff), .int(Self.maxDropped)]
-        )
-        while dropped.count < Self.maxDropped, let excess = try self.excess(over: maxEntries) {
-            dropped += try self.drop(
-                "WHERE tenant = $1 ORDER BY reported_at, key LIMIT $2",
-                [.text(excess.tenant), .int(min(excess.count, Self.maxDropped - dropped.count))]
+    /// Drops tokens that are too old, then the oldest of the tenant that has most. The next round drops the rest.
+    package func trim(reportedBefore cutoff: Timestamp, keeping maxEntries: Int) async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            var dropped = try Self.drop(
+                "WHERE reported_at < $1 ORDER BY reported_at LIMIT $2",
+                [.time(cutoff), .int(Self.maxDropped)],
+                db
             )
+            while dropped < Self.maxDropped, let excess = try Self.excess(over: maxEntries, db) {
+                dropped += try Self.drop(
+                    "WHERE tenant = $1 ORDER BY reported_at, key LIMIT $2",
+                    [.text(excess.tenant), .int(min(excess.count, Self.maxDropped - dropped))],
+                    db
+                )
+            }
+            try Self.dropPast(of: try Self.bucket(db), db)
         }
-        return dropped
+    }
+
+    /// Drops counts that no pending report is judged by any more, and removals that are a day old.
+    private static func dropPast(of bucket: Int, _ db: any SQLConnection) throws {
+        let due = try db.first("SELECT min(due) FROM retired_tokens WHERE \(Self.isPending)") {
+            $0.isNull(0) ? bucket : try $0.int(0)
+        }
+        let span = RetiredTokenCounts.bucketsUntilDue + RetiredTokenCounts.bucketsPerHour
+        try db.execute(
+            "DELETE FROM retired_token_counts WHERE bucket < $1",
+            [.int(min(due ?? bucket, bucket) - span)]
+        )
+        try db.execute(
+            "DELETE FROM retired_token_removals WHERE removed_at < gateway_time() - $1",
+            [.microseconds(.seconds(86_400))]
+        )
     }
 
     /// The tenant that has to give up entries, and how many, if there are too many.
     ///
     /// It gives up no more than it has above the next largest, and at least a hundredth of what it has, so that tenants
     /// of about the same size share the loss in few steps.
-    private func excess(over maxEntries: Int) throws -> (tenant: String, count: Int)? {
-        let total = try self.db.first("SELECT count(*) FROM retired_tokens") { try $0.int(0) } ?? 0
+    private static func excess(
+        over maxEntries: Int,
+        _ db: any SQLConnection
+    ) throws -> (tenant: String, count: Int)? {
+        let total = try db.first("SELECT count(*) FROM retired_tokens") { try $0.int(0) } ?? 0
         guard total > maxEntries else { return nil }
         let sql = "SELECT tenant, count(*) AS entries FROM retired_tokens GROUP BY tenant ORDER BY entries DESC LIMIT 2"
-        let sizes = try self.db.rows(sql) { (tenant: try $0.text(0), count: try $0.int(1)) }
+        let sizes = try db.rows(sql) { (tenant: try $0.text(0), count: try $0.int(1)) }
         guard let largest = sizes.first else { return nil }
         let lead = largest.count - (sizes.count > 1 ? sizes[1].count : 0)
         return (largest.tenant, min(total - maxEntries, max(lead, largest.count / 100, 1)))
     }
 
-    private func drop(_ condition: String, _ values: [SQLValue]) throws -> [RetiredTokenEntry] {
-        let sql = "SELECT \(SQLRetiredTokenStore.entryColumns) FROM retired_tokens \(condition)"
-        let entries = try self.db.rows(sql, values, SQLRetiredTokenStore.entry)
-        if self.isShared {
-            try self.db.executeMany(
-                """
-                INSERT INTO retired_token_changes (tenant, key, changed_in, noted_at)
-                VALUES ($1, $2, gateway_transaction(), gateway_time())
-                """,
-                entries.map { [.text($0.tenant), .key($0.key)] }
-            )
+    /// Returns how many tokens were dropped.
+    private static func drop(_ condition: String, _ values: [SQLValue], _ db: any SQLConnection) throws -> Int {
+        let keys = try db.rows("SELECT tenant, key FROM retired_tokens \(condition)", values) { row in
+            [SQLValue.text(try row.text(0)), .integer(try row.int64(1))]
         }
-        try self.db.executeMany(
-            "DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2",
-            entries.map { [.text($0.tenant), .key($0.key)] }
-        )
-        return entries
+        try Self.removeRows(keys, db)
+        return keys.count
     }
 }
 

@@ -124,21 +124,21 @@ struct TenantMetricsTests {
     @Test("What tenants share is counted from the start, so that no metric is without a series")
     func startingSeries() throws {
         let metrics = TenantCounters(.subscriptionChanges, self.metrics, startingWith: ["subscribe", "unsubscribe"])
-        _ = TenantGauges(.spikeDetectorActive, self.metrics) { $0.reduce(0, +) }
+        _ = TenantGauges(.retiredTokenSpikeActive, self.metrics) { $0.reduce(0, +) }
         let counts = self.counts("fcmgw_subscription_changes_total")
         #expect(counts == ["other subscribe accepted": 0, "other unsubscribe accepted": 0])
-        #expect(try self.factory.expectMeter("fcmgw_purge_guard_active", [("tenant", "other")]).lastValue == 0)
+        #expect(try self.factory.expectMeter("fcmgw_retired_token_spike_active", [("tenant", "other")]).lastValue == 0)
         metrics.count(Refusal(.forbidden), of: try .sample(tenant: "shop"), asking: "subscribe")
         #expect(self.counts("fcmgw_subscription_changes_total")["shop subscribe forbidden"] == 1)
     }
 
     @Test("A gauge of a tenant shows its last value, and a shared one what its tenants' values come to")
     func gauges() throws {
-        let gauges = TenantGauges(.spikeDetectorActive, self.metrics) { $0.reduce(0, +) }
+        let gauges = TenantGauges(.retiredTokenSpikeActive, self.metrics) { $0.reduce(0, +) }
         for index in 0..<TenantLabels.maxLabels { gauges.set(0, of: try .sample("t\(index)")) }
         for tenant in ["t0", "late", "later", "late"] { gauges.set(1, of: try .sample(tenant)) }
         func shown(_ label: String) throws -> Double? {
-            try self.factory.expectMeter("fcmgw_purge_guard_active", [("tenant", label)]).lastValue
+            try self.factory.expectMeter("fcmgw_retired_token_spike_active", [("tenant", label)]).lastValue
         }
         #expect(try shown("t0") == 1)
         #expect(try shown("other") == 2)

@@ -76,8 +76,8 @@ struct RetiredTokensServiceTests {
         let entries = fixture.retiredStore.entries
         #expect(entries.count == 450)
         #expect(Set(entries.map(\.key)).count == 450)
-        #expect(entries.allSatisfy { $0.token.state == .pending })
-        fixture.clock.advance(by: .seconds(3_600))
+        #expect(entries.allSatisfy { $0.token.state == .unregistered && $0.position == nil })
+        fixture.clock.advance(by: .seconds(3_900))
         await fixture.retired.settleAndFlush()
         let feed = try await fixture.retired.feed(of: principal.profile, after: nil, limit: 1_000)
         #expect(Set(feed.tokens.map(\.text)).count == 450)

@@ -7,7 +7,7 @@ import Testing
 
 /// A pipeline with doubles on every side.
 struct PipelineFixture {
-    let clock = ManualClock()
+    let clock: ManualClock
     let store = InMemoryAuditStore()
     let metrics = TestMetrics()
     let limiter: MemoryRateLimiter
@@ -22,11 +22,14 @@ struct PipelineFixture {
         isStrict: Bool = false,
         spool: InMemorySpoolFile? = nil,
         commitTimeout: Duration = .seconds(600),
-        retiredStore: InMemoryRetiredTokenStore = InMemoryRetiredTokenStore(),
+        clock: ManualClock = ManualClock(),
+        retiredStore: InMemoryRetiredTokenStore? = nil,
         retiredConfiguration: RetiredTokenConfiguration = .sample(),
         profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {
+        self.clock = clock
+        let retiredStore = retiredStore ?? InMemoryRetiredTokenStore(clock: clock)
         self.limiter = MemoryRateLimiter.withoutJitter(metrics: GatewayMetrics(factory: self.metrics))
         self.upstream = ScriptedUpstream(respond)
         self.retiredStore = retiredStore

@@ -17,7 +17,8 @@ struct RetiredTokensControllerTests {
             replacement.map { .accepted(Acceptance(messageID: "m", replacementToken: $0)) } ?? .rejected(.unregistered)
         gateway.answer(.outcomes(outcome))
         _ = await gateway.send(#"{"token":"\#(token)"}"#, key: key)
-        gateway.clock.advance(by: .seconds(3_600))
+        await gateway.retired.settleAndFlush()
+        gateway.clock.advance(by: .seconds(3_900))
         await gateway.retired.settleAndFlush()
     }
 
@@ -38,7 +39,7 @@ struct RetiredTokensControllerTests {
                     "retired_tokens": [
                         ["token": "gone", "reason": "unregistered", "since": "2026-03-01T12:00:00.000Z"],
                         [
-                            "token": "old", "reason": "replaced", "since": "2026-03-01T13:00:00.000Z",
+                            "token": "old", "reason": "replaced", "since": "2026-03-01T13:05:00.000Z",
                             "replacement_token": "new",
                         ],
                     ]

@@ -27,7 +27,7 @@ struct TestGateway: Sendable {
     let groupStore = InMemoryGroupStore()
     let groups: DeviceGroups
     let auditStore = InMemoryAuditStore()
-    let retiredStore = InMemoryRetiredTokenStore()
+    let retiredStore: InMemoryRetiredTokenStore
     let retired: RetiredTokens
     let idempotencyStore = InMemoryIdempotencyStore()
     let idempotent: IdempotentSends
@@ -115,6 +115,7 @@ struct TestGateway: Sendable {
             metrics: metrics,
             logger: logger
         )
+        self.retiredStore = InMemoryRetiredTokenStore(clock: self.clock)
         self.retired = .sample(
             store: self.retiredStore,
             clock: self.clock,

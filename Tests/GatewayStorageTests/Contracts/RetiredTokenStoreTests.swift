@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GatewayCore
 import Testing
@@ -7,10 +8,15 @@ import Testing
 /// What every store of retired tokens promises.
 struct RetiredTokenStoreTests {
     private static let start = DirectoryFixtures.start
+    /// So many buckets after it is stored, a report is due.
+    private static let hour = 13
 
-    private func owner(_ tenant: String = "acme", in directory: any DirectoryStore) async throws -> RetiredTokenOwner {
+    private static func owner(
+        _ tenant: String = "acme",
+        in database: any SQLDatabase
+    ) async throws -> RetiredTokenOwner {
         let tenant = try DirectoryFixtures.tenant(tenant)
-        try await directory.apply(.putTenant(tenant, salt: [1]))
+        try await SQLDirectoryStore(database: database).apply(.putTenant(tenant, salt: [1]))
         return Self.owner(of: tenant)
     }
 
@@ -22,23 +28,28 @@ struct RetiredTokenStoreTests {
         )
     }
 
-    private static func put(
+    private static func dead(
         _ owner: RetiredTokenOwner,
         _ key: UInt64,
-        _ state: RetiredToken.State = .pending,
         kind: RetiredToken.Kind = .token,
-        after seconds: Int = 0,
-        by replacement: String? = nil,
-        _ bits: UInt16 = 0,
-        keepsSince: Bool = false
+        after seconds: Int = 0
     ) -> RetiredTokenChange {
-        .put(
-            owner,
-            key,
-            self.token(key, state, kind: kind, after: seconds, by: replacement),
-            replacement: bits,
-            keepsSince: keepsSince
-        )
+        .report(owner, key, self.token(key, .unregistered, kind: kind, after: seconds), replacement: 0)
+    }
+
+    private static func replaced(
+        _ owner: RetiredTokenOwner,
+        _ key: UInt64,
+        by replacement: String = "new",
+        _ bits: UInt16 = 0,
+        after seconds: Int = 0
+    ) -> RetiredTokenChange {
+        let token = self.token(key, .replaced, after: seconds, by: replacement)
+        return .report(owner, key, token, replacement: bits)
+    }
+
+    private static func count(_ owner: RetiredTokenOwner, _ judged: Int, _ unregistered: Int) -> RetiredTokenChange {
+        .count(owner, RetiredTokenCounts.Tally(judged: judged, unregistered: unregistered))
     }
 
     /// A token whose text is its key.
@@ -58,68 +69,95 @@ struct RetiredTokenStoreTests {
         )
     }
 
+    /// Has buckets pass, by moving what is stored into the past.
+    private static func pass(_ buckets: Int, in database: any SQLDatabase) async throws {
+        try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+            try db.execute("UPDATE retired_tokens SET due = due - $1", [.int(buckets)])
+            // By way of numbers that no bucket has, since a bucket may have a row already.
+            try db.execute("UPDATE retired_token_counts SET bucket = -bucket")
+            try db.execute("UPDATE retired_token_counts SET bucket = -bucket - $1", [.int(buckets)])
+        }
+    }
+
+    /// Has a store feed what is due.
+    @discardableResult
+    private static func settle(_ store: SQLRetiredTokenStore) async throws -> RetiredTokenNews {
+        try await store.settle(newsSince: Timestamp(microseconds: 0))
+    }
+
     /// The keys of what a tenant is fed.
     private static func fed(
         _ owner: RetiredTokenOwner,
-        in store: any RetiredTokenStore,
+        in store: SQLRetiredTokenStore,
         after cursor: RetiredTokenCursor? = nil
     ) async throws -> [UInt64] {
-        try await store.feed(of: owner, after: cursor, limit: 100).tokens.compactMap { UInt64($0.text) }
+        try await store.feed(of: owner, after: cursor, limit: 500).tokens.compactMap { UInt64($0.text) }
     }
+
+    private static func states(in store: SQLRetiredTokenStore) async throws -> [UInt64: RetiredToken.State] {
+        let entries = try await store.load().entries
+        return Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.state) })
+    }
+
+    // MARK: The list
 
     @Test("A new list is empty", arguments: StoreKind.available)
     func empty(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
             #expect(try await store.load().entries.isEmpty)
-            #expect(try await store.load().detectors.isEmpty)
             let feed = try await store.feed(of: owner, after: nil, limit: 10)
             #expect(feed.tokens.isEmpty)
             #expect(!feed.hasMore)
             #expect(try await store.feed(of: owner, after: feed.cursor, limit: 10) == feed)
-            #expect(try await store.trim(reportedBefore: Self.start, keeping: 0).isEmpty)
+            try await store.trim(reportedBefore: Self.start, keeping: 0)
             try await store.apply([])
+            let news = try await Self.settle(store)
+            #expect(news.spiking.isEmpty)
+            #expect(news.removed.isEmpty)
         }
     }
 
-    @Test("Everything that is put is read as it was", arguments: StoreKind.available)
+    @Test("Every report is read as it was", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
             try await store.apply([
-                Self.put(owner, 0, .unregistered), Self.put(owner, .max, .replaced, after: 1, by: "new", .max),
-                Self.put(owner, 1 << 63, .replaced, kind: .installation, after: 2),
-                Self.put(owner, 3, .pending, after: 3), Self.put(owner, 4, .suspected, after: 4),
+                Self.dead(owner, 0), Self.replaced(owner, .max, .max, after: 1),
+                Self.dead(owner, 1 << 63, kind: .installation, after: 2),
             ])
-            let fed = [
-                Self.token(0, .unregistered), Self.token(.max, .replaced, after: 1, by: "new"),
-                Self.token(1 << 63, .replaced, kind: .installation, after: 2),
-            ]
+            try await Self.pass(Self.hour, in: database)
+            try await Self.settle(store)
             let feed = try await store.feed(of: owner, after: nil, limit: 10)
-            #expect(feed == RetiredTokenFeed(tokens: fed, cursor: feed.cursor, hasMore: false))
-            let known: [(UInt64, RetiredToken.State, UInt16)] = [
-                (0, .unregistered, 0), (.max, .replaced, .max), (1 << 63, .replaced, 0), (3, .pending, 0),
-                (4, .suspected, 0),
+            #expect(
+                Set(feed.tokens) == [
+                    Self.token(0, .unregistered), Self.token(.max, .replaced, after: 1, by: "new"),
+                    Self.token(1 << 63, .unregistered, kind: .installation, after: 2),
+                ]
+            )
+            #expect(!feed.hasMore)
+            let known: [(UInt64, RetiredToken.State, Int, UInt16)] = [
+                (0, .unregistered, 0, 0), (.max, .replaced, 1, .max), (1 << 63, .unregistered, 2, 0),
             ]
-            let entries = known.enumerated()
-                .map { index, known in
-                    RetiredTokenEntry(
-                        tenant: owner.tenant,
-                        key: known.0,
-                        state: known.1,
-                        reportedAt: Self.start.advanced(by: .seconds(index)),
-                        replacement: known.2
-                    )
-                }
-            #expect(try await store.load().entries == entries)
+            let entries = known.map { key, state, seconds, replacement in
+                RetiredTokenEntry(
+                    tenant: owner.tenant,
+                    key: key,
+                    state: state,
+                    reportedAt: Self.start.advanced(by: .seconds(seconds)),
+                    replacement: replacement
+                )
+            }
+            #expect(Set(try await store.load().entries) == Set(entries))
         }
     }
 
     @Test("What does not open for its owner is left out of the feed, and counted", arguments: StoreKind.available)
     func unreadable(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
-            try await store.apply([Self.put(owner, 1, .replaced)])
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.replaced(owner, 1)])
+            try await Self.settle(store)
             let stranger = RetiredTokenOwner(
                 tenant: owner.tenant,
                 createdAt: owner.createdAt,
@@ -131,116 +169,214 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    static let detectors = [
-        SpikeDetector(
-            phase: .steady,
-            history: .init(sent: 10.5, unregistered: 0.25),
-            agedAt: Self.start,
-            surplus: 3_400
-        ),
-        SpikeDetector(
-            phase: .spike(since: Self.start.advanced(by: .seconds(-5)), .init(sent: 1_000, unregistered: 950)),
-            history: .init(sent: 1e12, unregistered: 1),
-            agedAt: Self.start,
-            surplus: 80_000,
-            transitions: 7
-        ),
+    @Test(
+        "A token that is taken off is told to replicas, one that was not there is not",
+        arguments: StoreKind.available
+    )
+    func removed(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.dead(owner, 1), Self.dead(owner, 2), Self.dead(owner, 3)])
+            let start = try await store.load().readAt
+            #expect(try await store.remove(1, of: owner))
+            #expect(try await !store.remove(1, of: owner))
+            try await store.apply([.remove(owner, 2), .remove(owner, 7)])
+            let news = try await store.settle(newsSince: start)
+            #expect(news.removed.mapValues(Set.init) == [owner.tenant: [1, 2]])
+            #expect(try await store.load().entries.map(\.key) == [3])
+            // They are told again for a while, and then no more.
+            #expect(try await store.settle(newsSince: news.readAt).removed == news.removed)
+            let later = news.readAt.advanced(by: .seconds(61))
+            #expect(try await store.settle(newsSince: later).removed.isEmpty)
+        }
+    }
+
+    /// What a token is reported as after another, and what that changes.
+    struct Second: Sendable {
+        var first: RetiredToken.State
+        var second: RetiredToken.State
+        var bits: UInt16 = 1
+        var isNews: Bool
+        var keepsSince: Bool
+    }
+
+    static let seconds = [
+        Second(first: .unregistered, second: .unregistered, isNews: false, keepsSince: true),
+        Second(first: .unregistered, second: .replaced, isNews: true, keepsSince: false),
+        Second(first: .replaced, second: .unregistered, isNews: true, keepsSince: false),
+        Second(first: .replaced, second: .replaced, isNews: false, keepsSince: true),
+        Second(first: .replaced, second: .replaced, bits: 2, isNews: true, keepsSince: false),
+        Second(first: .suspected, second: .unregistered, isNews: true, keepsSince: true),
+        Second(first: .suspected, second: .replaced, isNews: true, keepsSince: false),
     ]
 
-    @Test("A detector is kept as it was, and beside the list", arguments: StoreKind.available, Self.detectors)
-    func detectorRoundTrip(kind: StoreKind, detector: SpikeDetector) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
-            try await store.apply([Self.put(owner, 1, .replaced), .save(owner, detector)])
-            #expect(try await store.load().detectors == [owner.tenant: detector])
-            let cursor = try await store.feed(of: owner, after: nil, limit: 9).cursor
-            // What has been through less comes from a replica that does not know yet.
-            try await store.apply([Self.put(owner, 2, .replaced), .save(owner, Self.detectors[0])])
-            #expect(try await store.load().detectors == [owner.tenant: detector])
-            let later = SpikeDetector(
-                phase: .steady,
-                history: .init(),
-                agedAt: Self.start,
-                surplus: 0,
-                transitions: detector.transitions + 1
-            )
-            try await store.apply([.save(owner, later)])
-            #expect(try await store.load().detectors == [owner.tenant: later])
-            #expect(try await Self.fed(owner, in: store, after: cursor) == [2])
-        }
-    }
-
-    @Test("Positions are given in the order of feeding, and never again", arguments: StoreKind.available)
-    func places(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
-            func fed(after cursor: RetiredTokenCursor? = nil) async throws -> [UInt64] {
-                try await Self.fed(owner, in: store, after: cursor)
+    @Test("A token is fed again with news, and only then", arguments: StoreKind.available, Self.seconds)
+    func reportedAgain(kind: StoreKind, second: Second) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            func report(_ state: RetiredToken.State, _ bits: UInt16, after seconds: Int) -> RetiredTokenChange {
+                state == .replaced
+                    ? Self.replaced(owner, 1, bits, after: seconds) : Self.dead(owner, 1, after: seconds)
             }
-            try await store.apply((1...4).map { Self.put(owner, $0) })
-            #expect(try await fed().isEmpty)
-            try await store.apply([.move(owner, [3, 1], to: .unregistered), Self.put(owner, 9, .replaced)])
-            #expect(try await fed() == [3, 1, 9])
-            try await store.apply([.move(owner, [2], to: .suspected), .touch(owner, 3, at: Self.start)])
-            #expect(try await fed() == [3, 1, 9])
-            let end = try await store.feed(of: owner, after: nil, limit: 9).cursor
-            // The last one goes, and its place is not given to the next.
-            try await store.apply([.remove(owner, 9), .move(owner, [4], to: .unregistered)])
-            #expect(try await fed() == [3, 1, 4])
-            #expect(try await fed(after: end) == [4])
-            // What dies again after it was alive is news.
-            try await store.apply([.remove(owner, 3), Self.put(owner, 3)])
-            #expect(try await fed() == [1, 4])
-            try await store.apply([.move(owner, [3], to: .unregistered)])
-            #expect(try await fed() == [1, 4, 3])
-            // Another replica's hour has passed too.
-            try await store.apply([.move(owner, [3], to: .unregistered), .move(owner, [3], to: .suspected)])
-            #expect(try await fed() == [1, 4, 3])
-            // So is another replacement.
-            try await store.apply([Self.put(owner, 1, .replaced, by: "another", 5)])
-            #expect(try await fed() == [4, 3, 1])
-        }
-    }
+            if second.first == .suspected { try await store.apply([Self.count(owner, 20, 20)]) }
+            try await store.apply([report(second.first, 1, after: 0)])
+            try await Self.settle(store)
+            try await Self.pass(100, in: database)
+            try await Self.settle(store)
+            #expect(try await Self.states(in: store) == [1: second.first])
+            let cursor = try await store.feed(of: owner, after: nil, limit: 9).cursor
 
-    @Test("What is told of tokens that are not there changes nothing", arguments: StoreKind.available)
-    func absent(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
-            try await store.apply([
-                .move(owner, [1, 2], to: .unregistered), .touch(owner, 1, at: Self.start), .remove(owner, 1),
-            ])
-            #expect(try await store.load().entries.isEmpty)
-        }
-    }
-
-    @Test("The first report's time is kept where told to", arguments: StoreKind.available)
-    func since(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
-            try await store.apply([Self.put(owner, 1, .suspected), Self.put(owner, 2, .suspected)])
-            try await store.apply([
-                Self.put(owner, 1, .unregistered, after: 60, keepsSince: true),
-                Self.put(owner, 2, .unregistered, after: 60),
-                Self.put(owner, 3, .unregistered, after: 60, keepsSince: true),
-            ])
+            try await store.apply([report(second.second, second.bits, after: 60)])
+            try await Self.pass(Self.hour, in: database)
+            try await Self.settle(store)
+            #expect(try await Self.states(in: store) == [1: second.second])
             let later = Self.start.advanced(by: .seconds(60))
-            let tokens = try await store.feed(of: owner, after: nil, limit: 9).tokens
-            #expect(tokens.map(\.since) == [Self.start, later, later])
-            #expect(try await store.load().entries.map(\.reportedAt) == [later, later, later])
+            #expect(try await store.load().entries.map(\.reportedAt) == [later])
+            #expect(try await Self.fed(owner, in: store, after: cursor) == (second.isNews ? [1] : []))
+            let all = try await store.feed(of: owner, after: nil, limit: 9).tokens
+            #expect(all.map(\.since) == [second.keepsSince ? Self.start : later])
         }
     }
+
+    // MARK: Spikes
+
+    @Test("A report is fed an hour after it was stored, a replacement at once", arguments: StoreKind.available)
+    func due(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.dead(owner, 1), Self.replaced(owner, 2), Self.count(owner, 19, 19)])
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store) == [2])
+            try await Self.pass(Self.hour - 2, in: database)
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store) == [2])
+            try await Self.pass(2, in: database)
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store) == [2, 1])
+        }
+    }
+
+    @Test("Counts of all replicas make a spike, of their own tenant alone", arguments: StoreKind.available)
+    func counts(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let stores = [SQLRetiredTokenStore(database: database), SQLRetiredTokenStore(database: database)]
+            let owner = try await Self.owner(in: database)
+            let other = try await Self.owner("other", in: database)
+            try await stores[0].apply([Self.count(owner, 10, 2), Self.count(other, 1_000, 200), Self.dead(owner, 1)])
+            #expect(try await Self.settle(stores[1]).spiking.isEmpty)
+            try await stores[1].apply([Self.count(owner, 4, 0), Self.count(owner, 6, 3), Self.dead(other, 2)])
+            for store in stores { #expect(try await Self.settle(store).spiking == [owner.tenant]) }
+            #expect(try await Self.states(in: stores[0]) == [1: .suspected, 2: .unregistered])
+            try await Self.pass(10, in: database)
+            #expect(try await Self.settle(stores[0]).spiking == [owner.tenant])
+            try await Self.pass(2, in: database)
+            #expect(try await Self.settle(stores[0]).spiking.isEmpty)
+        }
+    }
+
+    @Test(
+        "Tokens of a credential's fault are not fed by time, but by another report after it",
+        arguments: StoreKind.available
+    )
+    func fault(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.count(owner, 100, 0), Self.dead(owner, 1)])
+            try await Self.pass(5, in: database)
+            try await Self.settle(store)
+            // More than one transaction suspects.
+            try await store.apply([Self.count(owner, 1_500, 1_500)] + (100..<1_600).map { Self.dead(owner, $0) })
+            try await Self.settle(store)
+            #expect(try await Set(Self.states(in: store).values) == [.suspected])
+            // Once more amid the spike.
+            try await store.apply([Self.dead(owner, 100, after: 60)])
+            for _ in 0..<30 {
+                try await Self.settle(store)
+                try await Self.pass(10, in: database)
+                #expect(try await Self.fed(owner, in: store).isEmpty)
+            }
+            #expect(try await Set(Self.states(in: store).values) == [.suspected])
+
+            try await store.apply([Self.count(owner, 1, 1), Self.dead(owner, 200, after: 120), .remove(owner, 300)])
+            try await Self.pass(Self.hour, in: database)
+            try await Self.settle(store)
+            let fed = try await store.feed(of: owner, after: nil, limit: 9).tokens
+            #expect(fed == [Self.token(200, .unregistered)])
+            #expect(try await Self.states(in: store).count == 1_500)
+        }
+    }
+
+    @Test(
+        "A fault that no replica watched is found when its reports are due, however late",
+        arguments: StoreKind.available,
+        [13, 14, 5_000]
+    )
+    func unwatched(kind: StoreKind, buckets: Int) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.dead(owner, 1)])
+            try await Self.pass(10, in: database)
+            // Stored before what was counted is, as after an outage of one of two replicas.
+            try await store.apply([Self.dead(owner, 2), Self.count(owner, 100, 100)])
+            try await Self.pass(1, in: database)
+            try await store.apply([Self.dead(owner, 3), Self.count(owner, 300, 0)])
+            try await Self.pass(12, in: database)
+            try await store.apply([Self.dead(owner, 4)])
+            try await Self.pass(buckets, in: database)
+            // Old counts are kept for as long as a report is judged by them.
+            try await store.trim(reportedBefore: Self.start, keeping: 100)
+            try await Self.settle(store)
+            #expect(
+                try await Self.states(in: store) == [1: .suspected, 2: .suspected, 3: .suspected, 4: .unregistered]
+            )
+            #expect(try await Self.fed(owner, in: store) == [4])
+        }
+    }
+
+    @Test("Old counts and removals are dropped, and others are not", arguments: StoreKind.available)
+    func oldCounts(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            func rows() async throws -> [Int] {
+                try await database.read(scope: .gateway) { db in
+                    try ["retired_token_counts", "retired_token_removals"]
+                        .map { table in
+                            try db.first("SELECT count(*) FROM \(table)") { try $0.int(0) } ?? 0
+                        }
+                }
+            }
+            try await store.apply([Self.count(owner, 1, 0), Self.dead(owner, 1), .remove(owner, 1)])
+            try await Self.pass(24, in: database)
+            try await store.trim(reportedBefore: Self.start, keeping: 100)
+            #expect(try await rows() == [1, 1])
+            try await Self.pass(2, in: database)
+            try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+                _ = try db.execute("UPDATE retired_token_removals SET removed_at = removed_at - 86400000000")
+            }
+            try await store.trim(reportedBefore: Self.start, keeping: 100)
+            #expect(try await rows() == [0, 0])
+        }
+    }
+
+    // MARK: The feed
 
     @Test("Pages under insertion neither skip nor repeat", arguments: StoreKind.available, [1, 2, 3, 7, 50])
     func paging(kind: StoreKind, limit: Int) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let owner = try await self.owner(in: directory)
-            try await store.apply((0..<20).map { Self.put(owner, $0, .replaced) })
+        try await kind.withDatabase { database in
+            let owner = try await Self.owner(in: database)
+            // The first settling gives a new store its epoch.
+            try await Self.settle(SQLRetiredTokenStore(database: database))
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    for key in UInt64(20)..<80 {
-                        try await store.apply([Self.put(owner, key), .move(owner, [key], to: .unregistered)])
+                for writer in UInt64(0)..<2 {
+                    group.addTask {
+                        let store = SQLRetiredTokenStore(database: database)
+                        for key in UInt64(0)..<40 {
+                            try await store.apply([Self.replaced(owner, key * 2 + writer)])
+                            try await Self.settle(store)
+                        }
                     }
                 }
+                let store = SQLRetiredTokenStore(database: database)
                 var seen: [UInt64] = []
                 var cursor: RetiredTokenCursor?
                 while seen.count < 80 {
@@ -251,82 +387,153 @@ struct RetiredTokenStoreTests {
                     seen += page.tokens.compactMap { UInt64($0.text) }
                     cursor = page.cursor
                 }
-                #expect(seen == Array(0..<80))
+                #expect(seen.sorted() == Array(0..<80))
+                #expect(try await Self.fed(owner, in: store) == seen)
                 try await group.waitForAll()
             }
         }
     }
 
+    @Test("Replicas that settle at once feed each token once", arguments: StoreKind.available)
+    func settledTogether(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let owner = try await Self.owner(in: database)
+            let store = SQLRetiredTokenStore(database: database)
+            try await store.apply((0..<2_500).map { Self.dead(owner, $0) })
+            try await Self.pass(Self.hour, in: database)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<3 {
+                    group.addTask { try await Self.settle(SQLRetiredTokenStore(database: database)) }
+                }
+                try await group.waitForAll()
+            }
+            let positions = try await database.read(scope: .gateway) { db in
+                try db.rows("SELECT position FROM retired_tokens") { try $0.int(0) }
+            }
+            #expect(Set(positions).count == 2_500)
+            #expect(try await store.feed(of: owner, after: nil, limit: 3_000).tokens.count == 2_500)
+        }
+    }
+
     @Test("Each tenant has a list of its own, which goes with it", arguments: StoreKind.available)
     func tenants(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let acme = try await self.owner(in: directory)
-            let other = try await self.owner("other", in: directory)
+        try await kind.withDatabase { database in
+            let store = SQLRetiredTokenStore(database: database)
+            let directory = SQLDirectoryStore(database: database)
+            let acme = try await Self.owner(in: database)
+            let other = try await Self.owner("other", in: database)
             try await store.apply([
-                Self.put(acme, 1, .replaced), Self.put(other, 1, .replaced, after: 5),
-                Self.put(other, 2, .replaced, after: 6), .save(acme, Self.detectors[1]),
+                Self.replaced(acme, 1), Self.replaced(other, 1, after: 5), Self.replaced(other, 2, after: 6),
+                Self.count(acme, 20, 20),
             ])
+            #expect(try await Self.settle(store).spiking == [acme.tenant])
             #expect(try await Self.fed(acme, in: store) == [1])
             #expect(try await Self.fed(other, in: store) == [1, 2])
             try await directory.apply(.deleteTenant(acme.tenant))
             #expect(try await store.load().entries.map(\.tenant) == [other.tenant, other.tenant])
-            #expect(try await store.load().detectors.keys.contains(acme.tenant) == false)
 
             // What is still on its way for the old tenant is left out, whether or not there is a new one.
-            try await store.apply([Self.put(acme, 7, .replaced), Self.put(other, 8, .replaced)])
+            let late = [Self.replaced(acme, 7), Self.count(acme, 20, 20), .remove(acme, 1)]
+            try await store.apply(late + [Self.replaced(other, 8)])
             var again = try DirectoryFixtures.tenant()
             again.createdAt = Self.start.advanced(by: .seconds(1))
             try await directory.apply(.putTenant(again, salt: [2]))
-            try await store.apply([
-                Self.put(acme, 7, .replaced), .save(acme, Self.detectors[1]),
-                .move(acme, [1], to: .unregistered), .touch(acme, 1, at: Self.start), .remove(acme, 1),
-            ])
+            try await store.apply(late)
+            #expect(try await !store.remove(7, of: acme))
+            #expect(try await Self.settle(store).spiking.isEmpty)
             #expect(try await Self.fed(Self.owner(of: again), in: store).isEmpty)
-            #expect(try await store.load().detectors.keys.contains(acme.tenant) == false)
             #expect(try await Self.fed(other, in: store) == [1, 2, 8])
         }
     }
 
     @Test("What is old is dropped, then the oldest of the tenant that has most", arguments: StoreKind.available)
     func trim(kind: StoreKind) async throws {
-        try await kind.withRetiredTokenStore { store, directory in
-            let acme = try await self.owner(in: directory)
-            let other = try await self.owner("other", in: directory)
-            try await store.apply((0..<10).map { Self.put(acme, $0, .replaced, after: Int($0)) })
-            try await store.apply((0..<4).map { Self.put(other, $0, .replaced, after: Int($0)) })
-            let old = try await store.trim(reportedBefore: Self.start.advanced(by: .seconds(2)), keeping: 100)
-            #expect(old.map(\.key) == [0, 0, 1, 1])
-            let excess = try await store.trim(reportedBefore: Self.start, keeping: 6)
-            #expect(excess.map(\.key) == [2, 3, 4, 5])
-            #expect(excess.allSatisfy { $0.tenant == acme.tenant })
-            #expect(try await store.trim(reportedBefore: Self.start, keeping: 2).count == 4)
-            let left = try await store.load().entries
-            #expect(Set(left.map(\.tenant)) == [acme.tenant, other.tenant])
-            #expect(left.map(\.key).sorted() == [3, 9])
-            #expect(try await store.trim(reportedBefore: Self.start, keeping: 2).isEmpty)
+        try await kind.withDatabase { database in
+            let store = SQLRetiredTokenStore(database: database)
+            let acme = try await Self.owner(in: database)
+            let other = try await Self.owner("other", in: database)
+            func keys(_ owner: RetiredTokenOwner) async throws -> [UInt64] {
+                try await store.load().entries.filter { $0.tenant == owner.tenant }.map(\.key).sorted()
+            }
+            try await store.apply((0..<10).map { Self.replaced(acme, $0, after: Int($0)) })
+            try await store.apply((0..<4).map { Self.replaced(other, $0, after: Int($0)) })
+            try await store.trim(reportedBefore: Self.start.advanced(by: .seconds(2)), keeping: 100)
+            #expect(try await keys(acme) == Array(2..<10))
+            #expect(try await keys(other) == [2, 3])
+            #expect(
+                try await Self.settle(store).removed.mapValues(Set.init) == [
+                    acme.tenant: [0, 1], other.tenant: [0, 1],
+                ]
+            )
+            try await store.trim(reportedBefore: Self.start, keeping: 6)
+            #expect(try await keys(acme) == Array(6..<10))
+            #expect(try await keys(other) == [2, 3])
+            try await store.trim(reportedBefore: Self.start, keeping: 2)
+            #expect(try await keys(acme) == [9])
+            #expect(try await keys(other) == [3])
+        }
+    }
+
+    @Test("After the store was restored or copied, cursors mean nothing", arguments: StoreKind.available)
+    func epochs(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.replaced(owner, 1), Self.replaced(owner, 2)])
+            try await Self.settle(store)
+            let cursor = try await store.feed(of: owner, after: nil, limit: 1).cursor
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store, after: cursor) == [2])
+
+            // As if it had been written by another server. A replica that serves notices it as one that starts does.
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                _ = try db.execute("UPDATE store_epoch SET origin = 'elsewhere'")
+            }
+            try await store.apply([Self.replaced(owner, 3)])
+            try await Self.settle(store)
+            await expectError(.invalid, "begin again") { try await store.feed(of: owner, after: cursor, limit: 9) }
+            #expect(try await Self.fed(owner, in: store) == [1, 2, 3])
+            let second = try await store.feed(of: owner, after: nil, limit: 1).cursor
+            try await database.write(scope: .gateway, isolation: .serializable) { try StoreEpoch.renew($0) }
+            await expectError(.invalid, "begin again") { try await store.feed(of: owner, after: second, limit: 9) }
         }
     }
 
     // MARK: SQLite
 
-    @Test("Entries, positions and the detector are there when a file is opened again, and no token in it is in clear")
+    @Test("A report is due with the 13th bucket after its own, by the database's clock")
+    func dueToTheSecond() async throws {
+        try await withClockedDatabase { database, clock in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.dead(owner, 1)])
+            let rest = 300 - clock.now().seconds % 300
+            clock.advance(by: .seconds(rest + 12 * 300 - 1))
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store).isEmpty)
+            clock.advance(by: .seconds(1))
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store) == [1])
+        }
+    }
+
+    @Test("Entries and positions are there when a file is opened again, and no token in it is in clear")
     func reopened() async throws {
         try await withStorePath { path in
             let tenant = try DirectoryFixtures.tenant()
             let owner = Self.owner(of: tenant)
             let first = try SQLiteDatabase(path: path)
             try await SQLDirectoryStore(database: first).apply(.putTenant(tenant, salt: [1]))
-            func put(_ key: UInt64) -> RetiredTokenChange { Self.put(owner, key, .replaced, by: "canary") }
-            try await SQLRetiredTokenStore(database: first)
-                .apply([put(81_818_181), put(2), .remove(owner, 2), .save(owner, Self.detectors[0])])
+            let before = SQLRetiredTokenStore(database: first)
+            try await before.apply([Self.replaced(owner, 81_818_181, by: "canary"), Self.replaced(owner, 2)])
+            try await Self.settle(before)
+            let cursor = try await before.feed(of: owner, after: nil, limit: 9).cursor
+            try await before.apply([.remove(owner, 2)])
             try first.close()
             let database = try SQLiteDatabase(path: path)
             let store = SQLRetiredTokenStore(database: database)
-            try await store.apply([put(3)])
-            let feed = try await store.feed(of: owner, after: nil, limit: 9)
-            #expect(feed.tokens.map(\.text) == ["81818181", "3"])
-            #expect(feed.cursor.position == 3)
-            #expect(try await store.load().detectors == [tenant.id: Self.detectors[0]])
+            try await store.apply([Self.replaced(owner, 3)])
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store) == [81_818_181, 3])
+            #expect(try await Self.fed(owner, in: store, after: cursor) == [3])
             let stored = try await database.read {
                 try String.fetchAll($0, sql: "SELECT hex(sealed) FROM retired_tokens").map { $0.lowercased() }
             }
@@ -344,14 +551,102 @@ struct RetiredTokenStoreTests {
     )
     func damaged(change: String) async throws {
         try await withSQLiteDatabase { database in
-            let store = SQLRetiredTokenStore(database: database)
-            let owner = try await self.owner(in: SQLDirectoryStore(database: database))
-            try await store.apply([Self.put(owner, 1, .replaced)])
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.replaced(owner, 1)])
+            try await Self.settle(store)
             try await database.write { try $0.execute(sql: "UPDATE retired_tokens SET \(change)") }
             await expectError(.storeUnavailable) {
                 _ = try await store.feed(of: owner, after: nil, limit: 9)
                 _ = try await store.load()
             }
+        }
+    }
+
+    @Test("A file that takes another one's place has another epoch")
+    func copiedFile() async throws {
+        try await withTemporaryDirectory { directory in
+            func epoch(_ path: String) async throws -> String {
+                let database = try SQLiteDatabase(path: path)
+                _ = try await SQLRetiredTokenStore(database: database).load()
+                let epoch = try await database.read(scope: .gateway) { try StoreEpoch.text($0) }
+                try database.close()
+                return epoch
+            }
+            let (path, copy) = (directory + "/gateway.db", directory + "/copy.db")
+            let first = try await epoch(path)
+            #expect(try await epoch(path) == first)
+            try FileManager.default.copyItem(atPath: path, toPath: copy)
+            #expect(try await epoch(copy) != first)
+        }
+    }
+
+    // MARK: PostgreSQL
+
+    @Test("A transaction of others that is held open holds no feed back")
+    func foreignTransaction() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            let held = try PostgreSQLSession(
+                PostgreSQLSettings(url: settings.url.replacing("user=gateway", with: "user=postgres"))
+            )
+            try held.run(script: "BEGIN; INSERT INTO replicas VALUES ('held', 0, 0, '');")
+            try await store.apply([Self.replaced(owner, 1)])
+            try await Self.settle(store)
+            #expect(try await Self.fed(owner, in: store) == [1])
+            try held.run(script: "COMMIT")
+        }
+    }
+
+    @Test(
+        "A replica that is held up while it feeds has others wait, so that readers miss and repeat nothing",
+        .timeLimit(.minutes(10))
+    )
+    func heldUpFeeder() async throws {
+        try await PostgreSQLFixture.withSettings { settings in
+            let database = try await PostgreSQLDatabase(settings)
+            defer { database.close() }
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            try await store.apply([Self.replaced(owner, 1)])
+            try await Self.settle(store)
+            let start = try await store.feed(of: owner, after: nil, limit: 9)
+            #expect(start.tokens.map(\.text) == ["1"])
+
+            try await store.apply([Self.replaced(owner, 2)])
+            let held = try PostgreSQLSession(
+                PostgreSQLSettings(url: settings.url.replacing("user=gateway", with: "user=postgres"))
+            )
+            try held.run(
+                script: """
+                    BEGIN;
+                    UPDATE retired_token_feed SET last_position = last_position + 1;
+                    UPDATE retired_tokens SET position = (SELECT last_position FROM retired_token_feed) WHERE key = 2;
+                    """
+            )
+            try await store.apply([Self.replaced(owner, 3)])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await Self.settle(store) }
+                // Until it waits for the other one.
+                var isWaiting = false
+                while !isWaiting {
+                    try Task.checkCancellation()
+                    let sql = """
+                        SELECT EXISTS (SELECT 1 FROM pg_locks
+                        WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))
+                        """
+                    try held.query(sql, []) { row in
+                        isWaiting = try row.bool(0)
+                        return true
+                    }
+                }
+                let meanwhile = try await store.feed(of: owner, after: start.cursor, limit: 9)
+                #expect(meanwhile.tokens.isEmpty)
+                #expect(meanwhile.cursor == start.cursor)
+                try held.run(script: "COMMIT")
+                try await group.waitForAll()
+            }
+            #expect(try await Self.fed(owner, in: store, after: start.cursor) == [2, 3])
         }
     }
 }

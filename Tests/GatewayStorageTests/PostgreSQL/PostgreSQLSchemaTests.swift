@@ -7,7 +7,7 @@ import Testing
 struct PostgreSQLSchemaTests {
     @Test(
         "No word of SQLite's is left in the schema",
-        arguments: ["STRICT", "ROWID", "AUTOINCREMENT", "BLOB", "INTEGER", "REAL"]
+        arguments: ["STRICT", "ROWID", "AUTOINCREMENT", "BLOB", "INTEGER"]
     )
     func words(word: String) {
         #expect(SQLSchema.statements.contains(word))

@@ -41,14 +41,6 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Runs a body with a list of retired tokens that holds nothing yet, and a directory for its tenants.
-    func withRetiredTokenStore(_ body: (any RetiredTokenStore, any DirectoryStore) async throws -> Void) async throws {
-        try await self.withDatabase { database in
-            let store = SettlingRetiredTokenStore(SQLRetiredTokenStore(database: database), over: database)
-            try await body(store, SQLDirectoryStore(database: database))
-        }
-    }
-
     /// Runs a body with a store of idempotency keys that holds nothing yet, and a directory for its tenants.
     func withIdempotencyStore(
         bounds: IdempotencyBounds = IdempotencyBounds(),
@@ -92,45 +84,6 @@ final class StoppedClock: WallClock {
     func now() -> Timestamp { self.time.withLock { $0 } }
 
     func advance(by duration: Duration) { self.time.withLock { $0 = $0.advanced(by: duration) } }
-}
-
-/// A store whose writes return when no transaction is under way any more that had begun before: other tests have the
-/// same server, and the feed waits for their transactions as for any.
-struct SettlingRetiredTokenStore: RetiredTokenStore {
-    private let store: SQLRetiredTokenStore
-    private let database: any SQLDatabase
-
-    init(_ store: SQLRetiredTokenStore, over database: any SQLDatabase) {
-        (self.store, self.database) = (store, database)
-    }
-
-    func load() async throws(GatewayError) -> RetiredTokenContents { try await self.store.load() }
-
-    func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
-        try await self.store.apply(changes)
-        try await self.database.whenSettled()
-    }
-
-    func feed(
-        of owner: RetiredTokenOwner,
-        after cursor: RetiredTokenCursor?,
-        limit: Int
-    ) async throws(GatewayError) -> RetiredTokenFeed {
-        try await self.store.feed(of: owner, after: cursor, limit: limit)
-    }
-
-    func changes(since bookmark: RetiredTokenBookmark) async throws(GatewayError) -> RetiredTokenNews? {
-        try await self.store.changes(since: bookmark)
-    }
-
-    func trim(
-        reportedBefore cutoff: Timestamp,
-        keeping maxEntries: Int
-    ) async throws(GatewayError) -> [RetiredTokenEntry] {
-        let dropped = try await self.store.trim(reportedBefore: cutoff, keeping: maxEntries)
-        try await self.database.whenSettled()
-        return dropped
-    }
 }
 
 extension SQLDatabase {

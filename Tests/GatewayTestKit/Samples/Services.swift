@@ -186,9 +186,7 @@ extension RetiredTokenConfiguration {
 
 extension RetiredTokens {
     package static func sample(
-        store: any RetiredTokenStore = InMemoryRetiredTokenStore(),
-        isShared: Bool = false,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        store: (any RetiredTokenStore)? = nil,
         clock: any WallClock,
         configuration: RetiredTokenConfiguration = .sample(),
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -196,9 +194,7 @@ extension RetiredTokens {
         profiles: @escaping @Sendable () -> [TenantProfile] = { [] }
     ) -> RetiredTokens {
         RetiredTokens(
-            store: store,
-            isShared: isShared,
-            uptime: uptime,
+            store: store ?? InMemoryRetiredTokenStore(clock: clock),
             clock: clock,
             configuration: configuration,
             metrics: metrics,
@@ -207,10 +203,12 @@ extension RetiredTokens {
         )
     }
 
-    /// Lets time's work be done: reports that waited long enough are fed, and everything is written.
-    @discardableResult
-    package func settleAndFlush() async -> Bool {
-        self.settle()
-        return await self.flush()
+    /// Does what the service does in the course of time: writes reports and counts, feeds what is due, and reads the news.
+    package func settleAndFlush() async {
+        await self.flush()
+        // What is counted with the first settling is judged with the second.
+        await self.settle()
+        await self.flush()
+        await self.settle()
     }
 }
