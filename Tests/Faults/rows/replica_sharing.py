@@ -19,8 +19,8 @@ INJECTED = (
     "replicas, one of them paused; a policy changed while 16 callers go on"
 )
 EXPECTED = (
-    "limits as exact as one process'; revoked keys and dead tokens refused everywhere within 5 s; the feed misses nothing; books "
-    "and FCM's groups agree"
+    "limits as exact as one process'; revoked keys refused everywhere within 5 s; each replica asks FCM once about a dead token; "
+    "the feed of retired tokens is the same on all and misses nothing; books and FCM's groups agree"
 )
 
 
