@@ -30,8 +30,9 @@ package enum PostgreSQLSchema {
 
         /// How the schema stands to a release with these steps.
         func standing(to known: [String] = PostgreSQLSchema.steps.map(\.name)) -> Standing {
+            let (first, newest) = (known.first ?? "", known.last ?? "")
+            if self.applied.contains(where: { $0.name < first }) { return .unreleased }
             let later = self.applied.filter { !known.contains($0.name) }
-            let newest = known.last ?? ""
             let isMissing = !Set(known).isSubset(of: self.applied.map(\.name))
             if later.isEmpty { return isMissing ? .outdated : .current }
             // A step in the middle that is not known here, or one that is missing, is another gateway's history.
@@ -49,6 +50,8 @@ package enum PostgreSQLSchema {
         case admitting
         /// It is of a release that this one can't serve beside.
         case superseded
+        /// A build from before the first release made it; its steps have numbers below 100.
+        case unreleased
     }
 
     /// A step of the schema's history; names are ordered by their bytes.
@@ -69,8 +72,8 @@ package enum PostgreSQLSchema {
     /// Steps are only ever added, and what has been released is never edited: `Tests/Schemas` has a copy of each.
     static let steps = [
         Step(
-            name: "v001",
-            admits: "v001",
+            name: "v100",
+            admits: "v100",
             statements: Self.history + Self.translated(SQLSchema.statements) + Self.functions
         )
     ]
@@ -210,7 +213,7 @@ package enum PostgreSQLSchema {
         let state = State(applied: try self.hasHistory(session) ? self.applied(session) : [])
         let standing = state.standing()
         // One of an earlier release is what is to be mended here.
-        if standing == .superseded, let refusal = self.refusal(of: state) { throw refusal }
+        if standing != .outdated, let refusal = self.refusal(of: state) { throw refusal }
         let taken = Set(state.applied.map(\.name))
         let missing = self.steps.filter { !taken.contains($0.name) }
         for step in missing { try session.run(script: step.script) }
@@ -285,6 +288,12 @@ package enum PostgreSQLSchema {
                 .invalid,
                 "The store was written by a later version of the gateway (\(state.name)), beside which this one "
                     + "(\(self.steps.last?.name ?? "none")) can't serve; use that version"
+            )
+        case .unreleased:
+            return GatewayError(
+                .invalid,
+                "The store was made by an unreleased build of the gateway (\(state.name)), and its tables can't be "
+                    + "brought up to date; begin with an empty database"
             )
         case .outdated:
             let reason =

@@ -66,7 +66,6 @@ package final class SQLiteDatabase: SQLDatabase {
             // The check comes before anything is changed; a foreign file is left as it was.
             try pool.read { try SQLiteSchema.requireKnown($0) }
             try SQLiteSchema.migrator.migrate(pool)
-            try pool.read { try SQLiteSchema.requireWhole($0) }
         }
     }
 

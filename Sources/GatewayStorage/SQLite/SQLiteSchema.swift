@@ -3,10 +3,13 @@ import GatewayCore
 
 /// Makes the schema in a file, and tells the gateway's own files from others.
 enum SQLiteSchema {
+    /// The first migration's name. Builds from before the first release have numbers below it.
+    private static let firstRelease = "v100"
+
     /// The schema's history: entries are only ever added, and what has been released is never edited.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("v001") { db in
+        migrator.registerMigration(Self.firstRelease) { db in
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
             try db.execute(sql: SQLSchema.statements)
         }
@@ -40,8 +43,15 @@ enum SQLiteSchema {
         guard stored == 0, isEmpty == true else { throw self.foreign }
     }
 
-    /// - Throws: `invalid` when a later gateway has been at the file.
+    /// - Throws: `invalid` for a file of a later gateway, or of a build from before the first release.
     static func requireKnown(_ db: Database) throws {
+        if let name = try self.migrator.appliedIdentifiers(db).min(), name < self.firstRelease {
+            throw GatewayError(
+                .invalid,
+                "The store was made by an unreleased build of the gateway (\(name)), and its tables can't be brought up to "
+                    + "date; move the file away and begin with a new one"
+            )
+        }
         guard try self.migrator.hasBeenSuperseded(db) else { return }
         throw GatewayError(.invalid, "The store was written by a later version of the gateway; use that version")
     }
@@ -55,17 +65,6 @@ enum SQLiteSchema {
                 "The store is from an earlier version; start this version once, then try again"
             )
         }
-        try self.requireWhole(db)
-    }
-
-    /// - Throws: `invalid` when tables are missing in a file whose migrations have all been taken: a build from before the
-    ///   first release may have taken them when they made less.
-    static func requireWhole(_ db: Database) throws {
-        guard let missing = try SQLSchema.tables.first(where: { try !db.tableExists($0) }) else { return }
-        throw GatewayError(
-            .invalid,
-            "The store was made by an unreleased build of the gateway and has no table \(missing); begin with a new one"
-        )
     }
 
     /// - Throws: `notFound` when the first start of a gateway ended before it made anything: it was killed, or the disk was

@@ -30,13 +30,11 @@ struct PostgreSQLHistoryTests {
     @Test("Steps are in order, and each admits itself or one before it", arguments: PostgreSQLSchema.steps.indices)
     func order(index: Int) {
         let step = PostgreSQLSchema.steps[index]
-        let digits = "\(index + 1)"
-        let zeros = String(repeating: "0", count: 3 - digits.count)
-        #expect(step.name == "v\(zeros)\(digits)")
+        #expect(step.name == "v\(100 + index)")
         #expect(Self.names.prefix(index + 1).contains(step.admits))
     }
 
-    /// What a release that ends with `v002` meets: each step, and after the colon which one it admits.
+    /// What a release that ends with `v101` meets: each step, and after the colon which one it admits.
     struct Schema: Sendable, CustomTestStringConvertible {
         let applied: String
         let standing: PostgreSQLSchema.Standing
@@ -56,18 +54,20 @@ struct PostgreSQLHistoryTests {
     @Test(
         "A release serves its own schema, and a later one all of whose steps admit it",
         arguments: [
-            Schema("", .outdated), Schema("v001:v001", .outdated), Schema("v001:v001 v002:v001", .current),
-            Schema("v001:v001 v002:v001 v003:v002", .admitting), Schema("v001:v001 v002:v001 v003:v001", .admitting),
-            Schema("v001:v001 v002:v001 v003:v002 v004:v002", .admitting),
-            Schema("v001:v001 v002:v001 v003:v003", .superseded),
-            Schema("v001:v001 v002:v001 v003:v002 v004:v003", .superseded),
-            Schema("v001:v001 v002:v001 v003:v003 v004:v001", .superseded),
+            Schema("", .outdated), Schema("v100:v100", .outdated), Schema("v100:v100 v101:v100", .current),
+            Schema("v100:v100 v101:v100 v102:v101", .admitting), Schema("v100:v100 v101:v100 v102:v100", .admitting),
+            Schema("v100:v100 v101:v100 v102:v101 v103:v101", .admitting),
+            Schema("v100:v100 v101:v100 v102:v102", .superseded),
+            Schema("v100:v100 v101:v100 v102:v101 v103:v102", .superseded),
+            Schema("v100:v100 v101:v100 v102:v102 v103:v100", .superseded),
             // Another gateway's history.
-            Schema("v001:v001 v003:v001", .superseded), Schema("v001:v001 v001a:v001 v002:v001", .superseded),
+            Schema("v100:v100 v102:v100", .superseded), Schema("v100:v100 v100a:v100 v101:v100", .superseded),
             Schema("x:a", .superseded),
+            // A build from before the first release.
+            Schema("v001:v001", .unreleased), Schema("v001:v001 v100:v100", .unreleased),
         ]
     )
     func standings(schema: Schema) {
-        #expect(schema.state.standing(to: ["v001", "v002"]) == schema.standing)
+        #expect(schema.state.standing(to: ["v100", "v101"]) == schema.standing)
     }
 }

@@ -268,4 +268,4 @@ AS 'SELECT concat_ws(''/'', (SELECT system_identifier FROM pg_control_system()),
     left(pg_walfile_name(pg_current_wal_lsn()), 8),
     (SELECT oid FROM pg_database WHERE datname = current_database()))';
 
-INSERT INTO gateway_migrations (name, admits) VALUES ('v001', 'v001');
+INSERT INTO gateway_migrations (name, admits) VALUES ('v100', 'v100');
