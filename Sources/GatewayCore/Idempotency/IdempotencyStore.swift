@@ -1,9 +1,9 @@
 import Crypto
 
-/// Which send a key names: keys of different tenants and routes have nothing to do with each other.
+/// The send that a key names. Keys of different tenants or routes are unrelated.
 package struct IdempotencyIdentity: Sendable, Hashable {
     package var tenant: TenantID
-    /// Tells the tenant from others that had or will have its name.
+    /// Tells the tenant from earlier and later ones of the same name.
     package var tenantCreatedAt: Timestamp
     package var route: IdempotentRequest.Route
     package var keyDigest: [UInt8]
@@ -23,17 +23,16 @@ package struct IdempotencyIdentity: Sendable, Hashable {
     }
 }
 
-/// What is stored of a send that carries a key, from before anything of it leaves.
+/// The stored state of a send with a key. It is written before the first call leaves.
 package struct IdempotencyRecord: Sendable, Hashable {
-    /// How far the send has come.
+    /// The send's progress.
     package enum State: Sendable, Hashable {
-        /// Something of it may have left: which recipients, and what became of them, sealed. Next: `finished`.
+        /// Calls may have left. Holds the recipients that were started and their outcomes, sealed. Next: `finished`.
         case open(progress: [UInt8])
-        /// It was answered; the answer, sealed.
+        /// It was answered. Holds the answer, sealed.
         case finished(answer: [UInt8])
 
-        /// How many bytes of a store's bound a record takes: what is sealed, and 300 for the rest of the row and its
-        /// indexes.
+        /// The bytes that count towards a store's bound: the sealed ones, and 300 for the rest of the row and its indexes.
         package var weight: Int {
             switch self {
             case .open(let bytes), .finished(let bytes): bytes.count + 300
@@ -41,12 +40,12 @@ package struct IdempotencyRecord: Sendable, Hashable {
         }
     }
 
-    /// What tells requests apart that carry the same key.
+    /// Tells different requests with the same key apart.
     package var fingerprint: [UInt8]
     package var messageID: String
-    /// When the key was first used.
+    /// The time at which the key was first used.
     package var createdAt: Timestamp
-    /// When the key is free again.
+    /// The time from which the key is free again.
     package var expiresAt: Timestamp
     package var state: State
 
@@ -56,11 +55,11 @@ package struct IdempotencyRecord: Sendable, Hashable {
     }
 }
 
-/// A record with the number that the store knows it by, which is never given to another one.
+/// A record and its number in the store. Numbers are never reused.
 package struct StoredIdempotencyRecord: Sendable, Hashable {
     package var id: Int64
     package var record: IdempotencyRecord
-    /// Whether another replica may be at it: it holds the lease, or did within the time of one call to FCM.
+    /// True if another replica may still work on it: it holds the lease, or held it within the time of one call to FCM.
     package var isHeldElsewhere: Bool
 
     package init(id: Int64, record: IdempotencyRecord, isHeldElsewhere: Bool = false) {
@@ -70,39 +69,40 @@ package struct StoredIdempotencyRecord: Sendable, Hashable {
 
 /// One change of the records.
 ///
-/// Where replicas share a store, a record belongs to the replica that reserved it, under a lease, and every change is refused
-/// as `lost` to any other. Whoever has the store to itself owns all records.
+/// If replicas share a store, a record belongs to the replica that reserved it or took it over. A change by any other
+/// replica is `lost`. A process that does not share its store owns all records.
 package enum IdempotencyChange: Sendable, Hashable {
     /// Takes a key that is free or expired.
     case reserve(IdempotencyIdentity, IdempotencyRecord)
-    /// Renews the lease as well; an open state is taken only while that still holds.
+    /// Stores a state and renews the lease. An open state is refused once the lease has ended.
     case update(id: Int64, IdempotencyRecord.State)
     /// Renews the lease of an open record.
     case renew(id: Int64)
-    /// Takes an open record whose lease and one call's time have passed, or that is one's own, as far as it still is what was
-    /// read of it: its owner may have woken up meanwhile and marked more.
+    /// Takes over an open record of this replica, or one whose lease ended at least one call's time ago.
+    ///
+    /// It is `lost` if the progress has changed since it was read, because the owner was only paused and marked more.
     case takeOver(id: Int64, progress: [UInt8])
     /// Frees a key.
     case release(id: Int64)
 
-    /// What a change came to.
+    /// The outcome of a change.
     package enum Outcome: Sendable, Hashable {
-        /// The key is taken by the record of this number.
+        /// The record of this number holds the key now.
         case reserved(id: Int64, evicted: Int)
-        /// Done, or there is no such record any more.
+        /// The change was made, or the record no longer exists.
         case done
         case taken
-        /// The record is another replica's now, or the lease has ended.
+        /// Another replica holds the record, or the lease has ended.
         case lost
         case full
         case tenantGone
     }
 }
 
-/// How far the time of keys (``IdempotencyTime``) had come, stored each time that expired ones are dropped.
+/// A stored reading of ``IdempotencyTime``, written whenever expired keys are dropped.
 package struct IdempotencyMark: Sendable, Hashable {
     package var time: Timestamp
-    /// What the wall clock showed then.
+    /// The wall clock's time at that moment.
     package var wall: Timestamp
 
     package init(time: Timestamp, wall: Timestamp) {
@@ -112,17 +112,20 @@ package struct IdempotencyMark: Sendable, Hashable {
 
 /// The time by which idempotency keys expire.
 ///
-/// It passes as a process's uptime does, so that a wall clock that jumps ahead frees no key. A process begins where the
-/// one before it stood by its last mark. What lies between the two is known from the wall clock alone, so it counts for
-/// an hour at most: after a long rest keys are known for longer than they need be, never for less.
+/// It advances with the process's uptime, so a wall clock that jumps ahead frees no key. A process continues from its
+/// predecessor's last mark. Only the wall clock knows the time between the two, so at most an hour of it counts. After a
+/// longer stop, keys live longer than they should, never shorter.
+///
+/// Example: the last mark is at 12:00, and the next process starts at 18:00. Its time of keys is 13:00, so a key that was to
+/// expire at 14:00 expires at 19:00.
 struct IdempotencyTime: Sendable, Hashable {
-    /// The most that the time between two processes counts.
+    /// The longest time between two processes that counts.
     static let maxGap = Duration.seconds(3_600)
 
     private let start: Timestamp
     private let uptime: ContinuousClock.Instant
 
-    /// The time of a process, after an earlier one's mark; wall clock and uptime show the same moment.
+    /// Begins after an earlier process's mark. Wall clock and uptime are readings of the same moment.
     init(after mark: IdempotencyMark?, wall: Timestamp, uptime: ContinuousClock.Instant) {
         self.uptime = uptime
         guard let mark else {
@@ -139,7 +142,7 @@ struct IdempotencyTime: Sendable, Hashable {
     }
 }
 
-/// How much a store holds of keys; bytes are the sum of the records' weights.
+/// The most records and bytes that a store holds. Bytes are the sum of the records' weights.
 package struct IdempotencyBounds: Sendable, Hashable {
     package var maxRecords: Int
     package var maxRecordsPerTenant: Int
@@ -157,33 +160,33 @@ package struct IdempotencyBounds: Sendable, Hashable {
     }
 }
 
-/// Stores what became of sends that carry a key.
+/// Stores the records of sends with a key.
 ///
-/// Its calls throw `storeUnavailable`; one that writes has changed nothing then.
+/// Calls throw `storeUnavailable`. A write that throws has changed nothing.
 package protocol IdempotencyStore: Sendable {
-    /// The record of a key, whether expired or not.
+    /// Returns the record of a key, even an expired one.
     func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord?
 
-    /// Makes changes in their order, in one transaction, and says what each came to; they are durable when it returns.
-    /// A reservation that is there already, as after a lost answer, is the same one once more.
+    /// Makes changes in their order in one transaction, and returns the outcome of each. They are durable when it returns.
+    /// A reservation that exists already, as after a lost answer, is confirmed.
     ///
-    /// Where a reservation finds no room, the finished records that are oldest give way: the tenant's own, or those of
-    /// the tenant that has most.
+    /// If there is no room for a reservation, the oldest finished records are removed: those of the tenant, or those of the
+    /// tenant with the most records.
     func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome]
 
-    /// Drops records that expired by a mark, so many at most, and stores the mark; how many were dropped.
+    /// Drops at most so many records that have expired by a mark, and stores the mark. Returns the number dropped.
     func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int
 
-    /// The mark that was stored last; `nil` before the first.
+    /// Returns the latest mark, or `nil` before the first.
     func mark() async throws(GatewayError) -> IdempotencyMark?
 }
 
-/// Seals what is stored of one send, since answers name tokens.
+/// Seals the stored parts of one send, because answers name tokens.
 ///
-/// The keys are derived from the tenant's own, which is lost with its salt, and are used for one record alone. What is
-/// sealed is bound to its record and its part in it, so that rows can't be exchanged.
+/// Each record has its own key, derived from the tenant's, which is destroyed with the tenant's salt. Sealed bytes are bound to
+/// their record and part, so rows can't be exchanged.
 struct IdempotencySealer: Sendable {
-    /// What is sealed.
+    /// The part of a record that is sealed.
     enum Part: String {
         case progress
         case answer
@@ -199,14 +202,14 @@ struct IdempotencySealer: Sendable {
         try self.key.seal(bytes, for: part.rawValue)
     }
 
-    /// What was sealed; `nil` for bytes of another record or part, or changed ones.
+    /// Returns the plain bytes, or `nil` for bytes of another record or part, or changed ones.
     func open(_ sealed: [UInt8], as part: Part) -> [UInt8]? {
         self.key.open(sealed, for: part.rawValue)
     }
 
-    /// What tells a tenant's requests apart that carry the same key.
+    /// Returns the fingerprint that tells a tenant's different requests with the same key apart.
     ///
-    /// An HMAC, so that a reader of the store alone can't try out what a body may have been.
+    /// It is an HMAC, so a reader of the store alone can't test guesses of a body.
     static func fingerprint(
         of request: IdempotentRequest,
         _ identity: IdempotencyIdentity,

@@ -5,15 +5,15 @@ import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// The name that a caller gives a send, so that repeating the request never sends twice.
+/// A caller's name for a send. A request that is repeated with it never sends twice.
 package struct IdempotencyKey: Sendable, Hashable {
     /// The most bytes that a key may have.
     package static let maxBytes = 255
 
-    /// The key's SHA-256, by which alone it is kept.
+    /// The key's SHA-256. The key itself is not kept.
     let digest: [UInt8]
 
-    /// A key as it came: 1 to 255 printable characters of ASCII; `nil` for anything else.
+    /// Takes 1 to 255 printable ASCII characters. Returns `nil` for anything else.
     package init?(_ bytes: [UInt8]) {
         guard (1...Self.maxBytes).contains(bytes.count), bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return nil
@@ -22,22 +22,22 @@ package struct IdempotencyKey: Sendable, Hashable {
     }
 }
 
-/// A request that carries an idempotency key.
+/// A request with an idempotency key.
 package struct IdempotentRequest: Sendable {
-    /// The routes that take a key; each has keys of its own. `messages` is the REST API's.
+    /// The routes that accept a key. Each has its own keys. `messages` is the REST API's.
     package enum Route: String, Sendable, Hashable, CaseIterable {
         case messages, legacy, v1
     }
 
     let key: IdempotencyKey
     let route: Route
-    /// What tells it from other requests with the same key: method, path, format and the decoded message.
+    /// A digest of method, path, format and decoded message, which tells different requests with the same key apart.
     let digest: [UInt8]
 
-    /// A request to a path as it came; a query means nothing to a send and is left out.
+    /// Takes a request as it arrived. The query is left out, because it means nothing to a send.
     ///
-    /// The format tells how it was written, and so how it is answered, where the route has a choice. The target is whom the
-    /// caller addressed, those included whom nothing is sent to.
+    /// The format is that of the request, which decides the response's. The target holds all recipients that the caller named,
+    /// also those that nothing is sent to.
     package init(
         key: IdempotencyKey,
         route: Route,
@@ -58,60 +58,61 @@ package struct IdempotentRequest: Sendable {
     }
 }
 
-/// What becomes of a request that carries an idempotency key.
+/// The answer to a request with an idempotency key.
 package enum IdempotentAnswer: Sendable {
-    /// It was answered for the first time; the reply as it was rendered, which replays give.
+    /// The first answer. Replays return the same reply.
     case sent(SendOutcome, Reply)
-    /// It was answered before; the same reply once more.
+    /// The reply of the first answer.
     case replayed(Reply)
-    /// It was not looked at further: nothing was sent, spent or recorded.
+    /// Nothing was sent, spent or recorded.
     case refused(Refusal)
 }
 
-/// What became of an idempotency key, as it is counted.
+/// An event in the life of an idempotency key, as it is counted.
 enum IdempotencyEvent: String, CaseIterable {
-    /// Its send was answered for the first time, and the answer is kept.
+    /// The send was answered for the first time, and the answer is stored.
     case fresh
-    /// The kept answer was given again.
+    /// The stored answer was returned again.
     case replay
-    /// Another request had the key before.
+    /// A different request used the key before.
     case conflict
     /// The first request is still running.
     case inProgress = "in_progress"
-    /// A send was taken up that another process had begun.
+    /// The send of another process was continued.
     case resumed
-    /// The answer says of a recipient that its outcome is unknown.
+    /// The answer holds a recipient whose outcome is unknown.
     case unknown
-    /// Nothing was sent, so that the key can be used again.
+    /// Nothing was sent, and the key can be used again.
     case freed
-    /// An answer was dropped before its time to make room.
+    /// An answer was dropped before its expiry to make room.
     case evicted
-    /// The store did not take or give what is kept of a key.
+    /// The store failed to read or write a record.
     case failed
 }
 
-/// How long keys are kept, and how sends that carry one proceed.
+/// Times and bounds of sends with a key.
 package struct IdempotencyConfiguration: Sendable {
-    /// For how long a repeat is recognised, from the first use of its key.
+    /// The time for which a repeat is recognised, from the first use of its key.
     package var lifetime = Duration.seconds(86_400)
-    /// How many recipients of a list are marked as started at once, where each is a call of its own.
+    /// The number of recipients that one mark covers, where each recipient is a call of its own.
     package var startsPerMark = 200
-    /// How often expired records are dropped.
+    /// The time between two purges of expired records.
     package var purgeInterval = Duration.seconds(60)
-    /// How many are dropped in one transaction, so that other writers never wait long for their turn.
+    /// The most records that one transaction drops, so that other writers never wait long.
     package var purgeBatch = 500
 
     package init() {}
 }
 
-/// Sends that carry an idempotency key: each is made once, and answered alike however often it is asked for (decision
-/// 0018).
+/// Makes each send with an idempotency key once, and gives every repeat the same answer (decision 0018).
 ///
-/// What runs is known in memory, where one process serves a store; a record that is open and does not run was left by a
-/// process that ended. What other replicas run is known by their leases. A send belongs to this service and goes on when its caller is gone; none begins before
-/// ``run()``.
+/// A request that arrives while its key is in use is refused: this process keeps its running sends in memory, and those of
+/// other replicas hold a ``Lease``. An open record without a lease was left by a process that ended. The next repeat
+/// continues it (``SendReservation``).
+///
+/// Sends belong to this service. They continue when their caller is gone, and begin only after ``run()``.
 package final class IdempotentSends: Service {
-    /// Renders the outcome of a send as the reply that replays give.
+    /// Renders the outcome of a send as the reply that replays return.
     package typealias Rendering = @Sendable (SendOutcome) -> Reply
 
     /// A send on its way to the service.
@@ -125,11 +126,11 @@ package final class IdempotentSends: Service {
     }
 
     private struct State {
-        /// The sends that run, with what tells their requests apart.
+        /// The fingerprints of the sends that run.
         var running: [IdempotencyIdentity: [UInt8]] = [:]
-        /// Those of them whose leases are to be renewed; none where there are no leases.
+        /// The reservations whose leases must be renewed. Empty where there are no leases.
         var leased: [IdempotencyIdentity: SendReservation] = [:]
-        /// The time by which keys expire, once the store has said where an earlier process stood.
+        /// The time by which keys expire, once the predecessor's mark was read.
         var time: IdempotencyTime?
     }
 
@@ -150,8 +151,7 @@ package final class IdempotentSends: Service {
 
     /// Sends by a pipeline.
     ///
-    /// The uptime tells how much time has passed, whatever the clock is set to. Where replicas share the store, the leases
-    /// are those by which it keeps them apart.
+    /// The uptime measures elapsed time, however the clock is set. Replicas that share the store need the leases.
     package init(
         pipeline: SendPipeline,
         store: any IdempotencyStore,
@@ -174,8 +174,8 @@ package final class IdempotentSends: Service {
         self.leaseCounters = leases.map { _ in LeaseCounters(.request, metrics) }
         self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
         self.outage = OutageLog(
-            "What is kept of idempotency keys can't be read or written",
-            end: "What is kept of idempotency keys is read and written again",
+            "Records of idempotency keys can't be read or written",
+            end: "Records of idempotency keys are read and written again",
             logger
         )
         self.logger = logger
@@ -183,7 +183,7 @@ package final class IdempotentSends: Service {
 
     /// Sends a message unless its key was used before.
     ///
-    /// The work is done on the executor; `render` renders the answer that replays give.
+    /// The work runs on the executor. `render` renders the reply, which replays return as well.
     package func send(
         _ command: SendCommand,
         once request: IdempotentRequest,
@@ -192,7 +192,7 @@ package final class IdempotentSends: Service {
     ) async -> IdempotentAnswer {
         let profile = command.principal.profile
         guard self.pipeline.refusal(of: command) == nil else {
-            // A caller that may not send learns nothing of earlier sends either.
+            // A caller without the right to send learns nothing of earlier sends either.
             let outcome = await self.pipeline.send(command)
             return .sent(outcome, render(outcome))
         }
@@ -213,7 +213,7 @@ package final class IdempotentSends: Service {
         }
     }
 
-    // MARK: What runs
+    // MARK: Running sends
 
     private func enter(_ identity: IdempotencyIdentity, _ fingerprint: [UInt8]) -> Refusal? {
         let running = self.state.withLock { state -> [UInt8]? in
@@ -243,9 +243,9 @@ package final class IdempotentSends: Service {
         return Refusal(.idempotencyConflict)
     }
 
-    /// Makes sends until shutdown, and then those that were taken.
+    /// Makes sends until shutdown, then finishes those it has accepted.
     ///
-    /// Runs once. When the store refuses, that is reported by metric and log.
+    /// Runs once. Failures of the store are reported by metric and log.
     package func run() async throws {
         precondition(!self.hasRun.exchange(true, ordering: .relaxed), "Sends with idempotency keys are served once")
         await withTaskGroup(of: Void.self) { group in
@@ -266,12 +266,12 @@ package final class IdempotentSends: Service {
         }
     }
 
-    /// Renews the leases of what runs, also while the last sends end.
+    /// Renews the leases of running sends, also while the last sends end.
     private func renewRegularly(_ interval: Duration) async {
         while (try? await Task.sleep(for: interval)) != nil { await self.renewLeases() }
     }
 
-    /// Renews those leases that are due.
+    /// Renews the leases that are due.
     package func renewLeases() async {
         let leased = self.state.withLock { Array($0.leased.values) }
         await withDiscardingTaskGroup { group in
@@ -329,15 +329,15 @@ package final class IdempotentSends: Service {
         return await self.finish(reservation, job, outcome)
     }
 
-    /// Continues where another process ended: sends to the recipients that no call can have reached, and reports what is
-    /// known of the others.
+    /// Continues another process's send: sends to the recipients without a mark, and reports the known outcomes of the
+    /// others.
     private func resume(
         _ job: Job,
         _ stored: StoredIdempotencyRecord,
         _ earlier: SendProgress,
         _ sealer: IdempotencySealer
     ) async throws(GatewayError) -> IdempotentAnswer {
-        // As for every send: without a place in the audit nothing is done.
+        // As for every send, nothing is done without a place in the audit.
         guard let place = self.pipeline.audit.reserve(for: job.command.profile.uid) else {
             return .refused(Refusal(.auditUnavailable))
         }
@@ -349,7 +349,7 @@ package final class IdempotentSends: Service {
         if let rest = job.command.target.keeping(places: earlier.remaining) {
             outcome = await self.pipeline.send(job.command.addressing(rest), reservation: reservation)
             guard !outcome.result.freesKey else {
-                // Results of the rest alone would stand at other recipients' places.
+                // Results of the rest alone would appear at other recipients' places.
                 outcome.result.answer = outcome.result.asRefusal
                 return await self.finish(reservation, job, outcome)
             }
@@ -382,7 +382,7 @@ package final class IdempotentSends: Service {
         )
     }
 
-    /// Stores the reply, or frees the key; the caller gets the reply also if that fails.
+    /// Stores the reply, or frees the key. The caller gets the reply even if that fails.
     private func finish(_ reservation: SendReservation, _ job: Job, _ outcome: SendOutcome) async -> IdempotentAnswer {
         let reply = job.render(outcome)
         do throws(GatewayError) {
@@ -393,10 +393,10 @@ package final class IdempotentSends: Service {
                 try await reservation.complete(reply.storedBytes)
                 self.counters[outcome.result.hasUnknown ? .unknown : .fresh]?.increment()
             }
-            // Without a record nothing was written, which tells nothing of the store.
+            // Without a record nothing was written, so the store has not shown that it works.
             if reservation.recordID != nil { self.outage.succeeded() }
         } catch {
-            // The record stays open: a repeat is told that the outcome is unknown, and sends nothing twice.
+            // The record stays open. A repeat reports unknown outcomes and sends nothing twice.
             self.fail(error)
         }
         return .sent(outcome, reply)
@@ -435,11 +435,11 @@ package final class IdempotentSends: Service {
         self.outage.failed(error)
     }
 
-    /// What is kept does not open: the message may have left.
+    /// Returns the refusal for a stored record that does not open: the message may have left.
     private func unreadable(_ job: Job) -> Refusal {
         self.counters[.unknown]?.increment()
         self.logger.error(
-            "What is kept of an idempotency key does not open",
+            "A stored record of an idempotency key does not open",
             metadata: ["tenant": "\(job.identity.tenant.text)"]
         )
         return .lost
@@ -447,7 +447,7 @@ package final class IdempotentSends: Service {
 
     // MARK: Expiry
 
-    /// The time by which keys expire; throws while it is not known where an earlier process stood.
+    /// Returns the time by which keys expire. Throws while the predecessor's mark can't be read.
     private func time() async throws(GatewayError) -> Timestamp {
         if let time = self.state.withLock({ $0.time }) { return time.now(at: self.uptime()) }
         let mark = try await self.store.mark()
@@ -465,7 +465,7 @@ package final class IdempotentSends: Service {
         } while (try? await Task.sleep(for: self.configuration.purgeInterval)) != nil
     }
 
-    /// Drops records that have expired; how many.
+    /// Drops records that have expired. Returns their number.
     @discardableResult
     package func purge() async -> Int {
         var total = 0
@@ -479,7 +479,7 @@ package final class IdempotentSends: Service {
             }
             return total
         } catch {
-            // A purge that the shutdown ends tells nothing of the store.
+            // A purge that the shutdown ends is no failure of the store.
             if !Task.isCancelled { self.fail(error) }
             return total
         }
@@ -487,7 +487,7 @@ package final class IdempotentSends: Service {
 }
 
 extension Refusal {
-    /// What is told of a message that may have been sent, and of whose end nothing is kept.
+    /// The refusal for a message that may have been sent, and whose outcome is not stored.
     fileprivate static let lost = Refusal(
         .outcomeUnknown,
         "The gateway was stopped, or its store failed, while this was being sent; it may have been delivered"
@@ -495,7 +495,7 @@ extension Refusal {
 }
 
 extension Target {
-    /// A list of the recipients at some places, which rise; `nil` where there are none, or for anything but a list.
+    /// Returns a list of the recipients at these ascending places. Returns `nil` for no places, or if the target is no list.
     fileprivate func keeping(places: [Int]) -> Target? {
         guard !places.isEmpty else { return nil }
         var isKept = Array(repeating: false, count: self.recipientCount)
@@ -505,7 +505,7 @@ extension Target {
 }
 
 extension SendResult {
-    /// The first cause of a result in which no recipient was accepted, for a whole request.
+    /// The first cause of a result without accepted recipients, as the answer to the whole request.
     fileprivate var asRefusal: Answer {
         guard case .recipients(let outcomes) = self.answer else { return self.answer }
         let causes = outcomes.compactMap { if case .rejected(let cause) = $0 { cause } else { nil } }

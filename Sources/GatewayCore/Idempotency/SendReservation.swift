@@ -2,19 +2,25 @@ package import FCMModel
 import Metrics
 import Synchronization
 
-/// One process's try at a send that carries a key: nothing leaves before the key is taken, and no call leaves before a
-/// mark says durably that it is about to (decision 0018).
+/// One process's attempt at a send with a key (decision 0018).
 ///
-/// The calls of a list are marked some at a time, in their order, so that a long list costs few transactions. After a
-/// crash those that were marked and have no outcome are unknown.
+/// - The *key* is taken before anything leaves, by a *record* in the store.
+/// - A *mark* is a durable note of the recipients whose calls are about to leave. No call leaves unmarked. A list is marked
+///   `startsPerMark` recipients at a time, in their order, so a long list costs few transactions.
+/// - After a crash, the outcome of a recipient that was marked and has no outcome is unknown. Recipients without a mark are
+///   sent to when the request is repeated.
+/// - If replicas share the store, the key is held under a ``Lease``. A mark is written, and a call started, only while the
+///   lease outlasts it. A process that was paused past its lease sends nothing more, because another replica may have taken
+///   the record over.
 ///
-/// Where replicas share the store, the key is had under a lease: each mark needs it, and so does each call at its very
-/// beginning, for as long as the call may take. Who is paused beyond it sends nothing more, since another replica may have
-/// settled the send meanwhile.
+/// A list of 450 recipients by HTTP v1:
+///
+///     reserve key + mark 0–199 → calls 0–199 → mark 200–399, outcomes so far → calls … → mark 400–449 → calls → answer
+///                    crash here: 0–199 are unknown, 200–449 are sent to by the next attempt
 package final class SendReservation: Sendable {
     typealias Writer = GroupCommitWriter<IdempotencyChange, IdempotencyChange.Outcome>
 
-    /// What a call does that wants to leave.
+    /// The next step of a call that is ready to leave.
     private enum Decision {
         case pass, stop, wait
         /// Marks these calls of the list.
@@ -25,32 +31,32 @@ package final class SendReservation: Sendable {
         /// The record that holds the key, once it is taken.
         var recordID: Int64?
         var progress: SendProgress
-        /// Why the key could not be taken, or a mark not be written.
+        /// The reason why the key could not be taken, or a mark not be written.
         var refusal: Refusal?
-        /// Where the calls' recipients stand in the whole send.
+        /// The places of the calls' recipients in the whole send.
         var places: [Int] = []
         var marked = 0
         var isMarking = false
         /// `nil` where no other replica can take the key.
         var lease: Lease?
-        /// Whether the store has said that another replica has it now.
+        /// True once the store has reported that another replica holds the key.
         var isLost = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The message's id, the same however often the send is tried.
+    /// The message's id, the same for all attempts.
     let messageID: String
     private let identity: IdempotencyIdentity
     private let draft: IdempotencyRecord
     private let sealer: IdempotencySealer
     private let writer: Writer
     private let counters: [IdempotencyEvent: Counter]
-    /// How many calls are marked at once.
+    /// The number of calls that one mark covers.
     private let startsPerMark: Int
     private let leases: LeaseTerms?
     private let leaseCounters: LeaseCounters?
     private let target: Target
-    /// What an earlier process had got to.
+    /// The progress of an earlier attempt.
     private let earlier: SendProgress
     private let state: Mutex<State>
 
@@ -75,22 +81,22 @@ package final class SendReservation: Sendable {
         self.state = Mutex(State(recordID: recordID, progress: earlier, lease: lease))
     }
 
-    /// The record that holds the key; `nil` while nothing can have left.
+    /// The number of the record that holds the key, `nil` while nothing can have left.
     var recordID: Int64? { self.state.withLock { $0.recordID } }
 
-    /// Why nothing more may leave.
+    /// The reason why nothing more may leave.
     var refusal: Refusal? { self.state.withLock { $0.refusal } }
 
     // MARK: Leaving
 
-    /// Makes the calls that some of the send's recipients become, none before it is durable that it is about to leave.
+    /// Makes the calls to some of the send's recipients, each after its mark is durable.
     ///
-    /// A list that becomes a call for each recipient passes here call by call; anything else is marked as a whole.
+    /// A list that becomes one call for each recipient asks ``pass(_:)`` for each. Any other target is marked as a whole.
     func send(_ call: UpstreamCall, by upstream: any UpstreamSender) async -> SendResult {
         self.begin(call.target)
         if call.profile.tenant.upstream.sendsEach(of: call.target) {
             let result = await upstream.send(call)
-            // Without the key, no call has left; one answer says so better than one for each.
+            // Without the key no call has left, so one refusal replaces one outcome for each recipient.
             return self.recordID == nil ? self.notStarted ?? result : self.qualified(result)
         }
         guard await self.pass(call.target.recipientCount - 1) else {
@@ -99,7 +105,7 @@ package final class SendReservation: Sendable {
         return await upstream.send(call)
     }
 
-    /// Prepares for the calls that some of the send's recipients become.
+    /// Prepares for the calls to some of the send's recipients.
     func begin(_ target: Target) {
         let places = self.places(of: target)
         self.state.withLock { state in
@@ -112,7 +118,7 @@ package final class SendReservation: Sendable {
         self.refusal.map { SendResult(refused: $0.code, retryAfter: $0.retryAfter, upstreamCode: "not_started") }
     }
 
-    /// Where recipients stand in the whole send: limits and retired tokens leave some out, and change no order.
+    /// Returns the places of recipients in the whole send. Limits and retired tokens leave some out and keep the order.
     private func places(of target: Target) -> [Int] {
         let remaining = self.earlier.remaining
         guard let texts = target.listed, let all = self.target.listed else { return Array(remaining.prefix(1)) }
@@ -129,14 +135,14 @@ package final class SendReservation: Sendable {
         return places
     }
 
-    /// Whether a call may begin now that takes so long at most; asked immediately before it leaves.
+    /// True if a call that takes at most this long may begin now. The caller asks immediately before the call leaves.
     package func mayCall(within timeout: Duration) -> Bool {
         guard let leases = self.leases else { return true }
         let now = leases.uptime()
         return self.state.withLock { $0.lease?.covers(timeout, at: now) ?? true }
     }
 
-    /// Returns when a call, named by its place among those of the list, may leave; `false` where it must not.
+    /// Waits until a call, named by its place in the list, may leave. Returns `false` if it must not.
     package func pass(_ index: Int) async -> Bool {
         while true {
             switch self.decide(on: index) {
@@ -148,8 +154,8 @@ package final class SendReservation: Sendable {
         }
     }
 
-    /// The result of a list's calls. Beyond the lease another replica may have sent to those that were not marked here, so
-    /// they are neither done nor free to be repeated under another key.
+    /// Returns the result of a list's calls. After the lease has ended, another replica may have sent to recipients that are not
+    /// marked here, so their outcome is `idempotency_in_progress`: a repeat under another key could send twice.
     private func qualified(_ result: SendResult) -> SendResult {
         guard !self.mayCall(within: .zero) else { return result }
         let unmarked = self.state.withLock { $0.marked..<$0.places.count }
@@ -167,7 +173,7 @@ package final class SendReservation: Sendable {
         return qualified
     }
 
-    /// Notes what became of a call; it becomes durable with the next mark.
+    /// Notes a call's outcome, which becomes durable with the next mark.
     package func finish(_ index: Int, _ outcome: RecipientOutcome) {
         self.state.withLock { $0.progress.finish($0.places[index], outcome) }
     }
@@ -217,7 +223,7 @@ package final class SendReservation: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Makes progress durable, the first time by taking the key; the number of its record.
+    /// Makes progress durable, the first time by taking the key. Returns the number of the record.
     private func save(_ progress: SendProgress, in recordID: Int64?) async -> Result<Int64, Refusal> {
         do throws(GatewayError) {
             let state = IdempotencyRecord.State.open(progress: try self.sealer.seal(progress.bytes, as: .progress))
@@ -243,7 +249,7 @@ package final class SendReservation: Sendable {
             }
         } catch {
             self.counters[.failed]?.increment()
-            // Beyond its lease another replica may have the key, and be sending what is left.
+            // After the lease has ended, another replica may hold the key and be sending.
             let isOver = recordID != nil && !self.mayCall(within: .zero)
             return .failure(isOver ? Refusal(.idempotencyInProgress, retryAfter: 1) : .unkeepable)
         }
@@ -251,19 +257,19 @@ package final class SendReservation: Sendable {
 
     // MARK: Leases
 
-    /// Renews the lease after a third of it; where another replica has taken the key, nothing more leaves.
+    /// Renews the lease once a third of it has passed. If another replica has taken the key, nothing more leaves.
     func renewLease() async {
         guard let leases = self.leases else { return }
         let asked = leases.uptime()
         let due = self.state.withLock { $0.lease?.isDue(at: asked) == true ? $0.recordID : nil }
         guard let due else { return }
-        // A store that does not answer leaves the lease to end.
+        // If the store does not answer, the lease runs out.
         guard let outcome = try? await self.writer.commit(.renew(id: due)) else { return }
         guard case .lost = outcome else { return self.state.withLock { $0.lease?.grant(askedAt: asked) ?? () } }
         self.lose()
     }
 
-    /// Lets nothing more leave, since another replica has the key.
+    /// Lets nothing more leave, because another replica holds the key.
     private func lose() {
         let isNews = self.state.withLock { state in
             state.lease?.lose()
@@ -274,7 +280,7 @@ package final class SendReservation: Sendable {
         if isNews { self.leaseCounters?.losses.increment() }
     }
 
-    /// Takes what another replica left; `false` where that or a third one is at it.
+    /// Takes over a record that another replica left. Returns `false` if that replica or a third one works on it.
     func takeOver() async throws(GatewayError) -> Bool {
         guard let leases = self.leases, let recordID = self.recordID else { return true }
         guard case .open(let progress) = self.draft.state else { return false }
@@ -288,14 +294,14 @@ package final class SendReservation: Sendable {
 
     // MARK: Ending
 
-    /// Keeps the answer; nothing is kept where the key was not taken.
+    /// Stores the answer. Does nothing if the key was not taken.
     func complete(_ answer: [UInt8]) async throws(GatewayError) {
         guard let recordID = self.recordID else { return }
         let state = IdempotencyRecord.State.finished(answer: try self.sealer.seal(answer, as: .answer))
         if case .lost = try await self.writer.commit(.update(id: recordID, state)) { self.lose() }
     }
 
-    /// Frees the key, since nothing has left for anybody; what an earlier process had started stays as it was.
+    /// Frees the key, because nothing has left. The progress of an earlier attempt stays.
     func release() async throws(GatewayError) {
         guard let recordID = self.recordID else { return }
         guard !self.earlier.started.isEmpty else {
@@ -308,23 +314,23 @@ package final class SendReservation: Sendable {
 }
 
 extension Refusal {
-    /// Why nothing is sent while the store refuses.
+    /// The refusal of all sends with a key while the store fails.
     static let unkeepable = Refusal(.overloaded, "The idempotency key can't be kept, so nothing is sent")
 }
 
-/// Which recipients of a send may have been sent to, and what became of them.
+/// The recipients of a send that may have been sent to, and their outcomes.
 struct SendProgress: Sendable, Hashable {
     let count: Int
-    /// The places of those to whom the message may have left.
+    /// The places of the recipients that the message may have left for.
     private(set) var started: Set<Int> = []
-    /// What became of them, as far as it is known.
+    /// Their known outcomes.
     private(set) var outcomes: [Int: RecipientOutcome] = [:]
 
     init(count: Int) {
         self.count = count
     }
 
-    /// The places of those to whom nothing has left.
+    /// The places of the recipients that nothing has left for.
     var remaining: [Int] { (0..<self.count).filter { !self.started.contains($0) } }
 
     mutating func start(_ places: some Sequence<Int>) {
@@ -339,8 +345,8 @@ struct SendProgress: Sendable, Hashable {
         self.outcomes[place] = outcome
     }
 
-    /// One outcome for each recipient: what is known of those that were started, or else `outcome_unknown`, and of the
-    /// others, in their order, what came later.
+    /// Returns one outcome for each recipient: of a started one its known outcome or `outcome_unknown`, of the others the
+    /// later ones in their order.
     func results(with later: [RecipientOutcome] = []) -> [RecipientOutcome] {
         var later = later.makeIterator()
         return (0..<self.count)
@@ -352,7 +358,7 @@ struct SendProgress: Sendable, Hashable {
 }
 
 extension SendProgress {
-    /// Rises when the layout changes.
+    /// Increases with each change of the layout.
     private static let version = 1
 
     var bytes: [UInt8] {
@@ -378,8 +384,8 @@ extension SendProgress {
         return writer.bytes
     }
 
-    /// Progress of a send to so many recipients, without places that none of them has; `nil` for bytes that no progress
-    /// has.
+    /// Reads the progress of a send to so many recipients and ignores places beyond them. Returns `nil` for bytes that are no
+    /// progress.
     init?(_ bytes: [UInt8], count: Int) {
         self.init(count: count)
         var reader = ByteReader(bytes)

@@ -1,10 +1,10 @@
 import Metrics
 
-/// How replicas of one store share what only one of them may do at a time.
+/// The terms of the leases by which replicas of one store take turns.
 package struct LeaseTerms: Sendable {
-    /// How long a lease holds from the moment at which it is granted or renewed.
+    /// The time for which a lease holds, from the moment it is granted or renewed.
     package let duration: Duration
-    /// The longest that one call to FCM takes; whoever takes a lease over waits for its end and for this besides.
+    /// The longest time that one call to FCM takes. A lease can be taken over this long after its end.
     package let attemptTimeout: @Sendable () -> Duration
     package let uptime: @Sendable () -> ContinuousClock.Instant
 
@@ -16,15 +16,20 @@ package struct LeaseTerms: Sendable {
         (self.duration, self.attemptTimeout, self.uptime) = (duration, attemptTimeout, uptime)
     }
 
-    /// How often holders look whether they have to renew: half as long as a lease lasts before it is due.
+    /// The time between two checks for leases that are due: half of the third after which a lease is renewed.
     package var renewalInterval: Duration { self.duration / 6 }
 }
 
-/// What its holder knows of a lease in the store. Pure.
+/// A holder's view of a lease in the store. Pure.
 ///
-/// The store counts from the moment at which it grants one, on its own clock. The holder counts from the moment at which it
-/// asked, on its monotonic clock, so that its lease never ends later than the store's, however long an answer or a paused
-/// process takes.
+/// The store counts from the moment at which it grants the lease, on its own clock. The holder counts from the moment of its
+/// request, on its monotonic clock. So the holder's lease never ends after the store's, however long an answer takes or a
+/// process is paused.
+///
+/// Example: a lease of 30 s, and calls that take at most 10 s. The holder asks at 0 s, and the store grants at 1 s.
+///
+///     holder  0 s ask ........ 10 s renew ........ 20 s last call begins ... 30 s ends
+///     store       1 s grants ....................................................... 31 s ends .... 41 s taken over
 struct Lease: Sendable, Hashable {
     let duration: Duration
     /// `nil` while it is not held.
@@ -43,22 +48,22 @@ struct Lease: Sendable, Hashable {
         self.end = nil
     }
 
-    /// Whether something that begins now and takes so long at most ends before the lease does.
+    /// True if work that begins now and takes at most this long ends before the lease does.
     func covers(_ timeout: Duration, at now: ContinuousClock.Instant) -> Bool {
         guard let end = self.end else { return false }
         return now + timeout < end
     }
 
-    /// Whether a third of it has passed.
+    /// True if a third of it has passed.
     func isDue(at now: ContinuousClock.Instant) -> Bool {
         guard let end = self.end else { return false }
         return end - now <= self.duration * 2 / 3
     }
 }
 
-/// Counts what becomes of leases of one kind; made only where there are leases.
+/// Counts takeovers and losses of leases of one kind. Exists only where replicas share a store.
 struct LeaseCounters: Sendable {
-    /// What a lease is of; the raw value is the metrics' label.
+    /// The kind of work under lease. The raw value is the metrics' label.
     enum Kind: String {
         /// A request with an idempotency key.
         case request
@@ -66,9 +71,9 @@ struct LeaseCounters: Sendable {
         case group
     }
 
-    /// From another replica, to this one.
+    /// Leases that this replica took from another.
     let takeovers: Counter
-    /// From this replica, which was still at work.
+    /// Leases that this replica lost while it still worked.
     let losses: Counter
 
     init(_ kind: Kind, _ metrics: GatewayMetrics) {
