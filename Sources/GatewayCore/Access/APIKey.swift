@@ -69,7 +69,7 @@ package struct APIKeyRecord: Sendable, Hashable {
     /// Topics that it may address, by prefix; empty means all.
     package var topicPrefixes: [String]
     package var createdAt: Timestamp
-    /// From when on it is refused, if ever.
+    /// The time from which it is refused.
     package var expiresAt: Timestamp?
     package var revokedAt: Timestamp?
 
@@ -106,7 +106,7 @@ package struct APIKeyRecord: Sendable, Hashable {
     }
 }
 
-/// What a key may be used for.
+/// A right of a key.
 package enum Scope: String, Sendable, Hashable, CaseIterable {
     case sendMessages = "messages:send"
     case manageDeviceGroups = "device-groups:manage"
@@ -116,9 +116,9 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     case manageTokens = "tokens:manage"
 }
 
-/// What an operator says of a key; the members mean what they mean in ``APIKeyRecord``.
+/// An operator's settings for a key. The members are those of ``APIKeyRecord``.
 package struct APIKeyDraft: Sendable, Hashable {
-    /// The most prefixes that a key may have; each condition is compared with all of them.
+    /// The most prefixes of a key. Each condition is compared with all of them.
     package static let maxTopicPrefixes = 100
 
     package var name: String
@@ -146,7 +146,7 @@ package struct KeyPepper: Sendable {
         Array(self.code(of: key.secret.revealBytes()[...]))
     }
 
-    /// Whether a key's bytes have this digest, in constant time.
+    /// True if a key's bytes have this digest. Takes constant time.
     package func matches(_ key: ArraySlice<UInt8>, digest: [UInt8]) -> Bool {
         self.code(of: key) == digest
     }

@@ -1,13 +1,13 @@
 package import FCMModel
 
-/// Refuses, and records, requests whose sender may not make them.
+/// Refuses and records requests that a key has no right to.
 ///
-/// It comes before a request's body is read: a key that may not do something has no say in how much work its requests
-/// make. The record therefore names no target. A class, since it goes along with every request.
+/// It runs before a request's body is read, so a key without the right can't cause more work. The record therefore names no
+/// target. It is a class because it travels with every request.
 package final class AccessRefusals: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
-    /// `nil` where those who are refused are no tenants.
+    /// `nil` on the admin listener, whose callers are no tenants.
     private let counters: (messages: TenantCounters, topics: TenantCounters, groups: TenantCounters)?
 
     /// The refusals of tenants' keys, counted with the requests of their kind.
@@ -17,7 +17,7 @@ package final class AccessRefusals: Sendable {
         self.counters = (sends.metrics, topics.metrics, groups.metrics)
     }
 
-    /// The refusals of those who are no operators.
+    /// The refusals of the admin listener.
     package convenience init(_ administration: Administration) {
         self.init(audit: administration.audit, clock: administration.clock)
     }
@@ -42,7 +42,7 @@ package final class AccessRefusals: Sendable {
         return refusal
     }
 
-    /// Records a wrong admin token, and the address that it came from.
+    /// Records a wrong admin token and the caller's address.
     package func recordGuess(from address: String?, origin: RequestOrigin) async {
         var record = AuditRecord(.adminAuthenticate, by: "unknown", of: nil, origin, at: self.clock.now())
         record.object = address
@@ -68,7 +68,7 @@ package final class AccessRefusals: Sendable {
 }
 
 extension AuditAction {
-    /// The scope that a tenant's key needs for it; `nil` for what no key can do.
+    /// The scope that a tenant's key needs for it, `nil` for an action that no key permits.
     package var scope: Scope? {
         switch self {
         case .messageSend, .messageValidate, .messageExplain: .sendMessages

@@ -1,15 +1,15 @@
 import Crypto
 import FCMModel
 
-/// Finds out who is calling, from memory alone.
+/// Authenticates callers, from memory alone.
 package struct Authenticator: Sendable {
-    /// Who presents a key, or why it is refused.
+    /// The caller, or the reason for a refusal.
     package enum Outcome: Sendable {
         case authenticated(Principal)
         case refused(Refusal)
     }
 
-    /// Why a key is refused; metrics are told, callers are not.
+    /// The reason why a key is refused. It appears in metrics, and never in a response.
     package enum Refusal: String, Sendable, CaseIterable {
         case missing
         case malformed
@@ -17,9 +17,9 @@ package struct Authenticator: Sendable {
         case unknown
         case dead
         case disabled
-        /// The connection's client has no certificate with a name that the key's tenant asks for.
+        /// The client's certificate has none of the names that the key's tenant requires.
         case certificate
-        /// The store could not be asked for too long whether the key was revoked.
+        /// The store could not be read for too long, so the key may have been revoked.
         case stale
         /// This version can't read the row of the key's tenant, which a later release wrote.
         case unreadable
@@ -33,7 +33,7 @@ package struct Authenticator: Sendable {
         self.pepper = pepper
     }
 
-    /// Says who presents the bytes of a key, over a connection whose client's verified certificate has these names.
+    /// Authenticates the bytes of a key, presented by a client whose verified certificate has these names.
     package func authenticate(key bytes: ArraySlice<UInt8>?, clientNames: [String], now: Timestamp) -> Outcome {
         guard let bytes else { return .refused(.missing) }
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
@@ -52,15 +52,15 @@ package struct Authenticator: Sendable {
     }
 }
 
-/// Who is calling: a tenant, by one of its keys.
+/// An authenticated caller: a tenant and one of its keys.
 ///
 /// Made once for each key of a snapshot of the directory.
 package final class Principal: Sendable {
     package let profile: TenantProfile
     package let key: APIKeyRecord
-    /// How the audit names the caller.
+    /// The caller's name in the audit.
     package let auditName: String
-    /// The key's scopes, a bit for each: every request asks, and a set would hash.
+    /// The key's scopes, one bit each. Every request checks them, and a set would hash.
     private let scopes: UInt8
 
     package init(profile: TenantProfile, key: APIKeyRecord) {
@@ -88,11 +88,11 @@ extension Scope {
     }
 }
 
-/// Who asks for something, by which request, and until when.
+/// A caller, its request, and its deadline.
 package struct Caller: Sendable {
     package var principal: Principal
     package var origin: RequestOrigin
-    /// When the caller stops waiting.
+    /// The moment at which the caller stops waiting.
     package var deadline: ContinuousClock.Instant
 
     package init(principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) {
@@ -104,7 +104,7 @@ package struct Caller: Sendable {
     package var profile: TenantProfile { self.principal.profile }
 }
 
-/// What is recorded of the request behind an action.
+/// The part of a request that audit records name.
 package struct RequestOrigin: Sendable {
     package var method: String
     package var requestID: String
@@ -119,18 +119,17 @@ package struct RequestOrigin: Sendable {
     package var traceID: String? { self.trace?.traceID }
 }
 
-/// A name by which a client's certificate vouches for it: a DNS name or a URI of its subject alternative names
-/// (RFC 5280, 4.2.1.6).
+/// A name in a client's certificate: a DNS name or a URI of its subject alternative names (RFC 5280, 4.2.1.6).
 ///
-/// The two kinds can't be taken for each other, since every URI has a colon and no DNS name has one.
+/// The two kinds can't be confused: every URI has a colon, and no DNS name has one.
 package struct ClientName: Sendable, Hashable {
     package static let maxBytes = 512
 
     /// A DNS name in lower case, a URI as it was written.
     package let text: String
 
-    /// A name as an operator writes it: a whole DNS name, without a wildcard or a final full stop, or a URI with its
-    /// scheme; `nil` for any other text.
+    /// Reads a name as an operator writes it: a whole DNS name without a wildcard or a final full stop, or a URI with its
+    /// scheme. Returns `nil` for any other text.
     package init?(_ text: String) {
         guard let name = text.utf8.contains(UInt8(ascii: ":")) ? Self.uri(text) : Self.dnsName(text) else { return nil }
         self.text = name
@@ -146,9 +145,9 @@ package struct ClientName: Sendable, Hashable {
         return isWellFormed ? text.lowercased() : nil
     }
 
-    /// A URI as it is; `nil` for text that is none, or too long.
+    /// Returns a URI unchanged, or `nil` for a text that is none or too long.
     ///
-    /// Names are compared byte by byte, as SPIFFE has it, so nothing is made of escapes or of the case of letters.
+    /// Names are compared byte by byte, as SPIFFE does, so escapes and the case of letters are kept.
     package static func uri(_ text: String) -> String? {
         guard text.utf8.count <= Self.maxBytes, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
@@ -177,7 +176,7 @@ package struct AdminToken: Sendable {
         self.digest = Array(HMAC<SHA256>.authenticationCode(for: secret.revealBytes(), using: self.comparisonKey))
     }
 
-    /// Whether a presented token is the right one, in time that does not depend on how much of it is right.
+    /// True if a presented token is the right one. Takes the same time whatever part of it is right.
     package func matches(_ bytes: ArraySlice<UInt8>) -> Bool {
         HMAC<SHA256>.isValidAuthenticationCode(self.digest, authenticating: bytes, using: self.comparisonKey)
     }

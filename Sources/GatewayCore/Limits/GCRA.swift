@@ -1,12 +1,15 @@
 /// The generic cell rate algorithm (ITU-T I.371): one number for each counted thing.
 ///
-/// That number, the theoretical arrival time, says when the bucket will be full again. All times are nanoseconds since
-/// 1970 on the wall clock; a clock that steps costs at most one burst, because a stored time that only a step can have
-/// put so far ahead counts as now plus a full burst.
+/// The number is the *theoretical arrival time*, at which the bucket is full again. All times are nanoseconds since 1970 on
+/// the wall clock. A clock that steps costs at most one burst: a stored time that only a step can have put so far ahead counts
+/// as now plus a full burst.
+///
+/// Example: a policy of `60/60s:10` has an interval of 1 s. After four events at 12:00:00 the arrival time is 12:00:04, and
+/// six more events fit.
 struct GCRA: Sendable {
-    /// How far threads that read the clock one after the other may seem to run backwards, in nanoseconds: one second.
+    /// The difference up to which clock readings of several threads count as equal, in nanoseconds: one second.
     ///
-    /// Within it a stored time stands. Were it cut to each reader's own now, every late thread would win a little quota.
+    /// Within it a stored time is kept. Limiting it to each reader's own now would give every late thread a little quota.
     static let stepTolerance: Int64 = 1_000_000_000
 
     private let interval: Int64
@@ -19,7 +22,7 @@ struct GCRA: Sendable {
 
     private var refill: Int64 { self.interval * self.burst }
 
-    /// The arrival time to reckon with: not before now, and a full burst from now where the clock was set back.
+    /// Returns the arrival time to use: at least now, and at most a full burst from now if the clock was set back.
     func effective(_ arrival: Int64, at now: Int64) -> Int64 {
         arrival > now + self.refill + Self.stepTolerance ? now + self.refill : max(arrival, now)
     }
@@ -28,7 +31,7 @@ struct GCRA: Sendable {
         max(0, Int((self.refill - (self.effective(arrival, at: now) - now)) / self.interval))
     }
 
-    /// The arrival time after so many events; the caller has made sure that they fit.
+    /// Returns the arrival time after so many events. The caller has checked that they fit.
     func charged(_ arrival: Int64, _ count: Int, at now: Int64) -> Int64 {
         self.effective(arrival, at: now) + Int64(count) * self.interval
     }
@@ -37,7 +40,8 @@ struct GCRA: Sendable {
         arrival - Int64(count) * self.interval
     }
 
-    /// Nanoseconds until so many events fit at once, or as many as ever do; 0 if they fit now.
+    /// Returns the nanoseconds until so many events fit at once, or until the bucket is full if they exceed the burst. 0 if
+    /// they fit now.
     func wait(_ arrival: Int64, for count: Int = 1, at now: Int64) -> Int64 {
         let needed = self.interval * min(Int64(count), self.burst)
         return max(0, self.effective(arrival, at: now) + needed - self.refill - now)
@@ -48,9 +52,9 @@ struct GCRA: Sendable {
     }
 }
 
-/// What one key has used up of the policies of a scope.
+/// One key's use of the policies of a scope.
 package struct LimitBucket: Sendable {
-    /// An arrival time for each policy, in order; the others mean nothing.
+    /// An arrival time for each policy, in order. The rest is unused.
     var arrivals: SIMD4<Int64>
     /// The policies, all of which must admit an event.
     let policies: [RatePolicy]
@@ -60,7 +64,7 @@ package struct LimitBucket: Sendable {
         self.policies = policies
     }
 
-    /// By an arrival time for each policy, in nanoseconds since 1970; those that are missing are of a whole quota.
+    /// Takes an arrival time for each policy, in nanoseconds since 1970. A missing one means a full bucket.
     package init(arrivals: [Int64], policies: [RatePolicy]) {
         self.init(arrivals: .zero, policies: policies)
         for (index, arrival) in arrivals.prefix(policies.count).enumerated() { self.arrivals[index] = arrival }
@@ -68,7 +72,7 @@ package struct LimitBucket: Sendable {
 
     package func quotas(at now: Timestamp) -> [QuotaStatus] { self.quotas(at: now.microseconds * 1_000) }
 
-    /// Nanoseconds until so many events fit at once under every policy, or as many as ever do.
+    /// Returns the nanoseconds until so many events fit at once under every policy, or until it is full.
     package func wait(for count: Int = 1, at now: Timestamp) -> Int64 {
         self.wait(for: count, at: now.microseconds * 1_000)
     }
@@ -77,7 +81,7 @@ package struct LimitBucket: Sendable {
         self.policies.indices.reduce(count) { min($0, GCRA(self.policies[$1]).available(self.arrivals[$1], at: now)) }
     }
 
-    /// Charges events of which the caller knows that they fit.
+    /// Charges events. The caller has checked that they fit.
     mutating func charge(_ count: Int, at now: Int64) {
         for index in self.policies.indices {
             self.arrivals[index] = GCRA(self.policies[index]).charged(self.arrivals[index], count, at: now)

@@ -2,10 +2,10 @@ import FCMModel
 
 /// A bound on how often something may happen: at most `burst + rate·t/period` times in any span t.
 package struct RatePolicy: Sendable, Hashable {
-    /// How many are replenished in one period.
+    /// The events that one period replenishes.
     package let rate: Int
     package let periodSeconds: Int
-    /// How many may come at once.
+    /// The most events at once.
     package let burst: Int
     /// Nanoseconds between two events at the steady rate, rounded up so that the bound holds exactly.
     package let interval: Int64
@@ -24,7 +24,7 @@ package struct RatePolicy: Sendable, Hashable {
         self.init(checkedRate: rate, periodSeconds: periodSeconds, burst: burst)
     }
 
-    /// Why a text is no policy.
+    /// The reason why a text is no policy.
     package struct Problem: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
@@ -65,11 +65,11 @@ package struct RatePolicy: Sendable, Hashable {
         self.interval = interval
     }
 
-    /// The most replicas that a policy is divided by.
+    /// The most replicas that a policy is divided among.
     static let maxReplicas = 1_000
 
-    /// The policy by which each of so many replicas lets through its part alone: a burst of at least 1, and the rate
-    /// divided, so that all of them let through no more than `max(burst, replicas) + rate·t/period`.
+    /// Returns one replica's share of the policy: the rate divided by the replicas, and a burst of at least 1. Together they
+    /// admit at most `max(burst, replicas) + rate·t/period`.
     func share(of replicas: Int) -> RatePolicy {
         let replicas = min(max(1, replicas), Self.maxReplicas)
         return RatePolicy(self, burst: max(1, self.burst / replicas), interval: self.interval * Int64(replicas))
@@ -86,23 +86,25 @@ package struct RatePolicy: Sendable, Hashable {
     package static let tenantDefaults = [RatePolicy(checkedRate: 9_000, periodSeconds: 1, burst: 9_000)]
 }
 
-/// What a limit counts.
+/// The thing that a limit counts.
 package enum LimitScope: String, Sendable, Hashable, CaseIterable {
-    /// Everything a tenant sends; each recipient counts.
+    /// All messages of a tenant. Each recipient counts.
     case tenant
     /// Messages to one device.
     case device
     /// Messages with a collapse key to one device.
     case deviceCollapsible = "device_collapsible"
-    /// Messages to one topic; a condition counts on each topic it names.
+    /// Messages to one topic. A condition counts for each topic in it.
     case topic
 }
 
-/// The policies in force, by scope; every policy of a scope must admit an event.
+/// The policies in force, by scope. Every policy of a scope must admit an event.
 ///
-/// The digest of a scope's policies is part of the name of each of its buckets. A change of policies therefore starts
-/// full buckets, and the old ones run out by themselves. While a change spreads over replicas both are in force: together
-/// they admit at most burst₁ + burst₂ + (rate₁ + rate₂)·t.
+/// The digest of a scope's policies is part of the name of each bucket. A change of policies therefore starts with full
+/// buckets, and the old ones expire. While a change spreads over replicas, both policies are in force. Together they admit at
+/// most burst₁ + burst₂ + (rate₁ + rate₂)·t.
+///
+/// Example: 60/60s:10 becomes 120/60s:20. In the 5 s of the change, at most 10 + 20 + (1 + 2) · 5 = 45 events pass.
 package final class LimitPolicies: Sendable, Hashable {
     package static let maxPoliciesPerScope = 4
 
@@ -113,7 +115,7 @@ package final class LimitPolicies: Sendable, Hashable {
     /// In the order of the scopes. A replica's share of the policies has the digests of the whole.
     private let digests: SIMD4<UInt64>
 
-    /// By default those that keep FCM's documented ceilings.
+    /// The defaults keep within FCM's documented ceilings.
     package convenience init(
         tenant: [RatePolicy] = RatePolicy.tenantDefaults,
         device: [RatePolicy] = RatePolicy.deviceDefaults,
@@ -152,7 +154,7 @@ package final class LimitPolicies: Sendable, Hashable {
         return LimitKey(high: key.high, low: key.low ^ digest)
     }
 
-    /// The policies by which each of so many replicas lets through its part alone, in the same buckets.
+    /// Returns one replica's share of the policies, with the same buckets.
     package func share(of replicas: Int) -> LimitPolicies {
         let policies = [self.tenant, self.device, self.deviceCollapsible, self.topic]
         return LimitPolicies(policies.map { $0.map { $0.share(of: replicas) } }, self.digests)
@@ -190,7 +192,7 @@ extension RatePolicy {
     }
 }
 
-/// A tenant's own policies; an absent scope keeps the default, an empty list switches its limits off.
+/// A tenant's own policies. An absent scope keeps the default, an empty list removes its limits.
 package struct LimitOverrides: Sendable, Hashable {
     private var policies: [LimitScope: [RatePolicy]] = [:]
 

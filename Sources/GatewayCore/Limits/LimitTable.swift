@@ -2,11 +2,11 @@ import Synchronization
 
 /// The buckets of one limit scope, spread over shards so that event loops rarely meet at a lock.
 ///
-/// A bucket that is full again says nothing and is dropped, at the latest when its shard has grown by half since the last
-/// sweep. A shard that is still too large then drops its fullest buckets: memory stays bounded, and those forget least.
+/// A full bucket carries no information and is dropped, at the latest when its shard has grown by half since the last
+/// sweep. A shard that is still too large then drops its fullest buckets. Memory stays bounded, and the least is forgotten.
 final class LimitTable: Sendable {
     private struct Shard {
-        /// Buckets by key; the second table is for the third and fourth policy of a scope that has them.
+        /// Buckets by key. The second table holds the third and fourth policy of scopes that have so many.
         var tables = [LimitSlots(), LimitSlots()]
 
         func entry(_ key: LimitKey, _ policies: [RatePolicy]) -> Entry {
@@ -37,7 +37,7 @@ final class LimitTable: Sendable {
         }
     }
 
-    /// A key's bucket, and where the two tables have it.
+    /// A key's bucket and its places in the two tables.
     private struct Entry {
         var bucket: LimitBucket
         var first: Int?
@@ -51,7 +51,7 @@ final class LimitTable: Sendable {
     private let shards: [ShardBox]
     private let maxEntriesPerShard: Int
 
-    /// A `Mutex` can't be copied into an array, so each sits in an object of its own.
+    /// A `Mutex` can't be copied into an array, so each has an object of its own.
     private final class ShardBox: Sendable {
         let shard = Mutex(Shard())
     }
@@ -62,7 +62,7 @@ final class LimitTable: Sendable {
         self.shards = (0..<Self.shardCount).map { _ in ShardBox() }
     }
 
-    /// Charges up to so many events, as many as every policy admits; tells how many, and what is used up then.
+    /// Charges up to so many events, as many as every policy admits. Returns their number and the bucket after it.
     func charge(
         _ key: LimitKey,
         _ count: Int,
@@ -72,19 +72,19 @@ final class LimitTable: Sendable {
         self.withShard(of: key, policies) { shard, key in
             var entry = shard.entry(key, policies[self.scope])
             let granted = entry.bucket.available(upTo: count, at: now)
-            // Written after a refusal too: a time from before the clock was set back must not stand until then.
+            // Also written after a refusal, so that a time from before the clock was set back does not stay.
             entry.bucket.charge(granted, at: now)
             shard.store(entry, key, bound: self.maxEntriesPerShard, now: now)
             return (granted: granted, bucket: entry.bucket)
         }
     }
 
-    /// Gives back events that were charged a moment ago and did not happen.
+    /// Refunds events that were charged a moment ago and did not happen.
     func refund(_ key: LimitKey, _ count: Int, under policies: LimitPolicies, now: Int64) {
         guard count > 0 else { return }
         self.withShard(of: key, policies) { shard, key in
             var entry = shard.entry(key, policies[self.scope])
-            // A bucket that has been dropped since is whole.
+            // A bucket that has been dropped meanwhile is full.
             guard entry.first != nil || entry.second != nil else { return }
             entry.bucket.refund(count)
             shard.store(entry, key, bound: self.maxEntriesPerShard, now: now)
@@ -113,11 +113,11 @@ final class LimitTable: Sendable {
     }
 }
 
-/// Buckets by key in one array: each with two arrival times, since most scopes have no more than two policies.
+/// Buckets by key in one array, each with two arrival times, because most scopes have at most two policies.
 ///
-/// Open addressing with linear probing. A key is a uniform hash, so scaled to the array's size it is its place; the array
-/// is at most three quarters full, so that a bucket is found in a cache line or two. No bucket leaves its place: those
-/// that are dropped are left out when the array is made anew.
+/// Open addressing with linear probing. A key is a uniform hash, so its place is the hash scaled to the array's size. The
+/// array is at most three quarters full, so a bucket is found in a cache line or two. Buckets never move. Dropped ones are
+/// left out when the array is rebuilt.
 struct LimitSlots {
     struct Slot {
         let key: LimitKey
@@ -126,7 +126,7 @@ struct LimitSlots {
 
         fileprivate static let empty = Slot(key: .none, first: 0, second: 0)
 
-        /// When both policies are whole again.
+        /// The time at which both policies are full again.
         var latest: Int64 { max(self.first, self.second) }
         fileprivate var isEmpty: Bool { self.key.low == 0 }
     }
@@ -136,7 +136,7 @@ struct LimitSlots {
     private var slots: [Slot] = []
     private(set) var count = 0
 
-    /// How many buckets fit before the array is made anew.
+    /// The number of buckets that fit before the array is rebuilt.
     private var room: Int { self.slots.count / 4 * 3 }
 
     func index(of key: LimitKey) -> Int? {
@@ -152,10 +152,9 @@ struct LimitSlots {
 
     private var all: some Sequence<Slot> { self.slots.lazy.filter { !$0.isEmpty } }
 
-    /// Adds a bucket to a key that has none.
+    /// Adds a bucket for a key that has none.
     ///
-    /// Where that needs room, buckets that are whole now are dropped; where that is not enough for the bound, those that
-    /// are the fullest.
+    /// If there is no room, full buckets are dropped first, and then the fuller half of the others if the bound needs it.
     mutating func insert(_ slot: Slot, bound: Int, now: Int64) {
         if self.count >= min(self.room, bound) {
             var oldest = now
@@ -182,7 +181,7 @@ struct LimitSlots {
         self.count += 1
     }
 
-    /// The place of a key's bucket, or else the free one that it would get.
+    /// Returns the place of a key's bucket, or the free one that it would get.
     private func place(of key: LimitKey) -> Int {
         var index = Int(truncatingIfNeeded: key.low.multipliedFullWidth(by: UInt64(self.slots.count)).high)
         while !self.slots[index].isEmpty, self.slots[index].key != key {

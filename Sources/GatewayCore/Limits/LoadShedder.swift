@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Decides which requests a process takes on, so that those it does take on are served in time.
+/// Decides which requests a process accepts, so that accepted requests are served in time.
 ///
-/// Nothing waits here: a request is taken on or refused at once. It counts as the calls to FCM that it has in flight at a
-/// time, and is taken on while what is in flight before it is below the limit, so that a list always fits an idle process.
-/// Counters are atomic and looked at before they are raised, so that refusing costs next to nothing.
+/// A request is accepted or refused at once and never waits. It weighs as many calls to FCM as it has in flight at a time. It
+/// is accepted while the weight in flight before it is below the limit, so a list always fits an idle process. Counters are
+/// atomic and read before they are increased, so a refusal costs next to nothing.
 package final class LoadShedder: Sendable {
     package let limits: LoadLimits
     private let count = Atomic(0)
@@ -15,8 +15,7 @@ package final class LoadShedder: Sendable {
 
     package var inFlight: Int { self.count.load(ordering: .relaxed) }
 
-    /// Why a request would be refused whatever it says, as far as is known before it is read; `nil` for one that is worth
-    /// reading.
+    /// Returns the reason to refuse a request before its body is read, or `nil` if it should be read.
     package func refusal(of tenant: TenantLoad?, lag: Duration) -> ShedReason? {
         if self.isBehind(lag, limit: self.limits.maxLag) { return .lag }
         if self.inFlight >= self.limits.maxInFlight { return .inFlight }
@@ -24,8 +23,8 @@ package final class LoadShedder: Sendable {
         return nil
     }
 
-    /// Takes a request on, whose event loop is behind by a lag; `nil` when it is taken on and has to
-    /// ``leave(_:calls:)``, else why not.
+    /// Accepts a request whose event loop lags by this much. Returns `nil`, and then ``leave(_:calls:)`` must follow, or the
+    /// reason for a refusal.
     package func enter(_ tenant: TenantLoad, calls: Int = 1, isUrgent: Bool, lag: Duration) -> ShedReason? {
         if self.isBehind(lag, limit: isUrgent ? self.limits.maxLag : self.limits.maxLagForNormal) { return .lag }
         let before = self.count.add(calls, ordering: .relaxed).oldValue
@@ -53,21 +52,21 @@ package final class LoadShedder: Sendable {
     }
 }
 
-/// How much a process takes on at once.
+/// The most work that a process accepts at once.
 package struct LoadLimits: Sendable, Hashable {
-    /// Requests in flight, each as many times as it has calls to FCM in flight.
+    /// Requests in flight, each weighed by its calls to FCM in flight.
     package let maxInFlight: Int
     /// The same of one tenant: half of all.
     package let maxInFlightPerTenant: Int
-    /// What may be in flight while those without high priority are taken on: four in five of all.
+    /// The weight in flight below which requests without high priority are accepted: four fifths of all.
     package let maxInFlightForNormal: Int
-    /// Requests in flight below which a lag does not count: so few are served soon, however slow the machine is.
+    /// Requests in flight below which a lag does not count: so few are served soon even on a slow machine.
     package let maxInFlightBesideLag: Int
     package let maxLag: Duration
-    /// How far an event loop may be behind while requests without high priority are taken on: four fifths.
+    /// The lag up to which requests without high priority are accepted: four fifths of ``maxLag``.
     package let maxLagForNormal: Duration
 
-    /// Limits that follow from two, of which the first is at least 1.
+    /// Derives all limits from two. The first must be at least 1.
     package init(maxInFlight: Int, maxLag: Duration) {
         precondition(maxInFlight >= 1, "maxInFlight must be at least 1, not \(maxInFlight)")
         self.maxInFlight = maxInFlight
@@ -79,19 +78,19 @@ package struct LoadLimits: Sendable, Hashable {
     }
 }
 
-/// Why a request is not served under load.
+/// The reason why a request is refused under load.
 package enum ShedReason: String, Sendable, Hashable, CaseIterable {
     case inFlight = "in_flight"
     case tenantShare = "tenant_share"
-    /// What is left is reserved for messages of high priority.
+    /// The rest is reserved for messages of high priority.
     case reserve
-    /// The request's event loop has been behind for some time.
+    /// The request's event loop has lagged for some time.
     case lag
     case bufferedBytes = "buffered_bytes"
 }
 
-/// What one tenant has in flight: requests, and of those that are made into many calls, these. It outlives the
-/// snapshots of the directory, so that requests that began under an earlier one still count.
+/// One tenant's weight in flight (``LoadShedder``). It outlives the snapshots of the directory, so requests that began under
+/// an earlier one still count.
 package final class TenantLoad: Sendable {
     private static let lastNumber = Atomic(0)
 

@@ -2,29 +2,29 @@ import FCMModel
 
 /// Decides whether messages may go out now.
 package protocol RateLimiter: Sendable {
-    /// Charges a request's quotas as far as they admit it; a refused recipient costs nothing, neither its own quota nor
-    /// the tenant's.
+    /// Charges a request's quotas as far as they admit it. A refused recipient costs neither its own quota nor the
+    /// tenant's.
     func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision
 
     /// Returns the refusal of a request for so many messages if the tenant's bucket is known to have no room for one.
     ///
-    /// Answers at once, from memory: where limits are in a store, `nil` may also mean that it has to be asked.
+    /// Answers from memory. If limits are in a store, `nil` may also mean that the store must be asked.
     func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision?
 
-    /// What is left of the quotas that a request would be charged to; nothing is charged.
+    /// Returns the rest of the quotas that a request would be charged to, and charges nothing.
     func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus
 }
 
 extension RateLimiter {
-    /// Charges a tenant for one call that brings no device a message; the refusal where its quota has no room.
+    /// Charges a tenant for one call that brings no device a message. Returns a refusal if its quota has no room.
     func charge(_ profile: TenantProfile, now: Timestamp) async -> Refusal? {
         let decision = await self.admit(LimitRequest(calls: 1, of: profile), now: now)
         guard case .none(let denial) = decision.admission else { return nil }
         return Refusal(denial)
     }
 
-    /// The refusal of a tenant's request for so much if its bucket is known to have no room for one, and what is left of
-    /// its quotas.
+    /// Returns the refusal of a tenant's request for so many messages, and the rest of its quotas, if its bucket is known to
+    /// have no room for one.
     func refusal(
         of profile: TenantProfile,
         count: Int = 1,
@@ -36,22 +36,22 @@ extension RateLimiter {
     }
 }
 
-/// What a send would charge.
+/// The charges of a send.
 package struct LimitRequest: Sendable {
-    /// Whom the message addresses.
+    /// The recipients of the message.
     package enum Recipients: Sendable {
-        /// These devices, each judged by itself.
+        /// Devices, each admitted or refused by itself.
         case devices([LimitKey])
-        /// These topics, together or not at all.
+        /// Topics, admitted together or not at all.
         case topics([LimitKey])
-        /// The tenant's quota alone, so many times: a dry run, or calls that bring no device a message.
+        /// The tenant's quota alone, this many times: a dry run, or calls that bring no device a message.
         case tenantOnly(Int)
     }
 
     package var tenant: LimitKey
     package var policies: LimitPolicies
     package var recipients: Recipients
-    /// Further devices that get what a recipient gets, by its place: the members of device groups.
+    /// The members of device groups, by the place of the recipient that names the group.
     ///
     /// A recipient and its members are charged together or not at all.
     package var members: [Int: [LimitKey]] = [:]
@@ -64,7 +64,8 @@ package struct LimitRequest: Sendable {
         self.isCollapsible = isCollapsible
     }
 
-    /// How many answers its recipients get; all topics of a request are one, and calls that bring no device a message none.
+    /// The number of recipients with an answer of their own. All topics of a request count as one, and calls that bring no
+    /// device a message as none.
     package var recipientCount: Int {
         switch self.recipients {
         case .devices(let keys): keys.count
@@ -73,37 +74,37 @@ package struct LimitRequest: Sendable {
         }
     }
 
-    /// How many events the tenant pays for.
+    /// The number of events charged to the tenant.
     package var count: Int {
         if case .tenantOnly(let count) = self.recipients { count } else { self.recipientCount }
     }
 
-    /// The same request where each of so many replicas keeps its part of the limits alone.
+    /// Returns the same request with one replica's share of the limits.
     package func share(of replicas: Int) -> LimitRequest {
         var request = self
         request.policies = self.policies.share(of: replicas)
         return request
     }
 
-    /// Calls that bring no device a message: they cost the tenant's quota alone.
+    /// Charges the tenant's quota alone, for calls that bring no device a message.
     package init(calls count: Int, of profile: TenantProfile) {
         (self.tenant, self.policies) = (profile.limitKey, profile.limits)
         (self.recipients, self.isCollapsible) = (.tenantOnly(count), false)
     }
 }
 
-/// How a limiter judged a request.
+/// A limiter's decision on a request.
 package struct LimitDecision: Sendable {
-    /// Which recipients may be sent to.
+    /// The recipients that may be sent to.
     package enum Admission: Sendable, Hashable {
         case all
-        /// Those whose entry is `nil`, in the request's order.
+        /// The recipients whose entry is `nil`, in the request's order.
         case some([LimitDenial?])
         case none(LimitDenial)
     }
 
     package var admission: Admission
-    /// The tenant's quotas after the charge, one for each policy; none where they could not be asked.
+    /// The tenant's quotas after the charge, one for each policy. Empty if they could not be read.
     package var tenantQuotas: [QuotaStatus]
 
     package init(admission: Admission, tenantQuotas: [QuotaStatus]) {
@@ -115,8 +116,8 @@ package struct LimitDecision: Sendable {
 /// A quota that is used up.
 package struct LimitDenial: Sendable, Hashable {
     package var scope: LimitScope
-    /// Whole seconds, at least 1, after which the bucket has room for what it refused, or for as much as it ever has, if
-    /// nothing else is charged to it.
+    /// Whole seconds, at least 1, until the bucket has room for the refused events, or is full if they exceed its burst,
+    /// provided that nothing else is charged to it.
     package var retryAfter: Int
 
     package init(scope: LimitScope, retryAfter: Int) {
@@ -131,8 +132,8 @@ package typealias RetryJitter = @Sendable (ClosedRange<Int>) -> Int
 extension LimitDenial {
     /// A denial by a bucket that has room after a wait in nanoseconds.
     ///
-    /// Up to a tenth of the wait, and at least up to a second, is added at random, so that callers that were refused
-    /// together do not return together: a wait of 59.3 s becomes 60 to 66 s.
+    /// A random part of up to a tenth of the wait, or up to a second if that is more, keeps callers that were refused
+    /// together from returning together. Example: a wait of 59.3 s becomes 60 to 66 s.
     package init(_ scope: LimitScope, wait: Int64, _ jitter: RetryJitter) {
         let seconds = max(1, LimitTable.seconds(wait))
         self.init(scope: scope, retryAfter: seconds + jitter(0...max(1, seconds / 10)))
@@ -140,7 +141,7 @@ extension LimitDenial {
 }
 
 extension LimitDecision.Admission {
-    /// What the denials of a list's recipients amount to: where all are refused, the longest one speaks for all.
+    /// Combines the denials of a list's recipients. If all are refused, the one with the longest wait stands for all.
     package init(_ denials: [LimitDenial?]) {
         guard denials.contains(where: { $0 != nil }) else {
             self = .all
@@ -155,7 +156,7 @@ extension LimitDecision.Admission {
     }
 }
 
-/// What is left of the quotas that a send would be charged to.
+/// The rest of the quotas that a send would be charged to.
 package struct LimitStatus: Sendable, Hashable {
     /// One recipient's quota under one policy.
     package struct Entry: Sendable, Hashable {
@@ -169,7 +170,7 @@ package struct LimitStatus: Sendable, Hashable {
     }
 
     package var tenant: [QuotaStatus]
-    /// The quotas of each device or topic, in the request's order; empty for a dry run, which spends none of them.
+    /// The quotas of each device or topic, in the request's order. Empty for a dry run, which charges none of them.
     package var recipients: [[Entry]]
 
     package init(tenant: [QuotaStatus], recipients: [[Entry]]) {
@@ -178,11 +179,11 @@ package struct LimitStatus: Sendable, Hashable {
     }
 }
 
-/// What is left of one policy.
+/// The rest of one policy's quota.
 package struct QuotaStatus: Sendable, Hashable {
     package var policy: RatePolicy
     package var remaining: Int
-    /// Seconds, rounded up, until one event fits where none does now, else until the quota is whole again.
+    /// Seconds, rounded up, until the quota is full again, or until one event fits if none does now.
     package var resetSeconds: Int
 
     package init(policy: RatePolicy, remaining: Int, resetSeconds: Int) {
@@ -190,9 +191,9 @@ package struct QuotaStatus: Sendable, Hashable {
     }
 }
 
-/// What a bucket belongs to: the 16 bytes that a keyed hash made of a tenant's token or topic.
+/// The owner of a bucket: a keyed hash, 16 bytes long, of a tenant's token or topic.
 ///
-/// The tenant is part of what was hashed, so no two tenants share a bucket.
+/// The tenant is part of the hashed bytes, so no two tenants share a bucket.
 package struct LimitKey: Sendable, Hashable {
     /// No bucket's key.
     static let none = LimitKey()
@@ -216,7 +217,7 @@ package struct LimitKey: Sendable, Hashable {
         self.init(pseudonymizer.pseudonym(of: tenant.text))
     }
 
-    /// The key in hexadecimal digits, as names in a store outside this process have it.
+    /// The key in hexadecimal digits, as it appears in names outside this process.
     package var digits: [UInt8] {
         var digits: [UInt8] = []
         digits.reserveCapacity(32)
@@ -225,7 +226,7 @@ package struct LimitKey: Sendable, Hashable {
         return digits
     }
 
-    /// Which of so many parts holds the key; the hash is uniform, so its bits can be used as they are.
+    /// Returns which of so many shards holds the key. The hash is uniform, so its bits need no further hashing.
     func shard(of count: Int) -> Int {
         Int(truncatingIfNeeded: self.low % UInt64(count))
     }
