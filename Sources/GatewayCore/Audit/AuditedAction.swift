@@ -1,32 +1,31 @@
 import FCMModel
 
-/// Who acts, which decides which steps of an audited action wait for the disk.
+/// The actor of an audited action, which decides if its steps wait for the disk.
 ///
 /// Nothing is done that can't be recorded, so each action takes these steps:
 ///
 /// 1. A place in the audit is reserved.
 /// 2. The intent is committed: an operator's always, a tenant's in strict mode.
 /// 3. The action is done.
-/// 4. The place is filled with the one record of what became of it.
-/// 5. Where the intent was committed, the answer waits until that record is durable. What is done can't be taken back, so
-///    its caller is told of it also when the record has yet to follow.
+/// 4. The place is filled with the one record of its outcome.
+/// 5. If the intent was committed, the answer waits until that record is durable. An action can't be undone, so its caller
+///    gets the answer even if the record can't be written yet.
 ///
-/// ``AuditLog/recording(_:by:orThrow:_:)`` takes them all. A send takes them by itself, since the hot path shall have no
-/// further async frame, and its second step comes after the limits: a send that they refuse has no intent.
+/// ``AuditLog/recording(_:by:orThrow:_:)`` takes all of them. A send takes them itself, which spares the hot path an async
+/// frame. Its second step comes after the limits: a refused send has no intent.
 enum AuditActor: Sendable {
     /// A tenant's service, by its key.
     case tenant
     /// An operator, who changes something.
     ///
-    /// The place does not count against the queue's bounds: what fills the queue is most likely what the operator is
-    /// about to end.
+    /// The place does not count against the queue's bounds: the operator is probably about to stop what fills the queue.
     case admin
 }
 
 extension AuditLog {
-    /// Does something and records what became of it; throws `unrecordable` where it can't be recorded, and was not done.
+    /// Does an action and records its outcome. Throws `unrecordable`, and does nothing, if it can't be recorded.
     ///
-    /// The draft is the record of its success; the body completes it, also before it throws.
+    /// The draft is the record of success. The body completes it, also before it throws.
     func recording<Answer: Sendable, Failure: Error>(
         _ draft: AuditRecord,
         by actor: AuditActor = .tenant,
@@ -50,7 +49,7 @@ extension AuditLog {
         return try result.get()
     }
 
-    /// Takes a place and commits the intent; `nil` where that fails, so that nothing must be done.
+    /// Reserves a place and commits the intent. Returns `nil` if that fails, and then the action must not be done.
     private func begin(by actor: AuditActor, _ draft: AuditRecord) async -> AuditReservation? {
         guard let place = actor == .admin ? self.reserveForChange() : self.reserve(for: draft.tenantUID) else {
             return nil
@@ -61,13 +60,13 @@ extension AuditLog {
         return place
     }
 
-    /// Commits the intent of what a tenant asked for; false where that fails, so that it must not be done.
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    /// Commits the intent of a tenant's action. Returns false if that fails, and then the action must not be done.
+    @inline(never)  // Its temporaries would enlarge the frame of its async caller, which is allocated.
     func announce(_ draft: () -> AuditRecord) async -> Bool {
         await self.announce(draft(), by: .tenant)
     }
 
-    /// Waits in strict mode until what a tenant did is durable.
+    /// Waits in strict mode until the record of a tenant's action is durable.
     @inline(__always)  // Into the send, which spares an async frame.
     func finish() async {
         if self.isStrict { await self.settle() }
@@ -77,15 +76,13 @@ extension AuditLog {
         if self.commitsIntents(of: actor) { await self.settle() }
     }
 
-    /// Records a request that was refused before it was read.
-    ///
-    /// Nothing is done for it, so that it is refused in the same way when it can't be recorded.
+    /// Records a request that was refused before it was read. Nothing was done for it, so it is refused even if this fails.
     func record(refused record: AuditRecord) async {
         guard let place = self.reserve(for: record.tenantUID) else { return }
         if place.fill(refusal: record) == nil { await self.finish() }
     }
 
-    /// Reads something for an operator and records that; only the end of the log keeps it from being recorded.
+    /// Reads something for an operator and records the reading, unless the log has ended.
     func recording<Answer: Sendable, Failure: Error>(
         read draft: AuditRecord,
         _ body: (inout AuditRecord) async throws(Failure) -> Answer
@@ -116,7 +113,7 @@ extension AuditLog {
 }
 
 extension AuditRecord {
-    /// The record of what a tenant's key does, or wants to; by default a success.
+    /// The record of an action by a tenant's key, by default a success.
     init(
         _ action: AuditAction,
         by principal: Principal,
@@ -128,7 +125,7 @@ extension AuditRecord {
         self.init(action, by: principal.auditName, of: profile.id, uid: profile.uid, origin, outcome, at: time)
     }
 
-    /// The record of what an operator does, or of what somebody without the admin token wants to.
+    /// The record of an operator's action, or of an attempt without the admin token.
     init(
         _ action: AuditAction,
         by principal: String = "admin",
@@ -149,14 +146,14 @@ extension AuditRecord {
         (self.tenantUID, self.method, self.traceID) = (uid, origin.method, origin.traceID)
     }
 
-    /// True if the gateway refused it for what the caller may not do, or not now, and asked nothing of FCM.
+    /// True if the gateway refused it for the caller's rights or limits, without a call to FCM.
     var isRefusedByGateway: Bool {
         guard self.outcome == .rejected, self.upstreamCode == nil, let code = self.code else { return false }
         return [OutcomeCode.tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded, .forbidden]
             .contains { $0.rawValue == code }
     }
 
-    /// Notes that nothing was done, and why.
+    /// Notes that nothing was done, and the reason.
     mutating func reject(_ code: OutcomeCode) {
         self.outcome = .rejected
         self.accepted = 0

@@ -31,7 +31,7 @@ package final class MemoryRateLimiter: RateLimiter {
         [self.tenants, self.devices, self.collapsibles, self.topics].reduce(0) { $0 + $1.count }
     }
 
-    /// Charges the tenant first, then each recipient; what a recipient does not use goes back to the tenant.
+    /// Charges the tenant first, then each recipient. The part of refused recipients is refunded to the tenant.
     package func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision {
         self.decide(request, now.microseconds * 1_000)
     }
@@ -51,7 +51,7 @@ package final class MemoryRateLimiter: RateLimiter {
             case .tenantOnly(let count): admission = self.admitTenantOnly(count, tenant, now)
             }
         }
-        // What was not used goes back, to the bucket and to what is told of it.
+        // The unused part is refunded, in the bucket and in the reported quota.
         self.tenants.refund(request.tenant, granted - tenant.granted, under: request.policies, now: now)
         self.metrics?.count(admission)
         if let start { self.metrics?.ended(since: start) }
@@ -61,7 +61,7 @@ package final class MemoryRateLimiter: RateLimiter {
     package func refusal(of tenant: LimitKey, _ policies: LimitPolicies, count: Int, now: Timestamp) -> LimitDecision? {
         let now = now.microseconds * 1_000
         guard self.tenants.bucket(tenant, under: policies).available(upTo: 1, at: now) == 0 else { return nil }
-        // A charge of nothing: it writes down a time from before the clock was set back, which must not stand until then.
+        // A charge of nothing corrects a stored time from before the clock was set back.
         let bucket = self.tenants.charge(tenant, 0, under: policies, now: now).bucket
         let admission = LimitDecision.Admission.none(self.tenantDenial(bucket, for: count, now))
         self.metrics?.count(admission)
@@ -92,7 +92,7 @@ package final class MemoryRateLimiter: RateLimiter {
         )
     }
 
-    /// What the tenant's bucket has granted to a request, and what is left in it.
+    /// The events that the tenant's bucket granted to a request, and the bucket after it.
     private typealias Grant = (granted: Int, bucket: LimitBucket)
 
     private func admitDevices(

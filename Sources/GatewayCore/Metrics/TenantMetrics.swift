@@ -3,10 +3,10 @@ import Metrics
 import Synchronization
 
 extension TenantLabels {
-    /// Outcomes by which alerts tell that a tenant is in trouble.
+    /// Outcomes that alerts watch for each tenant.
     ///
-    /// Each tenant with a label has room of its own for these: they begin when the trouble does, and others may have
-    /// taken all the common room by then.
+    /// Each tenant with a label has reserved room for these series. They begin with the trouble, when the common room may be
+    /// used up.
     static let watchedOutcomes: Set<String> = [
         OutcomeCode.upstreamUnavailable.rawValue, OutcomeCode.upstreamCredentials.rawValue,
     ]
@@ -14,11 +14,11 @@ extension TenantLabels {
     func label(of tenant: TenantID) -> String { self.label(of: tenant.text) }
 }
 
-/// Counts what became of tenants' requests, by tenant, by what was asked for, and by outcome.
+/// Counts tenants' requests by tenant, kind of request, and outcome.
 ///
-/// Where there is no more room for a tenant's series, it is counted with the other tenants'; outcomes that alerts watch
-/// stay under the tenant's own label, whatever was asked for. The shared label's series for success are there from the
-/// start, so that a metric is never without any.
+/// If there is no more room for a tenant's series, its requests count under the shared label. Outcomes that alerts watch stay
+/// under the tenant's own label, with a shared kind of request. The shared label's series for success exist from the start,
+/// so that a metric is never empty.
 package struct TenantCounters: Sendable {
     private let counters: MetricFamily<Counter>
     private let labels: TenantLabels
@@ -92,7 +92,7 @@ package struct TenantCounters: Sendable {
 
     // MARK: Device groups
 
-    /// Counts a request by what became of it: `done`, or a refusal's code.
+    /// Counts a request by its outcome: `done`, or a refusal's code.
     func count(_ action: AuditAction, of tenant: TenantID, outcome: String) {
         self.add(1, label: self.labels.label(of: tenant), action.rawValue, outcome)
     }
@@ -114,8 +114,8 @@ extension RecipientOutcome {
     }
 }
 
-/// A gauge of every tenant's label, the last one, behind the value of another where there is one; tenants that share a
-/// label are shown together, from the start.
+/// A gauge for each tenant. The tenant's label is the last one, after the value of another label if the metric has one.
+/// Tenants that share a label are shown together, from the start.
 package final class TenantGauges: Sendable {
     private let gauges: MetricFamily<Meter>
     private let labels: TenantLabels
@@ -146,7 +146,7 @@ package final class TenantGauges: Sendable {
         let gauge = self.gauge(label)
         self.values.withLock { values in
             values[label, default: [:]][tenant] = value == 0 ? nil : value
-            // Under the lock, so that no older value is shown last.
+            // Set under the lock, so that an older value is never the last.
             gauge.set(self.combine(values[label].map { Array($0.values) } ?? []))
         }
     }

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// One tenant's table of retired tokens behind a lock. Hands its changes to the writer in their order.
+/// One tenant's table of retired tokens, behind a lock. Passes its changes to the writer in their order.
 ///
-/// For a tenant without retired tokens a send reads one number and adds to another.
+/// For a tenant without retired tokens, a send reads one number and adds to another.
 final class RetiredTokenList: Sendable {
     private struct State {
         var table: RetiredTokenTable
-        /// Changes that the writer has yet to get.
+        /// Changes that wait for the writer.
         var outbox: [RetiredTokenChange] = []
-        /// True while a thread hands the outbox over.
+        /// True while a thread passes the outbox to the writer.
         var isHandingOver = false
 
         mutating func takeOutbox() -> [RetiredTokenChange]? {
@@ -24,7 +24,7 @@ final class RetiredTokenList: Sendable {
     let owner: RetiredTokenOwner
     private let writer: RetiredTokens.Writer
     private let state: Mutex<State>
-    /// How many tokens are in the table.
+    /// The number of tokens in the table.
     private let listed = Atomic(0)
     /// Accepted recipients that the table has not counted yet.
     private let accepted = Atomic(0)
@@ -69,7 +69,7 @@ final class RetiredTokenList: Sendable {
         self.update { table, outbox in outbox += table.learn(reports, accepted: self.takeAccepted(), at: now) }
     }
 
-    /// Has the store told of the recipients judged since the last time.
+    /// Queues the count of recipients judged since the last one.
     func count() {
         self.update { table, outbox in outbox += table.count(accepted: self.takeAccepted()) }
     }
@@ -83,7 +83,7 @@ final class RetiredTokenList: Sendable {
         }
     }
 
-    /// Lists what was stored.
+    /// Lists stored tokens.
     func restore(_ entries: [RetiredTokenEntry]) {
         self.update { table, _ in table.restore(entries) }
     }
@@ -121,33 +121,33 @@ final class RetiredTokenList: Sendable {
 /// The tokens of one tenant that this replica knows to be retired, and how each of FCM's answers changes them
 /// (decision 0016).
 ///
-/// It only decides which tokens the replica refuses and which reports the store gets. The store decides which tokens are
-/// fed. Tokens are known by the first 64 bits of their pseudonyms, 16 bytes for each with its mark. Pure: the caller
-/// supplies the time and stores the changes.
+/// It decides which tokens the replica refuses and which reports the store gets. The store decides which tokens are fed. A
+/// token is known by the first 64 bits of its pseudonym, and needs 16 bytes with its mark. Pure: the caller supplies the time
+/// and stores the changes.
 struct RetiredTokenTable {
-    /// How a retired token stands.
+    /// The state of a retired token.
     struct Mark: Hashable {
         var state: RetiredToken.State
-        /// Some bits of the replacement's pseudonym, by which another replacement is noticed.
+        /// Some bits of the replacement's pseudonym, which tell replacements apart.
         var replacement: UInt16 = 0
-        /// When FCM last reported it, in seconds since 1970.
+        /// The time of FCM's last report, in seconds since 1970.
         var reportedAt: UInt32
     }
 
-    /// How a token stands before a send.
+    /// The standing of a token before a send.
     enum Standing: Hashable {
         case unknown
-        /// It is on the list and may be sent to.
+        /// On the list, and may be sent to.
         case listed
         case refused
     }
 
-    /// What FCM said of one recipient.
+    /// FCM's report on one recipient.
     struct Report: Sendable {
         enum Evidence: Hashable {
             case alive
             case dead
-            /// Alive, and known by another token, given with some bits of its pseudonym.
+            /// Alive, and known by another token. Holds that token and some bits of its pseudonym.
             case replaced(by: String, UInt16)
         }
 
@@ -157,20 +157,20 @@ struct RetiredTokenTable {
         var evidence: Evidence
     }
 
-    /// For how long a report makes the gateway refuse a token itself.
+    /// The time for which the gateway itself refuses a reported token.
     private static let refusalSeconds = 86_400
-    /// A report this far in the future is taken for one of the present, since clocks are corrected now and then.
+    /// A report up to this far in the future counts as one of the present, because clocks are corrected now and then.
     private static let clockToleranceSeconds = 3_600
-    /// How often a repeated report is stored at most.
+    /// The shortest time between two stored reports of a token.
     private static let repeatSeconds = 86_400
-    /// Reports no older than this may be pending in the store: 13 buckets.
+    /// The greatest age of a report that is pending in the store: 13 buckets.
     private static let pendingSeconds = 3_900
 
     private let owner: RetiredTokenOwner
     private var marks: [UInt64: Mark] = [:]
     private(set) var counts = Dictionary(uniqueKeysWithValues: RetiredToken.State.allCases.map { ($0, 0) })
     private(set) var isSpiking = false
-    /// Judged recipients that the store has not been told of.
+    /// Judged recipients that the store has not counted.
     private var tally = RetiredTokenCounts.Tally()
 
     init(of owner: RetiredTokenOwner) {
@@ -230,7 +230,7 @@ struct RetiredTokenTable {
         return self.count(accepted: accepted) + changes
     }
 
-    /// Tells the store of the recipients judged since the last time.
+    /// Returns the count of the recipients judged since the last one.
     mutating func count(accepted: Int) -> [RetiredTokenChange] {
         self.tally += RetiredTokenCounts.Tally(judged: accepted)
         guard self.tally.judged > 0 else { return [] }

@@ -8,7 +8,7 @@ package struct RetiredToken: Sendable, Hashable {
         case installation = "fid"
     }
 
-    /// How it stands on the list. The raw value of a token that is fed is the feed's `reason`.
+    /// Its standing on the list. The raw value is the feed's `reason`.
     package enum State: String, Sendable, Hashable, CaseIterable {
         /// FCM called it unregistered. It is refused for a day after each report, and fed once it is due
         /// (``RetiredTokenCounts``). Next: `suspected` if it is not fed yet, `replaced`, gone.
@@ -163,10 +163,10 @@ package struct RetiredTokenCursor: Sendable, Hashable {
 /// Some tokens of a tenant's feed, in the order in which they came to be fed.
 package struct RetiredTokenFeed: Sendable, Hashable {
     package var tokens: [RetiredToken]
-    /// Where it ends; what is fed later comes after it.
+    /// The end of the page. Tokens fed later have a higher position.
     package var cursor: RetiredTokenCursor
     package var hasMore: Bool
-    /// How many are left out because what is stored of them does not open.
+    /// The number of tokens left out because their stored texts do not open.
     package var unreadable: Int
 
     package init(tokens: [RetiredToken], cursor: RetiredTokenCursor, hasMore: Bool, unreadable: Int = 0) {

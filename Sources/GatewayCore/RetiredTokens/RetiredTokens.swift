@@ -4,21 +4,21 @@ import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// How much the list of retired tokens holds, and when it is written.
+/// Bounds and times of the list of retired tokens.
 package struct RetiredTokenConfiguration: Sendable {
-    /// The most changes that may wait to be written; reports beyond it are left out, and counted.
+    /// The most changes that may wait to be written. Reports beyond it are dropped and counted.
     package var queueCapacity = 50_000
-    /// The most bytes of tokens that may wait to be written; reports beyond it are left out too.
+    /// The most bytes of tokens that may wait to be written. Reports beyond it are dropped as well.
     package var queueBytes = 32 << 20
-    /// How long a change waits for others to share its transaction.
+    /// The time for which a change waits for others to share its transaction.
     package var flushInterval = Duration.milliseconds(100)
-    /// The pause before a refused write is tried again.
+    /// The pause before a refused write is retried.
     package var retryInterval = Duration.seconds(1)
-    /// How often judged recipients are counted in the store, due tokens fed, and news of other replicas read.
+    /// The time between two settlings: counting judged recipients, feeding due tokens, reading news.
     package var settleInterval = Duration.seconds(5)
-    /// How often tokens are dropped that are too old or too many.
+    /// The time between two removals of old and excess tokens.
     package var trimInterval = Duration.seconds(3_600)
-    /// How long a token stays that is not reported again.
+    /// The time after which a token leaves the list unless it is reported again.
     package var retention = Duration.seconds(90 * 86_400)
     /// The most tokens of all tenants together.
     package var maxEntries = 2_000_000
@@ -26,22 +26,23 @@ package struct RetiredTokenConfiguration: Sendable {
     package init() {}
 }
 
-/// How a send's recipients stand on the list of retired tokens.
+/// The result of comparing a send's recipients with the list of retired tokens.
 package enum RetiredTokenScreening: Sendable, Hashable {
     case clear
-    /// None is to be refused, but some are on the list.
+    /// Some recipients are on the list, and none is refused.
     case listed
-    /// Those whose entry is `true` are to be refused, in the request's order.
+    /// The recipients whose entry is `true` are refused, in the request's order.
     case refused([Bool])
 }
 
 /// The tokens that FCM reported dead or replaced (decision 0016).
 ///
-/// A send asks it before and tells it FCM's answer after, both in memory. A writer stores the reports within the flush
-/// interval. A killed process forgets what waited, and learns it again with the next send to the token.
+/// A send compares its recipients with the list before the call, and reports FCM's answer after it, both in memory. A writer
+/// stores the reports within the flush interval. A killed process loses the waiting ones, and learns them again with the next
+/// send to the token.
 ///
-/// Each replica refuses the tokens that it was told of itself, and those that were stored when it started. So a replica
-/// asks FCM once about a token that another replica knows to be dead. The store feeds tokens for all of them
+/// A replica refuses tokens that FCM reported to it, and those that were stored when it started. So each replica asks FCM once
+/// about a token that another replica knows to be dead. The store decides which tokens are fed, for all replicas
 /// (``RetiredTokenCounts``).
 package final class RetiredTokens: Service {
     typealias Writer = GroupCommitWriter<RetiredTokenChange, Void>
@@ -51,23 +52,23 @@ package final class RetiredTokens: Service {
     private let clock: any WallClock
     private let configuration: RetiredTokenConfiguration
     private let refusals: Counter
-    /// Reports that found no place in the queue, and changes that were lost with the process's end.
+    /// Counts reports that found no room in the queue, and changes lost at the process's end.
     private let droppedChanges: Counter
     private let tokenCounts: [RetiredToken.State: Meter]
     /// 1 for tenants whose last hour is a spike.
     let spikes: TenantGauges
     private let logger: Logger
     private let profiles: @Sendable () -> [TenantProfile]
-    /// The tenants' lists, by a key that a tenant made anew does not share with its predecessor.
+    /// The tenants' lists. A tenant that is deleted and made again has another key.
     private let lists = Mutex<[LimitKey: RetiredTokenList]>([:])
-    /// When news was last read, by the database's time.
+    /// The time of the last reading of news, by the database's clock.
     private let newsReadAt = Mutex(Timestamp(microseconds: 0))
     private let hasRun = Atomic(false)
-    /// True if it was logged since the last settling that reports are left out.
+    /// True if dropped reports were logged since the last settling.
     private let isOverflowing = Atomic(false)
     private let settleOutage: OutageLog
 
-    /// A list that knows nothing yet; call ``load()`` before serving.
+    /// Makes an empty list. Call ``load()`` before serving.
     package init(
         store: any RetiredTokenStore,
         clock: any WallClock,
@@ -85,13 +86,13 @@ package final class RetiredTokens: Service {
         self.spikes = TenantGauges(.retiredTokenSpikeActive, metrics) { $0.reduce(0, +) }
         self.logger = logger
         self.settleOutage = OutageLog(
-            "Retired tokens can't be fed, and spikes can't be noticed",
+            "Retired tokens can't be fed, and spikes can't be detected",
             end: "Retired tokens are fed again",
             logger
         )
         self.profiles = profiles
         let written = metrics.counter(.retiredTokenChanges, "written")
-        // Once for each attempt.
+        // Counts each attempt.
         let refused = metrics.counter(.retiredTokenChanges, "refused")
         let outage = OutageLog(
             "The list of retired tokens can't be written",
@@ -160,10 +161,10 @@ package final class RetiredTokens: Service {
         self.refusals.increment(by: count)
     }
 
-    /// Takes in what FCM answered.
+    /// Learns from FCM's answer.
     ///
-    /// The pseudonyms are those of the target's recipients, in the same order; `isListed` says whether some of them
-    /// were on the list before the call.
+    /// The pseudonyms are those of the target's recipients, in their order. `isListed` is true if some of them were on the
+    /// list before the call.
     func learn(
         _ result: SendResult,
         to target: Target,
@@ -172,7 +173,7 @@ package final class RetiredTokens: Service {
         of profile: TenantProfile,
         at now: Timestamp
     ) {
-        // The way of nearly every send: nothing is gathered, nothing is locked.
+        // Nearly every send ends here, without a lock or an allocation.
         if !isListed, target.isLoneDevice, result.answer.isPlainAcceptance {
             self.list(of: profile).accept(1)
         } else {
@@ -180,7 +181,7 @@ package final class RetiredTokens: Service {
         }
     }
 
-    @inline(never)  // Keeps what it needs out of the way of nearly every send.
+    @inline(never)  // Keeps its locals out of nearly every send.
     private func learnEach(
         _ result: SendResult,
         _ target: Target,
@@ -200,7 +201,7 @@ package final class RetiredTokens: Service {
         case .recipients(let each): outcomes = each
         case .refused(let refusal) where refusal.code == .unregistered && target.isLoneDevice:
             outcomes = [.rejected(.unregistered)]
-        // A call that failed as a whole says nothing of its recipients, nor does a group's count.
+        // Neither a call that failed as a whole nor a group's count judges single recipients.
         case .refused, .group: return
         }
         guard let kind = RetiredToken.Kind.of(target), outcomes.count == texts.count, pseudonyms.count == texts.count
@@ -234,16 +235,16 @@ package final class RetiredTokens: Service {
         list.learn(reports, at: now)
     }
 
-    /// Leaves reports out; they come again with the next sends to their tokens.
+    /// Drops reports. The next sends to their tokens report them again.
     private func leaveOut(_ count: Int) {
         self.droppedChanges.increment(by: count)
         guard !self.isOverflowing.exchange(true, ordering: .relaxed) else { return }
-        self.logger.error("Reports of retired tokens are left out, because too many wait to be written")
+        self.logger.error("Reports of retired tokens are dropped, because too many wait to be written")
     }
 
     // MARK: The tenant's view
 
-    /// A tenant's feed after a cursor, or from its beginning; `invalid` for a cursor of another epoch.
+    /// Returns a tenant's feed after a cursor, or from its beginning. Throws `invalid` for a cursor of another epoch.
     package func feed(
         of profile: TenantProfile,
         after cursor: RetiredTokenCursor?,
@@ -261,10 +262,10 @@ package final class RetiredTokens: Service {
 
     /// Takes a token off a tenant's list. Returns false if it was not on it.
     ///
-    /// This replica asks FCM with the next send, the others once they have read of it.
+    /// This replica asks FCM with the next send, the others after their next settling.
     func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) async throws(GatewayError) -> Bool {
         if self.list(of: profile).delete(pseudonym.high) { return true }
-        // Another replica may have learnt of it.
+        // Another replica may have reported it.
         return try await self.store.remove(pseudonym.high, of: RetiredTokenOwner(profile))
     }
 
@@ -272,7 +273,7 @@ package final class RetiredTokens: Service {
 
     /// Writes until shutdown, then once more.
     ///
-    /// Runs once. When the store refuses, it tries again, and reports by metric and log.
+    /// Runs once. Refused writes are retried, and reported by metric and log.
     package func run() async throws {
         precondition(!self.hasRun.exchange(true, ordering: .relaxed), "The list of retired tokens runs once")
         await withTaskGroup(of: Void.self) { group in
@@ -288,7 +289,7 @@ package final class RetiredTokens: Service {
             guard lost > 0 else { return }
             self.droppedChanges.increment(by: lost)
             let metadata: Logger.Metadata = ["changes": .stringConvertible(lost)]
-            self.logger.error("The list of retired tokens ended before all was written", metadata: metadata)
+            self.logger.error("The list of retired tokens ended with unwritten changes", metadata: metadata)
         }
     }
 
@@ -304,8 +305,8 @@ package final class RetiredTokens: Service {
         } while (try? await Task.sleep(for: self.configuration.trimInterval)) != nil
     }
 
-    /// Has the store feed what is due, learns which tenants have a spike and which tokens left the list, and has the store
-    /// told of judged recipients.
+    /// Lets the store feed due tokens, reads which tenants have a spike and which tokens left the list, and queues the counts
+    /// of judged recipients.
     package func settle() async {
         do throws(GatewayError) {
             let news = try await self.store.settle(newsSince: self.newsReadAt.withLock { $0 })
@@ -316,39 +317,42 @@ package final class RetiredTokens: Service {
                 list.forget(news.removed[tenant] ?? [])
                 let isSpiking = news.spiking.contains(tenant)
                 if list.setSpiking(isSpiking, at: now) { self.report(isSpiking, of: tenant) }
-                // Not while the store fails, when nothing would bound the number of changes.
+                // Skipped while the store fails, when nothing would bound the queue.
                 list.count()
             }
             self.settleOutage.succeeded()
         } catch {
-            // A call that the shutdown ends is no outage.
+            // A call that ends with the shutdown is no outage.
             if !Task.isCancelled { self.settleOutage.failed(error) }
         }
         self.isOverflowing.store(false, ordering: .relaxed)
         self.countTokens()
     }
 
-    /// Tells operators that a spike began or ended.
+    /// Reports the beginning or the end of a spike.
     private func report(_ isSpiking: Bool, of tenant: TenantID) {
         self.spikes.set(isSpiking ? 1 : 0, of: tenant)
         let metadata: Logger.Metadata = ["tenant": "\(tenant.text)"]
         if isSpiking {
-            self.logger.warning("Many tokens are called unregistered; such reports are suspected", metadata: metadata)
+            self.logger.warning(
+                "Spike of unregistered tokens: pending and new reports are suspected",
+                metadata: metadata
+            )
         } else {
             self.logger.notice(
-                "Few tokens are called unregistered; such reports are believed again",
+                "The spike of unregistered tokens has ended: new reports are fed after an hour",
                 metadata: metadata
             )
         }
     }
 
-    /// Writes what waits; `false` when the store refused, and then it is kept.
+    /// Writes the waiting changes. Returns `false` if the store refused, and keeps them.
     @discardableResult
     package func flush() async -> Bool {
         await self.writer.flush()
     }
 
-    /// Drops old and excess tokens in the store, of which the next settling reads, and the lists of tenants that are gone.
+    /// Drops old and excess tokens in the store, and the lists of deleted tenants. The next settling reads the removed tokens.
     package func trim() async {
         self.dropListsOfGoneTenants()
         let cutoff = self.clock.now().advanced(by: .zero - self.configuration.retention)
@@ -363,14 +367,14 @@ package final class RetiredTokens: Service {
     }
 
     private func dropListsOfGoneTenants() {
-        // Before the tenants, so that the list of one that appears meanwhile is no candidate.
+        // Read before the tenants, so that the list of a new tenant is no candidate.
         let candidates = self.lists.withLock { Array($0.keys) }
         let living = Set(self.profiles().map(\.limitKey))
         let gone = self.lists.withLock { lists in
             candidates.filter { !living.contains($0) }.compactMap { lists.removeValue(forKey: $0) }
         }
         for tenant in Set(gone.filter(\.isSpiking).map(\.owner.tenant)) {
-            // Another tenant of the same name may have a spike of its own.
+            // A new tenant of the same name may have a spike.
             let isSpiking = self.allLists.contains { $0.owner.tenant == tenant && $0.isSpiking }
             if !isSpiking { self.spikes.set(0, of: tenant) }
         }
@@ -386,9 +390,9 @@ package final class RetiredTokens: Service {
 }
 
 extension RetiredToken.Kind {
-    /// What a target's recipients are; `nil` for one whose recipients can't retire.
+    /// Returns the kind of a target's recipients, or `nil` if they can't retire.
     ///
-    /// No initialiser, which would take the target over and so count its references.
+    /// It is no initialiser, because that would retain the target.
     fileprivate static func of(_ target: Target) -> RetiredToken.Kind? {
         switch target {
         case .token, .tokens: .token
@@ -408,7 +412,7 @@ extension Target {
 }
 
 extension SendResult.Answer {
-    /// Whether one recipient was accepted and nothing more was said of it.
+    /// True if one recipient was accepted, without a replacement token.
     fileprivate var isPlainAcceptance: Bool {
         guard case .recipients(let outcomes) = self, outcomes.count == 1, case .accepted(let acceptance) = outcomes[0]
         else { return false }

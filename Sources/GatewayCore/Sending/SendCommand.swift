@@ -2,7 +2,7 @@ package import FCMModel
 
 /// A checked message on its way into the pipeline.
 ///
-/// A class, since it is handed on many times and copying its parts each time would cost more than the pipeline itself.
+/// It is a class because copying its parts at every step would cost more than the pipeline itself.
 package final class SendCommand: Sendable {
     package let caller: Caller
     package let target: Target
@@ -12,7 +12,7 @@ package final class SendCommand: Sendable {
     let groupName: String?
     package let message: Message
     package let payloadBytes: Int
-    // Kept, since to ask the target or the message elsewhere would copy it as a whole.
+    // Stored, because reading it from the target or the message elsewhere would copy that as a whole.
     package let recipientCount: Int
     package let isUrgent: Bool
 
@@ -51,13 +51,13 @@ package final class SendCommand: Sendable {
 
 /// The outcome of a send: its result, under the id by which it is audited.
 package struct SendOutcome: Sendable {
-    /// How a send is recorded.
+    /// The form of a send's audit record.
     enum Recording {
         /// By a record of its own.
         case own
-        /// As a refusal: the gateway itself refused every recipient, so that a summary may count it.
+        /// A refusal: the gateway itself refused every recipient, and a summary may count it.
         case refusal
-        /// Not at all: its intent could not be committed, so that nothing was sent.
+        /// No record: the intent could not be committed, so nothing was sent.
         case none
     }
 
@@ -89,8 +89,8 @@ package struct SendOutcome: Sendable {
 }
 
 extension SendResult {
-    /// True if nothing reached FCM, or FCM itself said that it took nothing, for causes that pass: a repeat under the same
-    /// idempotency key then sends.
+    /// True if nothing reached FCM, or FCM accepted nothing, for temporary causes. A repeat with the same idempotency key
+    /// then sends.
     var freesKey: Bool {
         switch self.answer {
         case .refused(let refusal): refusal.code.freesKey
@@ -99,10 +99,10 @@ extension SendResult {
         }
     }
 
-    /// True if another replica had taken the request's key, or took it meanwhile.
+    /// True if another replica holds the request's key.
     var isInProgress: Bool { self.refusal?.code == .idempotencyInProgress }
 
-    /// True if it is unknown of some recipient whether the message was delivered.
+    /// True if the outcome of some recipient is unknown.
     var hasUnknown: Bool {
         switch self.answer {
         case .refused(let refusal): refusal.code == .outcomeUnknown

@@ -1,7 +1,7 @@
 package import FCMModel
 
-/// The way of every message, from whichever surface: retired tokens, limits, upstream, audit. The request pipeline has
-/// checked the key's scope.
+/// The steps of every send, from every surface: retired tokens, limits, upstream, audit. The request pipeline has checked the
+/// key's scope.
 package struct SendPipeline: Sendable {
     private let retired: RetiredTokens
     private let limiter: any RateLimiter
@@ -363,7 +363,7 @@ package struct SendPipeline: Sendable {
     }
 }
 
-/// How far a send would get before it leaves the gateway.
+/// The result of a preview: the steps that a send would pass.
 package struct SendPreview: Sendable {
     /// Why it would be refused whatever its quotas, if it would be.
     package var refusal: Refusal?

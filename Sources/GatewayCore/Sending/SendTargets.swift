@@ -5,7 +5,7 @@ struct SendTargets: Sendable {
     /// The recipients, in the request's order.
     private(set) var pseudonyms: [Pseudonym]
     private let areTopics: Bool
-    /// What recipients that are device groups are charged to, by their places: the group's own bucket and its members'.
+    /// The buckets of recipients that are device groups, by their places: the group's own and those of its members.
     private var groups: [Int: [LimitKey]] = [:]
 
     init(_ target: Target, profile: TenantProfile) {
@@ -40,7 +40,7 @@ struct SendTargets: Sendable {
         return targets
     }
 
-    /// How many events the tenant pays for.
+    /// The number of events charged to the tenant.
     var count: Int { self.areTopics ? 1 : self.pseudonyms.count }
 
     var limited: LimitRequest.Recipients {
@@ -49,7 +49,7 @@ struct SendTargets: Sendable {
         return self.areTopics ? .topics(keys) : .devices(keys)
     }
 
-    /// The devices to which messages to groups go as well, by the groups' places.
+    /// The members of device groups, by the groups' places.
     var members: [Int: [LimitKey]] { self.groups.isEmpty ? [:] : self.groups.mapValues { Array($0.dropFirst()) } }
 
     var auditBytes: [UInt8] {
@@ -71,7 +71,7 @@ extension LimitRequest {
         if !command.message.dryRun { self.members = targets.members }
     }
 
-    /// A send's tenant alone, to look at its quotas without charging them.
+    /// Names a send's tenant alone, to read its quotas without a charge.
     static func nothing(of command: SendCommand) -> LimitRequest { LimitRequest(calls: 0, of: command.profile) }
 }
 
@@ -97,7 +97,7 @@ extension Target {
         }
     }
 
-    /// A list without the recipients whose entry is `false`; `nil` for anything that is no list.
+    /// Returns a list without the recipients whose entry is `false`, or `nil` if the target is no list.
     func keeping(_ isKept: [Bool]) -> Target? {
         func kept(_ texts: [String]) -> [String] {
             zip(texts, isKept).compactMap { text, isKept in isKept ? text : nil }

@@ -2,19 +2,19 @@ package import FCMModel
 
 /// Carries messages to FCM.
 package protocol UpstreamSender: Sendable {
-    /// Returns why a tenant's upstream has no form for a target; `nil` if it has one. Nothing is sent or spent.
+    /// Returns a refusal if a tenant's upstream has no form for a target. Nothing is sent or charged.
     func refusal(of target: Target, for profile: TenantProfile) -> Refusal?
 
-    /// Sends a message; trouble on the way is a result too: the call then failed as a whole.
+    /// Sends a message. A failure on the way is a result as well: the call failed as a whole.
     func send(_ call: UpstreamCall) async -> SendResult
 }
 
-/// One message to be carried.
+/// One message on its way to FCM.
 package struct UpstreamCall: Sendable {
     private let command: SendCommand
-    /// The command's target, or those of its recipients that limits let through.
+    /// The command's target, or the recipients that limits admitted.
     package let target: Target
-    /// Asked before each call of a list leaves, and before each attempt; `nil` without an idempotency key.
+    /// Consulted before each call of a list leaves, and before each attempt. `nil` without an idempotency key.
     package let reservation: SendReservation?
 
     package init(_ command: SendCommand, target: Target, reservation: SendReservation? = nil) {

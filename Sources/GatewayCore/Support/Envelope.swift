@@ -8,20 +8,20 @@ package import Foundation
 
 /// A secret sealed for storage: encrypted with a data key of its own, which is wrapped by the master key.
 ///
-/// Both layers are AES-256-GCM and authenticate what the secret belongs to, so that rows swapped in the store do not
-/// open. Rotating the master key rewraps the data key and leaves the secret's ciphertext alone.
+/// Both layers are AES-256-GCM and authenticate the secret's context, so rows that were exchanged in the store do not open.
+/// A new master key rewraps the data key and leaves the secret's ciphertext alone.
 package struct Envelope: Sendable, Hashable {
-    /// What a secret belongs to; part of what is authenticated.
+    /// The owner and purpose of a secret, which both layers authenticate.
     package struct Context: Sendable, Hashable {
         /// The tenant's id, or a name of the gateway's own.
         package var owner: String
-        /// What the secret is, for instance `legacy`.
+        /// The kind of secret, for instance `legacy`.
         package var kind: String
         package var version: Int
-        /// What else of the row must be as it was when the secret was sealed; `nil` for null.
+        /// Further columns of the row that must not have changed since the secret was sealed; `nil` for null.
         package var details: [String?] = []
 
-        /// Unambiguous bytes: each part is preceded by its length, and an absent one has none.
+        /// Unambiguous bytes: each part follows its length, and an absent one has none.
         var authenticatedData: Data {
             var data = Data()
             for part in [self.owner, self.kind, String(self.version)] + self.details {
@@ -31,7 +31,7 @@ package struct Envelope: Sendable, Hashable {
         }
     }
 
-    /// Why a secret could not be opened; says nothing about its content.
+    /// The failure to open a secret. Reveals nothing of its content.
     package struct OpeningError: Error, Sendable, Hashable, CustomStringConvertible {
         package let context: Context
 
@@ -48,8 +48,7 @@ package struct Envelope: Sendable, Hashable {
         self.sealed = sealed
     }
 
-    /// Seals a secret under a fresh data key; throws what the cryptographic library throws, which does not happen for
-    /// keys of 256 bits.
+    /// Seals a secret under a fresh data key. The cryptographic library throws only for keys of other sizes than 256 bits.
     package init(sealing secret: Secret, for context: Context, under masterKey: MasterKey) throws {
         let dataKey = SymmetricKey(size: .bits256)
         let aad = context.authenticatedData
@@ -61,17 +60,17 @@ package struct Envelope: Sendable, Hashable {
         self.init(wrappedKey: wrappedBytes, sealed: sealedBytes)
     }
 
-    /// Opens the secret, by the master key or the one before it.
+    /// Opens the secret with the master key or its predecessor.
     package func open(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Secret {
         let (dataKey, _) = try self.dataKey(for: context, under: masterKey)
         return try self.open(for: context, by: dataKey)
     }
 
-    /// The same secret with its data key wrapped by the master key itself instead of the one before it; `nil` where it
-    /// is already. Throws also when a key opens the data key and that does not open the secret.
+    /// Returns the same secret with its data key wrapped by the master key instead of its predecessor, or `nil` if it is
+    /// already. Throws also if the data key opens and the secret does not.
     package func rewrapped(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Envelope? {
         let (dataKey, isPrevious) = try self.dataKey(for: context, under: masterKey)
-        // What does not open now must not be taken along as if it did.
+        // A secret that does not open must not pass as rewrapped.
         _ = try self.open(for: context, by: dataKey)
         guard isPrevious else { return nil }
         let wrapped = try? AES.GCM.seal(
@@ -109,16 +108,15 @@ package struct Envelope: Sendable, Hashable {
 
 /// The key-encryption key: 256 bits from a file or the environment, under which everything stored is sealed.
 ///
-/// While the key is being changed it knows its predecessor: it opens what either of the two has sealed, and seals by
-/// itself alone.
+/// During a change of the key it also holds its predecessor: it opens secrets of both, and seals only with itself.
 package struct MasterKey: Sendable {
     package static let byteCount = 32
 
     let key: SymmetricKey
-    /// The key before this one, for as long as something may still be sealed by it.
+    /// The predecessor, while secrets may still be sealed by it.
     let previous: SymmetricKey?
 
-    /// `nil` for keys that have not exactly ``byteCount`` bytes each.
+    /// Returns `nil` unless each key has exactly ``byteCount`` bytes.
     package init?(_ secret: Secret, previous: Secret? = nil) {
         guard secret.count == Self.byteCount, previous.map(\.count) ?? Self.byteCount == Self.byteCount else {
             return nil
@@ -129,7 +127,7 @@ package struct MasterKey: Sendable {
 
     package var hasPrevious: Bool { self.previous != nil }
 
-    /// Tells keys apart without telling anything of them: the first 16 hexadecimal digits of a keyed hash.
+    /// Tells keys apart without revealing them: the first 16 hexadecimal digits of a keyed hash.
     package var fingerprint: String {
         let code = HMAC<SHA256>.authenticationCode(for: Array("fcm-gateway master key 1".utf8), using: self.key)
         return Hex.text(code.prefix(8))
@@ -138,13 +136,13 @@ package struct MasterKey: Sendable {
 
 extension MasterKey: CustomStringConvertible, CustomReflectable {
     package var description: String { "master key \(self.fingerprint)" }
-    /// A mirror without children, so that dumps tell nothing either.
+    /// A mirror without children, so that dumps reveal nothing either.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// Something that a store keeps sealed by the master key.
+/// A secret that a store holds, sealed by the master key.
 package struct SealedSecret: Sendable, Hashable {
-    /// Where a store keeps a sealed secret.
+    /// The place of a sealed secret in a store.
     package enum Place: Sendable, Hashable {
         case gateway(GatewaySecret)
         /// A tenant's credential for one upstream, of this version.
@@ -168,7 +166,7 @@ package struct SealedSecret: Sendable, Hashable {
         self.envelope = credential.envelope
     }
 
-    /// What people call it; tells nothing of the secret.
+    /// Its name in messages. Reveals nothing of the secret.
     package var name: String {
         switch self.place {
         case .gateway(let secret): "the gateway's own \(secret.rawValue)"
@@ -178,10 +176,10 @@ package struct SealedSecret: Sendable, Hashable {
     }
 }
 
-/// Seals rows of the directory, so that a writer to the store who lacks the master key can neither make nor change one.
+/// Seals rows of the directory. Write access to the store alone is not enough to make or change one.
 ///
-/// A seal is HMAC-SHA256 over the table's name and the row's columns, under a key that is derived from the pepper of API
-/// keys. It does not tell a row from an earlier version of the same row.
+/// A seal is HMAC-SHA256 over the table's name and the row's columns, under a key derived from the pepper of API keys. It
+/// does not tell a row from an earlier version of the same row.
 package struct RowSealer: Sendable {
     private let keyed: HMAC<SHA256>
 
@@ -196,7 +194,7 @@ package struct RowSealer: Sendable {
         self.keyed = HMAC<SHA256>(key: key)
     }
 
-    /// Seals a row, in 32 bytes; its columns in their order, `nil` for null, and whatever else it is bound to.
+    /// Returns the seal of a row, 32 bytes: of its columns in their order, `nil` for null, and anything else it is bound to.
     package func seal(of columns: [[UInt8]?], in table: String) -> [UInt8] {
         Array(self.code(columns, table))
     }
@@ -206,7 +204,7 @@ package struct RowSealer: Sendable {
     }
 
     private func code(_ columns: [[UInt8]?], _ table: String) -> HMAC<SHA256>.MAC {
-        // The key has been absorbed once; each row continues from a copy. Each part is preceded by its length.
+        // The key has been absorbed once, and each row continues from a copy. Each part follows its length.
         var hash = self.keyed
         for part in [Array(table.utf8)] + columns {
             hash.update(data: Array("\(part?.count ?? -1):".utf8))
@@ -216,9 +214,7 @@ package struct RowSealer: Sendable {
     }
 }
 
-/// What is to be done to have all that a store keeps sealed by one master key.
-///
-/// Pure: it reads nothing and writes nothing.
+/// The changes after which one master key seals all secrets of a store. Pure.
 package struct Rewrapping: Sendable {
     /// A secret as it was read, and its envelope under the new master key.
     package struct Exchange: Sendable, Hashable {
@@ -228,12 +224,12 @@ package struct Rewrapping: Sendable {
 
     /// Secrets whose data key is still wrapped by the previous master key.
     package private(set) var exchanges: [Exchange] = []
-    /// How many need nothing.
+    /// The number of secrets that need no change.
     package private(set) var currentCount = 0
-    /// Those that open under neither key.
+    /// The secrets that open under neither key.
     package private(set) var unopened: [SealedSecret] = []
 
-    /// Looks at all that a store keeps sealed; `progress` is told each time how many secrets have been looked at.
+    /// Opens all secrets of a store. `progress` gets the number of secrets that are done.
     package init(_ secrets: [SealedSecret], under masterKey: MasterKey, progress: (_ done: Int) -> Void = { _ in }) {
         for (index, secret) in secrets.enumerated() {
             do {

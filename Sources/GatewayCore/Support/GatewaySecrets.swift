@@ -1,5 +1,5 @@
-/// Random secrets of the gateway's own, made on the first start and sealed by the master key, so that rotating the
-/// master key changes neither.
+/// The gateway's own random secrets. The first start makes them and seals them by the master key, so they survive a change
+/// of the master key.
 package enum GatewaySecret: String, Sendable, CaseIterable {
     /// Keys the digests of API keys.
     case keyPepper = "key_pepper"
@@ -13,27 +13,26 @@ package enum GatewaySecret: String, Sendable, CaseIterable {
     }
 }
 
-/// Keeps the gateway's own secrets, sealed.
+/// Stores the gateway's own secrets, sealed.
 package protocol GatewaySecretStore: Sendable {
-    /// The sealed secrets of the gateway itself, one for each candidate; absent ones are stored first, as given. With
-    /// the first secrets of an unused store goes the end of a row of checkpoints that is still to come.
+    /// Returns one sealed secret for each candidate, and stores the candidates of those that are absent. With the first
+    /// secrets of an unused store, it stores the end of the checkpoints that are to follow.
     func gatewaySecrets(
         orInsert candidates: [GatewaySecret: Envelope],
         at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope]
 }
 
-/// The gateway's own secrets, opened; each is described at ``GatewaySecret``.
+/// The gateway's own secrets, opened (``GatewaySecret``).
 package struct GatewaySecrets: Sendable {
     package let keyPepper: Secret
     package let auditKey: Secret
-    /// `nil` in a store that no gateway that signs them has served.
+    /// `nil` in a store that no gateway with checkpoints has served.
     package let auditSigningKey: Secret?
 
-    /// Reads the secrets from the store, making them on the first start.
+    /// Reads the secrets from the store, and makes them on the first start.
     ///
-    /// Throws `invalid` when they do not open, which means that the master key is another one than the store was made
-    /// with.
+    /// Throws `invalid` if they do not open, because the store was made with another master key.
     package init(store: any GatewaySecretStore, masterKey: MasterKey) async throws(GatewayError) {
         var candidates: [GatewaySecret: Envelope] = [:]
         let signingKey = Secret(randomBytes: 32)
@@ -52,8 +51,7 @@ package struct GatewaySecrets: Sendable {
         try self.init(stored: try await store.gatewaySecrets(orInsert: candidates, at: end), masterKey: masterKey)
     }
 
-    /// Opens secrets that are stored already; throws `invalid` when one does not open, or one is missing without which
-    /// nothing works.
+    /// Opens stored secrets. Throws `invalid` if one does not open, or if the pepper or the audit's key is missing.
     package init(stored: [GatewaySecret: Envelope], masterKey: MasterKey) throws(GatewayError) {
         self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
         self.auditKey = try Self.open(.auditKey, stored, masterKey)
@@ -63,7 +61,7 @@ package struct GatewaySecrets: Sendable {
 
     /// Signs the audit's checkpoints.
     ///
-    /// - Throws: `invalid` when the store has no key for it.
+    /// - Throws: `invalid` if the store has no key for it.
     package func auditSigner() throws(GatewayError) -> AuditSigner {
         guard let key = self.auditSigningKey else {
             throw GatewayError(
@@ -74,9 +72,9 @@ package struct GatewaySecrets: Sendable {
         return try AuditSigner(signingKey: key)
     }
 
-    /// What checks the audit's signatures; `nil` in a store that no gateway that signs has served.
+    /// Returns the key that verifies the audit's signatures, or `nil` in a store that no gateway with checkpoints has served.
     ///
-    /// - Throws: `invalid` for a key that is none.
+    /// - Throws: `invalid` for a malformed key.
     package func auditPublicKey() throws(GatewayError) -> AuditPublicKey? {
         self.auditSigningKey == nil ? nil : try self.auditSigner().publicKey
     }

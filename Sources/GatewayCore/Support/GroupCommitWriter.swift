@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Commits changes in batches and in their order: what comes while a transaction runs, or within the flush interval,
-/// shares the next one.
+/// Commits changes in batches and in their order. Changes that arrive while a transaction runs, or within the flush
+/// interval, share the next one.
 ///
-/// When the store refuses a batch, a change that a caller waits for is given up and the caller told; the others stay in
-/// front of the queue and are tried again. The audit has a writer of its own (decision 0042).
+/// If the store refuses a batch, changes that a caller waits for fail. The others stay at the front of the queue for the next
+/// attempt. The audit has a writer of its own (decision 0042).
 final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
-    /// Makes changes in one transaction, durably, and says what came of each; when it throws, nothing was changed.
+    /// Makes changes durable in one transaction, and returns the outcome of each. If it throws, nothing was changed.
     typealias Transaction = @Sendable ([Change]) async throws(GatewayError) -> [Outcome]
 
     private typealias Answer = Result<Outcome, GatewayError>
@@ -20,7 +20,7 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
     private enum Phase {
         /// Next: `closing`, `ended`.
         case open
-        /// What waits is tried once more. Next: `ended`.
+        /// The queue is committed once more. Next: `ended`.
         case closing
         case ended
     }
@@ -54,9 +54,9 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
     private let wake: AsyncStream<Void>
     private let wakeContinuation: AsyncStream<Void>.Continuation
 
-    /// A writer that commits nothing before ``run()``. Up to `maxChanges` of `maxBytes` may wait before ``hasRoom``
-    /// says no; batches are bounded so that other writers of the store never wait long; what the store refused is tried
-    /// again after `retryInterval`.
+    /// Makes a writer that commits nothing before ``run()``. ``hasRoom`` is false while `maxChanges` or `maxBytes` wait. A
+    /// transaction has a bounded number of changes, so that other writers never wait long. A refused batch is retried after
+    /// `retryInterval`.
     init(
         maxChanges: Int = .max,
         maxBytes: Int = .max,
@@ -76,21 +76,21 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         (self.wake, self.wakeContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Whether fewer changes and bytes wait than may; for callers that can leave changes out.
+    /// True while fewer changes and bytes wait than allowed, for callers that can drop changes.
     var hasRoom: Bool {
         self.state.withLock { $0.queue.count < self.maxChanges && $0.byteCount < self.maxBytes }
     }
 
-    /// Adds changes and returns at once; they are taken even where there is no room.
+    /// Adds changes and returns at once, even without room.
     func add(_ changes: [Change]) {
         guard !changes.isEmpty else { return }
         _ = self.append(changes.map { Entry(change: $0, byteCount: self.byteCount($0), continuation: nil) })
     }
 
-    /// Makes a change and returns when it is durable, even if the caller's task is cancelled meanwhile.
+    /// Makes a change and returns when it is durable, even if the caller's task is cancelled.
     ///
-    /// Throws what the store threw, perhaps after it had made the change all the same; `storeUnavailable` when the
-    /// writer has ended.
+    /// Throws the store's error, after which the change may have been made nevertheless, or `storeUnavailable` if the writer
+    /// has ended.
     func commit(_ change: Change) async throws(GatewayError) -> Outcome {
         let answer: Answer = await withCheckedContinuation { continuation in
             let entry = Entry(change: change, byteCount: self.byteCount(change), continuation: continuation)
@@ -112,8 +112,8 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         return isTaken
     }
 
-    /// Commits until ``close()`` or the task's cancellation, then once what is left; runs once. Gives how many changes
-    /// were lost because the store refused them to the end.
+    /// Commits until ``close()`` or the task's cancellation, then commits the rest. Runs once. Returns the number of changes
+    /// that were lost because the store refused them to the end.
     func run() async -> Int {
         for await _ in self.wake {
             if self.flushInterval > .zero { try? await Task.sleep(for: self.flushInterval) }
@@ -138,7 +138,7 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         self.wakeContinuation.finish()
     }
 
-    /// Commits what waits; `false` when the store refused and something is left to be tried again.
+    /// Commits the queue. Returns `false` if the store refused and changes remain for the next attempt.
     @discardableResult
     func flush() async -> Bool {
         while true {

@@ -5,7 +5,7 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
     private struct State {
         var taken: Set<Key> = []
         var waiters: [Key: [(number: Int, continuation: CheckedContinuation<Bool, Never>)]] = [:]
-        /// Who has a number and neither waits nor gave up yet.
+        /// Numbers of tasks that neither wait nor have given up yet.
         var pending: Set<Int> = []
         var lastNumber = 0
     }
@@ -14,7 +14,7 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// Waits for a key's lock until a deadline or until the task is cancelled; true if the lock is held, and then
+    /// Waits for a key's lock until a deadline or the task's cancellation. Returns true if the lock is held, and then
     /// ``release(_:)`` must follow.
     package func acquire(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
         let number = self.state.withLock { state -> Int? in
@@ -39,7 +39,7 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Gives a lock to the next who waits for it.
+    /// Gives a lock to the next waiting task.
     package func release(_ key: Key) {
         let next = self.state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard var waiters = state.waiters[key], !waiters.isEmpty else {

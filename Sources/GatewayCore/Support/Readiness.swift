@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Whether the gateway should get traffic: from the end of its start until it drains, unless nothing can be recorded and
-/// so nothing is sent.
+/// Decides if load balancers should send traffic: from the end of the start until the gateway drains, unless the audit is
+/// stalled and nothing is sent.
 package final class Readiness: Sendable {
-    /// Why traffic is not welcome, in words for operators.
+    /// The reason to send no traffic, in words for operators.
     package enum Refusal: String, Sendable, CaseIterable {
-        /// The listener is not there yet, or not for long.
+        /// The listener does not serve yet, or is about to close.
         case notServing = "The gateway starts or drains"
         /// The start waits for PostgreSQL.
         case storeAwaited = "The gateway starts: it waits for its store"
@@ -17,7 +17,7 @@ package final class Readiness: Sendable {
     private let held = Atomic(false)
     private let audit: AuditLog?
 
-    /// Not ready yet; `nil` where nothing is recorded.
+    /// Begins as not ready. The audit is `nil` if nothing is recorded.
     package init(audit: AuditLog? = nil) {
         self.audit = audit
     }
@@ -33,7 +33,7 @@ package final class Readiness: Sendable {
         self.ready.store(isReady, ordering: .relaxed)
     }
 
-    /// Keeps traffic away, whatever ``set(_:)`` is told, until ``release()``: something is being set up beside the listener.
+    /// Keeps traffic away until ``release()``, whatever ``set(_:)`` says, because a part beside the listener still starts.
     package func hold() {
         self.held.store(true, ordering: .releasing)
     }

@@ -7,10 +7,10 @@ import Synchronization
 ///                                              └▶ client span of an exchange for an access token
 /// ```
 ///
-/// A trace that is not recorded is handed on as it arrived: the caller's span is the parent of FCM's work, since the
-/// gateway exports none of its own.
+/// A trace that is not recorded is propagated as it arrived: the caller's span is the parent of FCM's work, because the
+/// gateway exports no span of its own.
 ///
-/// A class, because it follows the request everywhere and most requests have none.
+/// It is a class because it follows the request everywhere and most requests have none.
 package final class RequestTrace: Sendable {
     fileprivate struct Recording {
         let recorder: RequestTracer.Recorder
@@ -126,16 +126,16 @@ package final class RequestTrace: Sendable {
         self.recording?.recorder.record(span)
     }
 
-    /// Nanoseconds since 1970, counted from the request's arrival: a clock that is set meanwhile turns no span around.
+    /// Nanoseconds since 1970, counted from the request's arrival, so that a clock that is set meanwhile reverses no span.
     private func nanoseconds(at instant: ContinuousClock.Instant) -> Int64 {
         guard let recording = self.recording else { return 0 }
         return recording.time.microseconds * 1_000 + Int64((instant - recording.arrival) / .nanoseconds(1))
     }
 }
 
-/// The span of a call that is under way; ``answered(status:at:)`` or ``failed(_:at:)`` ends and records it.
+/// The span of a running call. ``answered(status:at:)`` or ``failed(_:at:)`` ends and records it.
 ///
-/// A class, so that an attempt without one holds nothing but a reference that is `nil`.
+/// It is a class, so that an attempt without a span holds only a `nil` reference.
 package final class UpstreamSpan: Sendable {
     /// The fields that the call's request carries.
     package let fields: [TraceField]
@@ -209,7 +209,7 @@ package struct TraceSpan: Sendable {
         self.set("error.type", .text(name))
     }
 
-    /// Names the span by a method, which may be any text as it was sent, and a path's template, if there is one.
+    /// Names the span by the method, which may be any text, and the path's template, if there is one.
     fileprivate mutating func name(_ method: String, at route: String?) {
         let isKnown = Self.methods.contains(method)
         self.name = (isKnown ? method : "HTTP") + (route.map { " \($0)" } ?? "")

@@ -1,10 +1,9 @@
 import Synchronization
 
-/// A setting that may change while the gateway runs; its users read it anew each time.
+/// A setting that may change while the gateway runs. Readers fetch it each time.
 package final class Setting<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
 
-    /// A setting that starts at a value.
     package init(_ value: Value) {
         self.value = Mutex(value)
     }
@@ -18,11 +17,11 @@ package final class Setting<Value: Sendable>: Sendable {
     }
 }
 
-/// A time limit that may change while the gateway runs; cheap enough to be read by every request.
+/// A time limit that may change while the gateway runs, cheap enough for every request to read.
 package final class DurationSetting: Sendable {
     private let nanoseconds: Atomic<Int64>
 
-    /// A limit that starts at a duration, which counts in whole nanoseconds.
+    /// Takes a duration, in whole nanoseconds.
     package init(_ duration: Duration) {
         self.nanoseconds = Atomic(Int64(duration / .nanoseconds(1)))
     }

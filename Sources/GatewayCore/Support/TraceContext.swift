@@ -1,6 +1,6 @@
 import FCMModel
 
-/// A field of a request's head that carries a trace on.
+/// A header field that carries a trace.
 package struct TraceField: Sendable, Hashable {
     /// The fields' names, as W3C Trace Context writes them.
     package enum Name: String, Sendable, Hashable {
@@ -28,7 +28,7 @@ package struct TraceParent: Sendable, Hashable {
 
     /// Reads `version-traceid-parentid-flags`; `nil` for text of another form or an id of zeros.
     ///
-    /// What a later version than 00 puts behind the flags, or into their other bits, is left out (section 4.3).
+    /// Parts and flags of later versions than 00 are ignored (section 4.3).
     package init?(_ text: String) {
         let parts = text.split(separator: "-", maxSplits: 4, omittingEmptySubsequences: false)
         guard parts.count >= 4, parts[0].utf8.count == 2, parts[0] != "ff", parts[1].utf8.count == 32,
@@ -41,7 +41,7 @@ package struct TraceParent: Sendable, Hashable {
         self.flags = parts[0] == "00" ? String(parts[3]) : Self.isSampled(parts[3]) ? "01" : "00"
     }
 
-    /// Whether the beginner of the trace has it recorded.
+    /// True if the service that began the trace records it.
     package var isSampled: Bool { Self.isSampled(self.flags[...]) }
 
     /// The field's value, of version 00.
@@ -54,9 +54,9 @@ package struct TraceParent: Sendable, Hashable {
     private static func isLowerHex(_ byte: UInt8) -> Bool { byte.isLowerAlphanumeric && byte.hexValue != nil }
 }
 
-/// What tracing systems keep of a trace for themselves: the field `tracestate` (W3C Trace Context, section 3.3).
+/// The tracing systems' own data on a trace: the field `tracestate` (W3C Trace Context, section 3.3).
 package struct TraceState: Sendable, Hashable {
-    /// The standard asks for no more to be handed on.
+    /// The standard requires at most this many bytes to be propagated.
     package static let maxBytes = 512
     package static let maxMembers = 32
     private static let maxPartBytes = 256
@@ -65,7 +65,7 @@ package struct TraceState: Sendable, Hashable {
 
     /// Reads a list of members `key=value`; `nil` for one that is malformed, too long, or names a key twice.
     ///
-    /// A list is handed on whole or not at all: nobody is told half of what was said.
+    /// A list is propagated whole or not at all.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.maxBytes else { return nil }
         var keys: Set<String> = []

@@ -1,6 +1,6 @@
-/// An immutable snapshot of the directory with everything opened and compiled that a request needs.
+/// An immutable snapshot of the directory, with everything that a request needs opened and compiled.
 package final class DirectorySnapshot: Sendable {
-    /// Opens and compiles what the store holds.
+    /// The keys and defaults by which rows are opened and compiled.
     struct Opener: Sendable {
         let masterKey: MasterKey
         let auditKey: Secret
@@ -9,7 +9,7 @@ package final class DirectorySnapshot: Sendable {
 
     private struct Parts {
         var version: DirectoryVersion
-        /// The later versions up to which single tenants are shown, since this replica changed them.
+        /// The later versions of single tenants, which this replica has changed.
         var ahead: [TenantID: Int64] = [:]
         var tenants: [TenantID: TenantProfile] = [:]
         var principals: [String: Principal] = [:]
@@ -30,8 +30,8 @@ package final class DirectorySnapshot: Sendable {
             for key in profile.keys { self.principals[key.id] = Principal(profile: profile, key: key) }
         }
 
-        /// Opens and compiles rows, as far as they are not those of an earlier profile. A credential that does not open
-        /// under the master key leaves its tenant without one: its sends answer `upstream_credentials`.
+        /// Opens and compiles the rows that an earlier profile has not opened. A tenant whose credential does not open under
+        /// the master key has none: its sends answer `upstream_credentials`.
         mutating func insert(
             _ rows: DirectoryContents,
             after earlier: [TenantID: TenantProfile],
@@ -41,7 +41,7 @@ package final class DirectorySnapshot: Sendable {
             let credentials = Dictionary(grouping: rows.credentials, by: \.tenant)
             var keys = Dictionary(grouping: rows.keys, by: \.tenant)
             for (index, tenant) in rows.tenants.enumerated() {
-                // Thousands take a while, in which other tasks need the thread too.
+                // Thousands of rows take a while, and other tasks need the thread.
                 if index % 64 == 63 { await Task.yield() }
                 let profile = TenantProfile(
                     tenant,
@@ -150,7 +150,7 @@ package final class DirectorySnapshot: Sendable {
         return DirectorySnapshot(parts)
     }
 
-    /// True if the effect of a change is there. What a change adds has a random part or its own time, so no other change
+    /// True if the snapshot shows the effect of a change. Each addition has a random part or its own time, so no other change
     /// looks the same.
     func shows(_ change: DirectoryChange) -> Bool {
         switch change {

@@ -8,7 +8,7 @@ import Foundation
 
 /// An opened service account, which authorises calls by the v1 protocol.
 ///
-/// A class, since it goes along with every call.
+/// It is a class because it travels with every call.
 package final class ServiceAccountCredential: TenantCredential {
     package static let kind = UpstreamKind.v1
 
@@ -20,12 +20,12 @@ package final class ServiceAccountCredential: TenantCredential {
     package let tokenURI: TokenURI
     /// The server to call instead of the configured one.
     package let endpoint: String?
-    /// Tells credentials apart on the way of every send.
+    /// Tells credentials apart in every send.
     package let fingerprint: String
     /// The account's members in their canonical form.
     package let secret: Secret
 
-    /// Reads the content of a service-account file; throws the first problem, with the member at fault.
+    /// Reads the content of a service-account file. Throws the first problem, with the member at fault.
     package convenience init(
         json: [UInt8],
         endpoint: String?,
@@ -43,14 +43,14 @@ package final class ServiceAccountCredential: TenantCredential {
 
     package static let fileMembers = Set(ServiceAccountFile.CodingKeys.allCases.map(\.rawValue))
 
-    /// The fingerprint that a service-account file would be stored with; where tokens may be asked for is not judged.
+    /// Returns the fingerprint that a service-account file would be stored with. Does not check the token endpoint.
     package static func fingerprint(ofFile json: [UInt8]) throws(ServiceAccountProblem) -> String {
         try ServiceAccountCredential(json: json, endpoint: nil).fingerprint
     }
 
     package convenience init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
         guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
-        // Where tokens may be asked for can have changed since it was put; that is judged when one is needed.
+        // The allowed token hosts can have changed since, so they are checked when a token is needed.
         do {
             try self.init(json: secret.revealBytes(), endpoint: stored.endpoint)
         } catch {
@@ -77,11 +77,11 @@ package final class ServiceAccountCredential: TenantCredential {
     }
 }
 
-/// Why a service-account file can't be used.
+/// The reason why a service-account file can't be used.
 package struct ServiceAccountProblem: Error, Sendable, Hashable {
-    /// The member at fault; `nil` where the whole is no such file.
+    /// The member at fault, `nil` if the file is none of a service account.
     package let member: String?
-    /// What is wrong with it, in words for an operator; never holds its value.
+    /// The problem, in words for an operator. Never holds the member's value.
     package let message: String
 
     init(_ member: String?, _ message: String) {
@@ -90,9 +90,8 @@ package struct ServiceAccountProblem: Error, Sendable, Hashable {
     }
 }
 
-/// What a service-account file says, as far as the gateway needs it; in this form it is sealed, too.
-///
-/// Members of no concern here, such as addresses of certificates, are skipped.
+/// The members of a service-account file that the gateway uses, which is also the sealed form. Other members, such as
+/// addresses of certificates, are skipped.
 struct ServiceAccountFile: Codable {
     enum CodingKeys: String, CodingKey, CaseIterable {
         case type

@@ -6,15 +6,15 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A tenant's credential for one upstream, as the store keeps it.
+/// A tenant's credential for one upstream, as stored.
 package struct StoredCredential: Sendable, Hashable {
     package var tenant: TenantID
     package var kind: UpstreamKind
-    /// 1 for the first; rises with every replacement.
+    /// 1 for the first, and one more for every replacement.
     package var version: Int
     /// The sealed secret: for legacy the server key, for v1 the service account.
     package var envelope: Envelope
-    /// Another endpoint than the configured one: a private server or an emulator.
+    /// The endpoint to use instead of the configured one, such as a private server or an emulator.
     package var endpoint: String?
     package var fingerprint: String
     package var createdAt: Timestamp
@@ -37,8 +37,7 @@ package struct StoredCredential: Sendable, Hashable {
         self.createdAt = createdAt
     }
 
-    /// Seals a credential for a tenant in the life that has this salt; throws `invalid` when the cryptographic library
-    /// refuses.
+    /// Seals a credential for the tenant with this salt. Throws `invalid` if the cryptographic library fails.
     init(
         sealing credential: some TenantCredential,
         tenant: TenantID,
@@ -67,8 +66,8 @@ package struct StoredCredential: Sendable, Hashable {
         try? self.envelope.open(for: self.context(salt: salt), under: masterKey)
     }
 
-    /// What the envelope is sealed for: whose it is and where it may be sent; by the salt it belongs to this life of
-    /// the tenant alone.
+    /// The context that the envelope is sealed for: its owner and endpoint, and the salt, which a tenant that was made again
+    /// does not have.
     package func context(salt: [UInt8]) -> Envelope.Context {
         Envelope.Context(
             owner: self.tenant.text,
@@ -86,7 +85,7 @@ package protocol TenantCredential: Sendable {
     /// The server to call instead of the configured one.
     var endpoint: String? { get }
 
-    /// Decrypts a stored credential; `nil` if it does not open.
+    /// Decrypts a stored credential. Returns `nil` if it does not open.
     init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey)
 }
 
@@ -112,7 +111,7 @@ package struct LegacyCredential: TenantCredential {
 }
 
 extension Secret {
-    /// The first 16 hexadecimal digits of its SHA-256, to recognise it by.
+    /// The first 16 hexadecimal digits of its SHA-256, which identify it.
     var fingerprint: String {
         Hex.text(SHA256.hash(data: self.revealBytes()).prefix(8))
     }
@@ -120,13 +119,13 @@ extension Secret {
 
 /// Proves credentials against FCM without sending anything.
 package protocol CredentialProver: Sendable {
-    /// Uses a tenant's credential for a dry run and says what came of it; trouble on the way is a finding too.
+    /// Uses a tenant's credential for a dry run. Failures on the way are findings, too.
     func prove(_ kind: UpstreamKind, of profile: TenantProfile, origin: RequestOrigin) async -> CredentialReport
 }
 
-/// What came of proving a credential.
+/// The result of a check of a credential.
 package struct CredentialReport: Sendable, Hashable {
-    /// A bounded set that is safe to show anybody.
+    /// A bounded set that reveals no secret.
     package enum Finding: String, Sendable, Hashable, CaseIterable {
         case valid
         /// The tenant has no such credential, or it does not open under the master key.
@@ -137,22 +136,22 @@ package struct CredentialReport: Sendable, Hashable {
         /// The key is not, or no longer, accepted.
         case keyRefused = "key_refused"
         case clockSkew = "clock_skew"
-        /// The account may not send for the tenant's project, which is another than its own, or unknown.
+        /// The account may not send for the tenant's project, which is not its own or does not exist.
         case projectMismatch = "project_mismatch"
         case apiDisabled = "api_disabled"
         case permissionDenied = "permission_denied"
-        /// The token endpoint does not answer, or only with trouble of its own.
+        /// The token endpoint does not answer, or answers with a server error.
         case tokenEndpointUnreachable = "token_endpoint_unreachable"
-        /// FCM does not answer, or only with trouble of its own.
+        /// FCM does not answer, or answers with a server error.
         case endpointUnreachable = "endpoint_unreachable"
-        /// What answers is not FCM, or FCM in a way that we don't know.
+        /// The answer is not FCM's, or of an unknown form.
         case unexpected
     }
 
     package let finding: Finding
-    /// What it means and what to do about it, in words for an operator; never holds a secret.
+    /// Its meaning and remedy, in words for an operator. Never holds a secret.
     package let detail: String
-    /// What the other side said, in its own bounded words.
+    /// The server's own code, from a bounded set.
     package let upstreamCode: String?
 
     package init(_ finding: Finding, _ detail: String, upstreamCode: String? = nil) {

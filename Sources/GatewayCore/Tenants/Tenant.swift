@@ -5,17 +5,16 @@ package struct Tenant: Sendable, Hashable {
     package var id: TenantID
     package var displayName: String
     package var upstream: UpstreamKind
-    /// The Firebase project id; without one, the tenant's own id stands for it.
+    /// The Firebase project id. Without one, the tenant's own id is used.
     package var projectID: String?
-    /// The numeric sender id, where device groups are used.
+    /// The numeric sender id, which device groups require.
     package var senderID: String?
-    /// True if FCM's names of its device groups begin with the tenant's own, because another tenant had the sender id
-    /// before; settled by the store when the sender id is put.
+    /// True if FCM's names of its device groups begin with the tenant's id, because another tenant used the sender id before.
+    /// The store decides this when the sender id is put.
     package var prefixesGroups: Bool
     /// True if its keys are refused.
     package var isDisabled: Bool
-    /// The names of which a client's certificate must carry one for the tenant's keys to be accepted; empty asks for no
-    /// certificate.
+    /// A client's certificate must have one of these names. If empty, no certificate is required.
     package var clientNames: [ClientName]
     package var createdAt: Timestamp
     package var updatedAt: Timestamp
@@ -68,10 +67,10 @@ package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible
     package static func < (lhs: TenantID, rhs: TenantID) -> Bool { lhs.text < rhs.text }
 }
 
-/// What an operator says of a tenant; the members mean what they mean in ``Tenant``.
+/// An operator's settings for a tenant. The members are those of ``Tenant``.
 package struct TenantDraft: Sendable, Hashable {
     package static let maxClientNames = 16
-    /// A new tenant's, since Google's own servers take no other protocol any more.
+    /// The upstream of new tenants: Google's own servers accept no other protocol.
     package static let defaultUpstream = UpstreamKind.v1
 
     /// True if a project's id may have a byte: Google's have lower-case letters, digits and hyphens, older ones a domain.

@@ -1,35 +1,32 @@
 import FCMModel
 import Synchronization
 
-/// A tenant with what its requests need, opened and compiled.
+/// A tenant with everything that its requests need, opened and compiled.
 package final class TenantProfile: Sendable {
     package let tenant: Tenant
-    /// As far as they are stored and open.
+    /// `nil` if it is not stored or does not open.
     package let legacyCredential: LegacyCredential?
     package let v1Credential: ServiceAccountCredential?
     package let storedCredentials: [StoredCredential]
-    /// Of its stored server key, 0 without one; tells credentials apart on the way of every send.
+    /// The version of its stored server key, 0 without one. Tells credentials apart in every send.
     package let legacyCredentialVersion: Int
     package let limits: LimitPolicies
     package let limitOverrides: LimitOverrides
     package let pseudonymizer: Pseudonymizer
-    /// What its pseudonyms are salted with, and what its rows in the store are bound to; another one in each life of the
-    /// tenant.
+    /// The salt of its pseudonyms, which its rows in the store are bound to. A tenant that is deleted and made again gets
+    /// another one.
     package let salt: [UInt8]
     package let keys: [APIKeyRecord]
-    /// The names of which a client's certificate must carry one; `nil` where none is asked for.
+    /// A client's certificate must have one of these names. `nil` if no certificate is required.
     private let clientNames: Set<String>?
     package let limitKey: LimitKey
-    /// Tells the tenant from others that had its name before it was made, or will have it.
-    ///
-    /// Drawn from its salt, so that no clock has a part in it.
+    /// Tells the tenant from earlier and later ones of the same name. Derived from its salt, not from a clock.
     package let uid: UInt64
-    /// Its requests in flight, whichever snapshot they began under.
+    /// Its requests in flight, under any snapshot.
     package let load: TenantLoad
-    /// Its list of retired tokens, once a send has asked for it.
+    /// Its list of retired tokens, once a send has used it.
     ///
-    /// An `AtomicLazyReference` would be the thing, but its look-up is not compiled for its type and costs three times as
-    /// much as this lock.
+    /// The look-up of an `AtomicLazyReference` is not specialised and costs three times as much as this lock.
     let retiredTokens = Mutex<RetiredTokenList?>(nil)
     private let isGapLogged = Atomic(false)
 
@@ -62,25 +59,24 @@ package final class TenantProfile: Sendable {
     }
 
     package var id: TenantID { self.tenant.id }
-    /// Where its messages go by the v1 protocol: its own project, or else its service account's.
+    /// The project of its messages by HTTP v1: its own, or else its service account's.
     package var v1ProjectID: String? { self.tenant.projectID ?? self.v1Credential?.projectID }
 
     /// FCM's name for a device group: the tenant's own, unless another tenant's groups live beside it.
     ///
-    /// A tenant's id has no solidus, and no caller can name a group with the reserved prefix, so that no name of one
-    /// tenant can be made to look like another's.
+    /// A tenant's id has no slash, and callers can't use the reserved prefix, so no group of one tenant can be named like
+    /// another's.
     package func upstreamGroupName(_ name: String) -> String {
         self.tenant.prefixesGroups ? "\(ValueRules.reservedGroupPrefix)\(self.id.text)/\(name)" : name
     }
 
-    /// Whether a connection may use the tenant's keys whose client's verified certificate carries these names; none
-    /// without a certificate.
+    /// True if a client whose verified certificate has these names may use the tenant's keys. Empty without a certificate.
     package func admits(clientNames names: [String]) -> Bool {
         guard let clientNames = self.clientNames else { return true }
         return names.contains { clientNames.contains($0) }
     }
 
-    /// Whether the log is to be told what an operator has to provide: once for each snapshot.
+    /// True once for each snapshot, so that the log reports a missing setting once.
     package func isGapNews() -> Bool {
         !self.isGapLogged.exchange(true, ordering: .relaxed)
     }
@@ -89,7 +85,7 @@ package final class TenantProfile: Sendable {
         kind == .legacy ? self.legacyCredential != nil : self.v1Credential != nil
     }
 
-    /// What keeps FCM from being asked anything for the tenant, and what an operator has to do; `nil` where nothing does.
+    /// The reason why FCM can't be called for the tenant, and the remedy. `nil` if it can.
     package var missingCredential: String? {
         let kind = self.tenant.upstream
         let other: UpstreamKind = kind == .legacy ? .v1 : .legacy
@@ -108,7 +104,7 @@ package final class TenantProfile: Sendable {
         return "The tenant has no \(kind.rawValue) credential for FCM; an operator must store one (\(store))"
     }
 
-    /// Why FCM can't be asked about the tenant's device groups, and what an operator has to do; `nil` where it can.
+    /// The reason why FCM can't be called for the tenant's device groups, and the remedy. `nil` if it can.
     package var missingForGroups: String? {
         guard self.tenant.senderID == nil else { return self.missingCredential }
         return
@@ -116,7 +112,7 @@ package final class TenantProfile: Sendable {
             + "Firebase project (fcm-gateway tenant set \(self.id.text) --sender-id NUMBER)"
     }
 
-    /// The uid of a tenant that is about to be made.
+    /// Returns the uid of a tenant that is about to be created.
     static func uid(of id: TenantID, _ pseudonymizer: Pseudonymizer) -> UInt64 {
         pseudonymizer.pseudonym(of: id.text).high
     }

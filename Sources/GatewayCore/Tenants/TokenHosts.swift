@@ -1,12 +1,12 @@
-/// Where secrets may go without encryption: to this machine itself, and to hosts that an operator names.
+/// The servers that secrets may be sent to without encryption: this machine, and hosts that an operator names.
 package struct PlainHTTP: Sendable, Hashable {
-    /// What the rule leaves, in words for an operator.
+    /// The rule's exception, in words for an operator.
     package static let exception =
         "http is for this machine itself and for the hosts in upstream.allowPlainHTTP alone"
 
     private let hosts: Set<String>
 
-    /// Names or addresses without a port, IPv6 addresses in brackets.
+    /// Takes names or addresses without a port, IPv6 addresses in brackets.
     package init(hosts: some Sequence<String> = EmptyCollection<String>()) {
         self.hosts = Set(hosts.map { $0.lowercased() })
     }
@@ -15,26 +15,26 @@ package struct PlainHTTP: Sendable, Hashable {
         uri.isEncrypted || uri.isLoopback || self.hosts.contains(uri.host)
     }
 
-    /// Whether secrets may be sent to a server: `http(s)://host[:port]`; of other text nothing is said.
+    /// True if secrets may be sent to a server, `http(s)://host[:port]`. Also true for a text of another form.
     package func admits(endpoint: String) -> Bool {
         TokenURI(endpoint).map(self.admits) ?? !endpoint.hasPrefix("http://")
     }
 }
 
-/// The hosts that access tokens may be asked of.
+/// The hosts that the gateway may request access tokens from.
 ///
-/// The address comes from an uploaded file: without this list, such a file could make the gateway sign assertions for a
-/// stranger (V-AUD of the protocol page).
+/// The address is part of an uploaded file. Without this list, such a file could make the gateway sign assertions for any
+/// server (V-AUD of the protocol page).
 package struct TokenHosts: Sendable, Hashable {
     package static let google = TokenHosts(["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"])
 
-    /// Which of them may be asked without encryption, and which servers may be called so.
+    /// The servers that may be called without encryption.
     package let plainHTTP: PlainHTTP
     private let authorities: Set<String>
     private let admitsLoopback: Bool
 
-    /// The hosts, each with its port where that is not the scheme's own; for trying things out, this machine itself may
-    /// be asked too, on any port.
+    /// Takes the hosts, each with its port unless it is the scheme's default. For experiments, any port of this machine can be
+    /// admitted as well.
     package init(
         _ authorities: some Sequence<String>,
         admitsLoopback: Bool = false,
@@ -45,31 +45,30 @@ package struct TokenHosts: Sendable, Hashable {
         self.admitsLoopback = admitsLoopback
     }
 
-    /// Why access tokens may not be asked for at an address.
+    /// The reason why no access token may be requested from an address.
     package enum Rejection: Sendable, Hashable {
-        /// The way there is not encrypted, and leads to a host for which that is not allowed.
+        /// The address is not encrypted, and its host is not one of ``PlainHTTP``.
         case unencrypted
         case unlisted
     }
 
-    /// A listed host, and without encryption only where that is allowed.
     package func admits(_ uri: TokenURI) -> Bool { self.rejection(of: uri) == nil }
 
-    /// `nil` where nothing keeps tokens from being asked for there.
+    /// Returns `nil` if tokens may be requested from the address.
     package func rejection(of uri: TokenURI) -> Rejection? {
         if uri.isLoopback, self.admitsLoopback { return nil }
-        // Said first, since no list helps.
+        // Reported first, because no list helps.
         guard self.plainHTTP.admits(uri) else { return .unencrypted }
         return self.authorities.contains(uri.authority) ? nil : .unlisted
     }
 }
 
-/// Where access tokens are asked for: an `http` or `https` URL without user, query or fragment.
+/// The address of a token endpoint: an `http` or `https` URL without user, query or fragment.
 package struct TokenURI: Sendable, Hashable {
-    /// The URL as the service account has it; also the audience of assertions.
+    /// The URL as in the service account, which is also the audience of assertions.
     package let text: String
     package let isEncrypted: Bool
-    /// Host and port in lower case; the port is left out where it is the scheme's own.
+    /// Host and port in lower case, without the scheme's default port.
     package let authority: String
 
     package init?(_ text: String) {
@@ -89,7 +88,7 @@ package struct TokenURI: Sendable, Hashable {
         self.text = text
     }
 
-    /// The host in lower case; an IPv6 address in brackets.
+    /// The host in lower case, an IPv6 address in brackets.
     package var host: String { Self.split(self.authority).host }
 
     package var origin: String { "\(self.isEncrypted ? "https" : "http")://\(self.authority)" }
@@ -99,10 +98,10 @@ package struct TokenURI: Sendable, Hashable {
         return path.isEmpty ? "/" : String(path)
     }
 
-    /// Whether the host is this machine itself, by address or by its usual name.
+    /// True if the host is this machine, by address or by its usual name.
     package var isLoopback: Bool { ["127.0.0.1", "[::1]", "localhost"].contains(self.host) }
 
-    /// A host, which may be an IPv6 address in brackets, and what follows its colon.
+    /// Splits a host, which may be an IPv6 address in brackets, from the text after its colon.
     private static func split(_ authority: String) -> (host: String, port: Substring?) {
         let hostEnd: String.Index
         if authority.hasPrefix("["), let bracket = authority.firstIndex(of: "]") {
@@ -112,11 +111,11 @@ package struct TokenURI: Sendable, Hashable {
         }
         let rest = authority[hostEnd...]
         guard !rest.isEmpty else { return (String(authority[..<hostEnd]), nil) }
-        // What is no port makes the whole URL none: an empty port never is a number.
+        // Anything but a port makes the URL invalid: an empty port is never a number.
         return (String(authority[..<hostEnd]), rest.hasPrefix(":") ? rest.dropFirst() : "")
     }
 
-    /// Visible ASCII without what could begin a user, a query, a fragment or an escape.
+    /// True for visible ASCII, except characters that begin a user, a query, a fragment or an escape.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "@"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"), UInt8(ascii: "%"),
