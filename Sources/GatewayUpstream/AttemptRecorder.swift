@@ -16,7 +16,7 @@ struct AttemptRecorder: Sendable {
     let metrics: UpstreamMetrics
     let log: AttemptLog
 
-    /// Begins a call, whose request gets the trace that it belongs to and its tenant.
+    /// Begins a call; its request carries the call's trace and tenant.
     func begin(
         _ request: inout HTTPClientRequest,
         of route: String,
@@ -44,7 +44,7 @@ struct AttemptRecorder: Sendable {
         return Attempt(start: start, span: span)
     }
 
-    /// Ends a call that the server answered; returns when.
+    /// Ends a call that the server answered; returns the time of the end.
     func answered(_ attempt: Attempt, status: Int, _ context: CallContext) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         self.metrics.answered(in: now - attempt.start)
@@ -53,7 +53,7 @@ struct AttemptRecorder: Sendable {
         return now
     }
 
-    /// Ends a call that got no answer; returns when.
+    /// Ends a call without an answer; returns the time of the end.
     func failed(_ attempt: Attempt, _ error: HTTPClientError, _ context: CallContext) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         let name = error.code.rawValue
@@ -64,7 +64,7 @@ struct AttemptRecorder: Sendable {
     }
 }
 
-/// What is measured of calls to one API.
+/// The metrics of calls to one API.
 final class UpstreamMetrics: Sendable {
     private let api: FCMAPI
     private let attempts: MetricFamily<Timer>
@@ -93,18 +93,18 @@ final class UpstreamMetrics: Sendable {
     }
 }
 
-/// The lines about calls to FCM: nothing of the message, and no name but the tenant's.
+/// Log lines about calls to FCM; they hold nothing of the message, and no name but the tenant's.
 ///
-/// One is written at `debug` for every call, and one at `warning` where a tenant lacks what calls need.
+/// Each call writes one at `debug`. A tenant that lacks something calls need gets one at `warning`.
 struct AttemptLog: Sendable {
-    /// Without one nothing is written.
+    /// Without a logger nothing is written.
     private let logger: Logger?
 
     init(_ logger: Logger? = nil) {
         self.logger = logger
     }
 
-    /// Writes what an operator has to provide before calls can be made, once until the tenant is changed.
+    /// Logs what an operator must provide before calls can be made: once, until the tenant is changed.
     func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
         guard let logger = self.logger, profile.isGapNews() else { return }
         logger.warning(
@@ -131,7 +131,7 @@ struct AttemptLog: Sendable {
 }
 
 extension HTTPOrigin {
-    /// The parts of a server's address that spans have.
+    /// The parts of a server's address that spans record.
     var parts: (scheme: String, host: String, port: Int) { (self.scheme.rawValue, self.host, self.port) }
 }
 

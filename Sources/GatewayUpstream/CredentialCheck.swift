@@ -4,10 +4,10 @@ package import GatewayCore
 import HTTPTypes
 import NIOCore
 
-/// Proof of credentials by a dry run to a topic, which reaches nobody.
+/// Proves credentials by a dry run to a topic, which delivers nothing.
 ///
-/// No token is shared with sends: one that is still good there would prove nothing of the key. An open breaker keeps no
-/// check back, since a check is how an operator finds out what is wrong; what it finds counts for the breaker.
+/// A check fetches its own access token: one cached for sends would prove nothing about the key. An open breaker does
+/// not stop a check, because operators use it to find the fault. The check's result counts for the breaker.
 extension FCMClient: CredentialProver {
     private static let checkTopic = "fcm-gateway-credential-check"
 
@@ -73,7 +73,7 @@ extension FCMClient: CredentialProver {
         return await self.perform(check)
     }
 
-    /// The way of a tenant's messages with an authorisation of its own; `nil` where the server can't be called.
+    /// The context of a tenant's messages with an authorisation of its own; `nil` if the server can't be called.
     private func checkContext(
         _ kind: UpstreamKind,
         of profile: TenantProfile,
@@ -92,7 +92,7 @@ extension FCMClient: CredentialProver {
     }
 }
 
-/// A send that is read for what it says of the credential.
+/// A send whose answer is read for what it says about the credential.
 private struct CheckCall<DryRun: FCMCall>: FCMCall {
     let dryRun: DryRun
     let report: @Sendable (DryRun.Reading, HTTPClientResponse) -> CredentialReport
@@ -106,7 +106,7 @@ private struct CheckCall<DryRun: FCMCall>: FCMCall {
 
     func read(_ response: HTTPClientResponse, now: Int) -> (CredentialReport, AnswerSign) {
         let (reading, sign) = self.dryRun.read(response, now: now)
-        // The operator waits for the first answer.
+        // The operator waits, so the first answer is final.
         if case .busy = sign { return (self.report(reading, response), .trouble) }
         return (self.report(reading, response), sign)
     }
@@ -121,13 +121,13 @@ private struct CheckCall<DryRun: FCMCall>: FCMCall {
 }
 
 extension CredentialReport {
-    /// The other side's own words, to stand behind ours.
+    /// FCM's or the token endpoint's own words, to follow ours.
     private static func quoting(_ words: String?) -> String {
         guard let words, !words.isEmpty else { return "" }
         return " (it says: \(words))"
     }
 
-    /// There is nothing to prove: neither by the tenant's protocol, nor by another whose credential does not open.
+    /// Nothing can be proved: the tenant's protocol has no credential, or the credential does not open.
     fileprivate static func missing(_ kind: UpstreamKind, of profile: TenantProfile) -> CredentialReport {
         let gap = kind == profile.tenant.upstream ? profile.missingCredential : nil
         return CredentialReport(
@@ -233,7 +233,7 @@ extension CredentialReport {
 extension TokenFailure {
     fileprivate var clockIsOff: Bool {
         if let offset = self.clockOffset, abs(offset) > TokenReply.toleratedSkew { return true }
-        // What the token endpoint says where the assertion lies in its future or past.
+        // The token endpoint's words for an assertion issued in its future or past.
         return self.detail?.contains("reasonable timeframe") == true
     }
 
@@ -244,7 +244,7 @@ extension TokenFailure {
 }
 
 extension V1ErrorBody {
-    /// The reason, where it is one of those that we know.
+    /// The reason, if it is one of those that we know.
     fileprivate var boundedReason: String? {
         let known: Set<String> = [
             "SERVICE_DISABLED", "IAM_PERMISSION_DENIED", "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "ACCESS_TOKEN_EXPIRED",

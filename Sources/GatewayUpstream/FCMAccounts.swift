@@ -3,33 +3,33 @@ import FCMModel
 import GatewayCore
 import Synchronization
 
-/// What the calls of one tenant by one of its credentials share.
+/// The state that one tenant's calls by one of its credentials share.
 ///
-/// Another credential, or another tenant of the same name, has another account, whose breakers begin closed.
+/// Another credential, or another tenant of the same name, gets another account; its breakers begin closed.
 final class FCMAccount: Sendable {
     enum Credential {
         case serverKey(version: Int, endpoint: String?)
         case serviceAccount(ServiceAccountCredential)
     }
 
-    /// How long v1's own API for topics is believed to be missing.
+    /// The time for which v1's own API for topics is assumed to be missing.
     private static let topicAPIMiss = Duration.seconds(600)
 
     /// The server that messages and device groups go to.
     let pool: HTTPClientPool
     let authorizer: Authorizer
-    /// The project that calls by v1 are for; empty for a server key.
+    /// The project of calls by v1; empty for a server key.
     let projectID: String
-    /// Where messages go by v1.
+    /// The path of messages by v1.
     let messagePath: String
     private let credential: Credential
     private let tenantID: TenantID
-    /// Tells a tenant from an earlier one of the same name.
+    /// Distinguishes a tenant from an earlier one of the same name.
     private let tenant: LimitKey
     private let messagingAPI: FCMAPI
     private let messaging: UpstreamHealth
     private let others = Mutex<[FCMAPI: UpstreamHealth]>([:])
-    /// Until when v1's own API for topics is not asked, so that not every request finds out anew that it is not there.
+    /// Until then v1's own API for topics is not called, so that not every request rediscovers that it is missing.
     private let topicAPIMissingUntil = Mutex<ContinuousClock.Instant?>(nil)
     private let metrics: ResilienceMetrics
 
@@ -62,7 +62,7 @@ final class FCMAccount: Sendable {
         }
     }
 
-    /// Whether the account is right for a tenant's present credential and project; for no tenant it never is.
+    /// True if the account fits a tenant's present credential and project; false without a tenant.
     func serves(_ profile: TenantProfile?) -> Bool {
         guard let profile, self.tenant == profile.limitKey else { return false }
         switch self.credential {
@@ -86,7 +86,7 @@ final class FCMAccount: Sendable {
         self.topicAPIMissingUntil.withLock { $0 = isMissing ? now.advanced(by: Self.topicAPIMiss) : nil }
     }
 
-    /// No calls but those under way ask any more.
+    /// Retires the account: only calls under way still use it.
     func retire() {
         self.messaging.retire()
     }
@@ -98,7 +98,7 @@ final class FCMAccounts: Sendable {
         let tenant: TenantID
         let kind: UpstreamKind
 
-        /// By the tenant alone, which has two at most: a kind is hashed as text.
+        /// Hashes the tenant only, which has at most two accounts: hashing a kind would hash text.
         func hash(into hasher: inout Hasher) {
             hasher.combine(self.tenant)
         }
@@ -106,7 +106,7 @@ final class FCMAccounts: Sendable {
 
     private struct State {
         var accounts: [Key: FCMAccount] = [:]
-        /// `nil` before they were told.
+        /// `nil` until they are first set.
         var tenants: [TenantID: TenantProfile]?
     }
 
@@ -127,7 +127,7 @@ final class FCMAccounts: Sendable {
 
     /// Drops the accounts of all other tenants and of replaced credentials; calls under way keep theirs.
     func keep(_ tenants: [TenantID: TenantProfile]) {
-        // The earlier tenants are released after the lock, which every send takes.
+        // The earlier tenants are released outside the lock, because every send takes it.
         let (forgotten, _) = self.state.withLock { state in
             let earlier = state.tenants
             state.tenants = tenants
@@ -138,7 +138,7 @@ final class FCMAccounts: Sendable {
         for account in forgotten { account.retire() }
     }
 
-    /// A tenant's account by a protocol: `nil` without a credential for it, a failure where its server can't be called.
+    /// A tenant's account by a protocol; `nil` without a credential for it, a failure if its server can't be called.
     func account(of profile: TenantProfile, _ kind: UpstreamKind) -> Result<FCMAccount, CallFailure>? {
         let key = Key(tenant: profile.id, kind: kind)
         if let known = self.state.withLock({ $0.accounts[key] }), known.serves(profile) { return .success(known) }
@@ -146,7 +146,7 @@ final class FCMAccounts: Sendable {
             .map { account in
                 self.state.withLock { state in
                     if let earlier = state.accounts[key], earlier.serves(profile) { return earlier }
-                    // A call may still be under way for a tenant that is gone, or by a credential that was replaced.
+                    // A call may still be under way for a deleted tenant or by a replaced credential.
                     if let tenants = state.tenants, !account.serves(tenants[profile.id]) { return account }
                     state.accounts[key] = account
                     return account
@@ -177,7 +177,7 @@ final class FCMAccounts: Sendable {
                     .map { pool in
                         FCMAccount(
                             .serviceAccount(credential),
-                            // A token does not depend on where it is used.
+                            // A token is valid at every endpoint.
                             by: .tokens(self.tokens.source(for: credential)),
                             .v1,
                             projectID: profile.v1ProjectID ?? credential.projectID,

@@ -3,23 +3,23 @@ import FCMModel
 import GatewayCore
 import HTTPTypes
 
-/// One call to FCM: what it says and what its answer means.
+/// One call to FCM: its request, and the meaning of its answer.
 ///
 /// ``FCMClient`` makes the attempts in between.
 protocol FCMCall: Sendable {
     associatedtype Reading: Sendable
 
     var context: CallContext { get }
-    /// The path's template, for spans: it names no device.
+    /// The path's template, for spans; it names no device.
     var route: String { get }
 
     func request(authorizedBy authorization: Authorization) -> HTTPClientRequest
-    /// What an answer means, for the caller and for the server's and the credential's health.
+    /// Returns what an answer means for the caller, and for the health of the server and the credential.
     func read(_ response: HTTPClientResponse, now: Int) -> (Reading, AnswerSign)
     func unanswered(_ failure: CallFailure) -> Reading
 }
 
-/// What the attempts of one request's calls share: where they go, by what, for whom and until when.
+/// The context shared by the attempts of one request's calls: server, credential, tenant and deadline.
 ///
 /// A class, since every call of a list refers to it.
 final class CallContext: Sendable {
@@ -30,13 +30,13 @@ final class CallContext: Sendable {
     let profile: TenantProfile
     let origin: RequestOrigin
     let deadline: ContinuousClock.Instant
-    /// Asked before each attempt of a call with an idempotency key; `nil` for any other.
+    /// Checked before each attempt of a call with an idempotency key; `nil` for any other call.
     let reservation: SendReservation?
-    /// True if an open breaker keeps calls from being made; a credential check is made all the same, and only reports.
+    /// True if an open breaker stops the calls. A credential check proceeds, and only reports its result.
     let heedsBreaker: Bool
 
-    /// Calls by a tenant's account: to its messaging server unless a pool is named, by its credential unless a check
-    /// tries an authorisation of its own.
+    /// Creates the context of calls by a tenant's account. They go to its messaging server unless a pool is named, and
+    /// use its credential unless a check tries an authorisation of its own.
     init(
         _ api: FCMAPI,
         by account: FCMAccount,
@@ -69,35 +69,36 @@ final class CallContext: Sendable {
         )
     }
 
-    /// Why a call must not be made now; `nil` where it may, and then it is counted.
+    /// Returns why a call must not be made now; `nil` if it may, and then it is counted.
     func refusal(at now: ContinuousClock.Instant) -> CallFailure? {
         self.heedsBreaker ? self.health.begin(at: now) : nil
     }
 }
 
-/// What an answer says of the server and of the credential, and what is worth doing about it.
+/// The meaning of an answer for the server's and the credential's health, and for retries.
 enum AnswerSign {
-    /// The server did what was asked, or refused this one request.
+    /// The server did the work, or refused this one request.
     case well
-    /// The server failed before it took the request: the same may be sent again (legacy 500 and 503).
+    /// The server failed before it accepted the request: the same request may be sent again (legacy 500 and 503).
     case busy(retryAfter: Int?)
-    /// The server failed, and may have taken the request.
+    /// The server failed, and may have accepted the request.
     case trouble
-    /// Too many requests: no fault of the server's.
+    /// Too many requests; not a fault of the server.
     case excess
-    /// The access token was refused: another is worth one retry (V-TOKEN).
+    /// The access token was refused: one retry with another is worthwhile (V-TOKEN).
     case tokenRefused
-    /// The credential was refused, and no other token mends it.
+    /// The credential was refused; another token would not help.
     case credentialRefused
-    /// The project's quota is used up: its calls rest for so many seconds.
+    /// The project's quota is used up: its calls pause for so many seconds.
     case quotaExhausted(pause: Int)
 
-    /// The pause that a refusal for want of quota asks for: as FCM says within 10 seconds and an hour, or a minute.
+    /// The pause after a refusal for lack of quota: FCM's `Retry-After`, kept within 10 seconds and an hour, else a
+    /// minute.
     init(exhaustedQuota retryAfter: Int?) {
         self = .quotaExhausted(pause: retryAfter.map { min(max($0, 10), 3_600) } ?? 60)
     }
 
-    /// What the two breakers are told.
+    /// The reports to the two breakers.
     var verdicts: (server: CircuitBreaker.Verdict, credential: CircuitBreaker.Verdict) {
         switch self {
         case .well, .quotaExhausted: (.healthy, .healthy)
@@ -109,18 +110,18 @@ enum AnswerSign {
     }
 }
 
-/// Why a call to FCM was not made, or got no answer.
+/// The reason why a call to FCM was not made, or got no answer.
 struct CallFailure: Error, Hashable {
     var code: OutcomeCode
-    /// What happened, from a bounded set.
+    /// The event, from a bounded set.
     var upstreamCode: String
-    /// Seconds until the same is worth trying again, where that is known.
+    /// Seconds until a retry is worthwhile, if known.
     var retryAfter: Int?
-    /// Whether the request was on its way to a server, or would have been with more time.
+    /// True if the request was on its way to a server, or would have been with more time.
     var isTransport = false
     var text: String?
 
-    /// The caller's time was up before the call was made.
+    /// The caller's time ran out before the call was made.
     static let notStarted = CallFailure(code: .upstreamUnavailable, upstreamCode: "not_started", isTransport: true)
 }
 
@@ -139,10 +140,10 @@ extension CallFailure {
 }
 
 extension HTTPClientError {
-    /// What callers are told of a call that got no answer, what the server's breaker is, and whether the same request
-    /// may be sent again at once: nothing of it has left, and another connection may do.
+    /// The meaning of a call without an answer: the caller's outcome code, the breaker's verdict, and true if the
+    /// request may be sent again at once, because none of it has left and another connection may work.
     ///
-    /// Once a request may have reached FCM and nothing came back, it is unknown whether the message was delivered.
+    /// Once a request may have reached FCM without an answer, its outcome is unknown.
     var meaning: (code: OutcomeCode, verdict: CircuitBreaker.Verdict, isWorthRetrying: Bool) {
         let open: OutcomeCode = self.requestSent ? .outcomeUnknown : .upstreamUnavailable
         return switch self.code {

@@ -7,8 +7,8 @@ package import NIOCore
 
 /// The gateway's one client of FCM: sends by both protocols, subscriptions, device groups and credential checks.
 ///
-/// Every call of every API takes the same way through ``perform(_:)``: authorisation, breaker, attempts, retries. What
-/// differs stands in an ``FCMCall``: what it says, what its answer means.
+/// Every call of every API passes through ``perform(_:)``: authorisation, breaker, attempts, retries. An ``FCMCall``
+/// holds what differs: the request, and the meaning of the answer.
 package final class FCMClient: Sendable {
     let settings: UpstreamSettings
     let pools: OriginPools
@@ -17,7 +17,7 @@ package final class FCMClient: Sendable {
     let clock: any WallClock
     let log: AttemptLog
     private let recorders: [AttemptRecorder]
-    /// Gets access tokens; it has to run, or calls by service accounts time out.
+    /// Gets access tokens. It must run, or calls by service accounts time out.
     package let tokens: AccessTokens
 
     init(
@@ -40,7 +40,7 @@ package final class FCMClient: Sendable {
         self.recorders = FCMAPI.allCases.map { AttemptRecorder(metrics: UpstreamMetrics($0, metrics), log: log) }
     }
 
-    /// A client whose connections live on the loops of a group; not to be made on one of these.
+    /// Creates a client whose connections live on the loops of a group; must not be called on one of them.
     package convenience init(
         settings: UpstreamSettings,
         eventLoopGroup: any EventLoopGroup,
@@ -48,7 +48,7 @@ package final class FCMClient: Sendable {
         metrics: GatewayMetrics,
         logger: Logger
     ) {
-        // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
+        // One pool per server, whatever its calls are for, so that FCM sees as few connections as possible.
         let pools = OriginPools(
             configuration: settings.client,
             plainHTTP: settings.tokenHosts.current.plainHTTP,
@@ -67,7 +67,7 @@ package final class FCMClient: Sendable {
         )
     }
 
-    /// Forgets the accounts of all but these tenants, and the pools of servers that none of them needs.
+    /// Drops the accounts of all other tenants, and the pools of servers that no tenant needs.
     package func keep(_ tenants: [TenantID: TenantProfile]) {
         self.accounts.keep(tenants)
         let configuration = self.settings.configuration
@@ -95,7 +95,7 @@ package final class FCMClient: Sendable {
             ?? .failure(self.missing("no_credential", profile.missingCredential, of: profile, origin))
     }
 
-    /// Notes in the log what an operator has to provide before calls can be made.
+    /// Logs what an operator must provide before calls can be made.
     func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) -> CallFailure {
         self.log.missing(cause, text, of: profile, origin)
         return CallFailure(code: .upstreamCredentials, upstreamCode: cause, text: text)
@@ -103,10 +103,12 @@ package final class FCMClient: Sendable {
 
     // MARK: Calls
 
-    /// Makes a call.
+    /// Makes a call, with its retries.
     ///
-    /// What did not leave the gateway is sent again at once; after ``AnswerSign/busy(retryAfter:)`` the same is sent
-    /// again after a wait, within the budget and the caller's time; after a refused access token once with another.
+    /// - A request that did not leave the gateway is sent again at once.
+    /// - After ``AnswerSign/busy(retryAfter:)`` it is sent again after a wait, within the retry budget and the caller's
+    ///   time.
+    /// - After a refused access token it is sent once more with another token.
     func perform<Call: FCMCall>(_ call: Call) async -> Call.Reading {
         let context = call.context
         if let authorization = context.authorizer.current { return await self.perform(call, authorization) }
@@ -137,7 +139,7 @@ package final class FCMClient: Sendable {
             switch step {
             case .authorizeAgain:
                 guard !isReplacement, context.authorizer.refused(authorization) else {
-                    // No other token mends it.
+                    // Another token would not help.
                     context.health.report(server: .silent, credential: .trouble, at: .now)
                     return reading
                 }
@@ -155,7 +157,7 @@ package final class FCMClient: Sendable {
                     guard context.health.mightRetry(for: reason), (try? await self.settings.pause(wait)) != nil
                     else { return reading }
                 }
-                // After the wait: the breaker decides by what is known then, and the budget serves others meanwhile.
+                // Checked after the wait: the breaker then knows more, and meanwhile the budget serves other calls.
                 guard context.health.mayRetry(for: reason, at: .now) else { return reading }
             }
             let end = await self.attempt(call, authorization, retries: attempts)
@@ -172,7 +174,7 @@ package final class FCMClient: Sendable {
         case retry(RetryReason, retryAfter: Int?)
     }
 
-    /// What an attempt came to, and what may follow it; `nil` where it is the last.
+    /// An attempt's result, and the next step; `nil` if it was the last attempt.
     private typealias AttemptEnd<Reading> = (reading: Reading, next: Next?)
 
     private func attempt<Call: FCMCall>(
@@ -180,7 +182,7 @@ package final class FCMClient: Sendable {
         _ authorization: Authorization,
         retries: Int
     ) async -> AttemptEnd<Call.Reading> {
-        // In this order, so that a pause from here on takes from the time that is left.
+        // In this order, so that a pause from here on shortens the remaining time.
         let (asked, start) = (NIODeadline.now(), ContinuousClock.now)
         let fullTime = self.settings.attemptTimeout.current
         let timeLeft = min(fullTime, call.context.deadline - start)
@@ -249,7 +251,7 @@ package final class FCMClient: Sendable {
         let context = call.context
         let now = self.recorders[context.api.rawValue].failed(attempt, error, context)
         let (_, verdict, isWorthRetrying) = error.meaning
-        // A caller that left less than the full time of an attempt says nothing of the server.
+        // If the caller left less than an attempt's full time, the timeout says nothing about the server.
         let isEarly = error.code == .deadlineExceeded && !hadFullTime
         context.health.report(server: isEarly ? .silent : verdict, credential: .silent, at: now)
         return (call.unanswered(CallFailure(error)), isWorthRetrying ? .retry(.notSent, retryAfter: nil) : nil)
@@ -273,7 +275,7 @@ extension FCMClient: UpstreamSender {
 }
 
 extension SendResult {
-    /// A call that failed as a whole without an answer.
+    /// A call that failed as a whole, without an answer.
     init(_ failure: CallFailure) {
         self.init(refused: failure.code, retryAfter: failure.retryAfter, upstreamCode: failure.upstreamCode)
     }

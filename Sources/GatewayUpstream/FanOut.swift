@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The calls that a list becomes: which is next, and what the earlier ones came to.
+/// The calls that a list turns into: which is next, and what the earlier ones returned.
 final class FanOut<Reading: Sendable>: Sendable {
-    /// What else a reading tells about.
+    /// The recipients that a reading is about.
     enum Scope {
-        /// The one call, and that the API is there.
+        /// This one call; the API is there.
         case served
         case one
-        /// Every further call would come to the same.
+        /// All later calls would get the same answer.
         case all
         /// As `all`, unless another call was served.
         case allUnlessServed
@@ -16,7 +16,7 @@ final class FanOut<Reading: Sendable>: Sendable {
     private struct State {
         var next = 0
         var readings: [Reading?]
-        /// An answer that every further call would get as well.
+        /// An answer that every later call would get as well.
         var verdict: Reading?
         var hasServed = false
     }
@@ -27,8 +27,10 @@ final class FanOut<Reading: Sendable>: Sendable {
         self.state = Mutex(State(readings: Array(repeating: nil, count: count)))
     }
 
-    /// Makes the calls of a list, in their order and so many at a time: a few workers take one after the other, which
-    /// costs less than a task for each. Those that were not made share a verdict, or are `notStarted`.
+    /// Makes the calls of a list in order, with at most a given number in flight; calls not made share a verdict, or
+    /// are `notStarted`.
+    ///
+    /// A few workers take one call after another, which costs less than a task per call.
     static func readings(
         count: Int,
         width: Int,

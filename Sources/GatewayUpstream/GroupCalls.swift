@@ -3,9 +3,9 @@ package import FCMModel
 package import GatewayCore
 import HTTPTypes
 
-/// Device groups, which are managed at `/fcm/notification` by the credential that the tenant's messages go by.
+/// Device groups. They are managed at `/fcm/notification` with the credential of the tenant's messages.
 extension FCMClient: GroupUpstream {
-    /// Makes a request by the tenant's sender id and the credential of its protocol (G-PROJECT).
+    /// Makes a request with the tenant's sender id and the credential of its protocol (G-PROJECT).
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
@@ -67,7 +67,7 @@ private struct GroupCall: FCMCall {
 extension GroupResult {
     /// A request that was not made or got no answer.
     ///
-    /// Whether it was carried out may be unknown; since every change can be repeated, that makes no difference.
+    /// The change may have been carried out. That makes no difference, since every change can be repeated.
     fileprivate init(_ failure: CallFailure) {
         let kind: GroupFailure.Kind =
             failure.code == .upstreamCredentials ? .upstreamCredentials : .upstreamUnavailable

@@ -5,8 +5,10 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// The connection pools: one for each server, whatever its calls are for. Token exchanges have separate pools, so that a
-/// failing token endpoint breaks no connection under sends to the same server.
+/// The connection pools, one per server, whatever its calls are for.
+///
+/// Token exchanges have separate pools, so that a failing token endpoint breaks no connection of sends to the same
+/// server.
 final class OriginPools: Sendable {
     private struct Name: Hashable {
         let endpoint: String
@@ -15,7 +17,7 @@ final class OriginPools: Sendable {
 
     private struct State {
         var pools: [Name: HTTPClientPool] = [:]
-        /// Endpoints that were found to be refused, for the log to have each once.
+        /// The refused endpoints, so that each is logged once.
         var refused: Set<String> = []
         var isShutDown = false
     }
@@ -23,12 +25,12 @@ final class OriginPools: Sendable {
     private let state = Mutex(State())
     private let configuration: HTTPClientConfiguration
     private let plainHTTP: PlainHTTP
-    /// One for all servers, made before any event loop needs it.
+    /// One TLS configuration for all servers, created before any event loop needs it.
     private let encryption: Result<HTTPClientEncryption, any Error>
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
 
-    /// Not to be made on one of the group's event loops.
+    /// Must not be called on one of the group's event loops.
     init(
         configuration: HTTPClientConfiguration,
         plainHTTP: PlainHTTP = PlainHTTP(),
@@ -44,9 +46,9 @@ final class OriginPools: Sendable {
 
     var count: Int { self.state.withLock { $0.pools.count } }
 
-    /// The pool for an endpoint such as `https://fcm.googleapis.com`, or why secrets can't be sent there.
+    /// Returns the pool for an endpoint such as `https://fcm.googleapis.com`, or why secrets can't be sent there.
     func pool(for endpoint: String) -> Result<HTTPClientPool, CallFailure> {
-        // It may have been allowed when it was put.
+        // It may have been allowed when the credential was stored.
         guard HTTPOrigin(endpoint) == nil || self.plainHTTP.admits(endpoint: endpoint) else {
             if self.state.withLock({ $0.refused.insert(endpoint).inserted }) {
                 self.logger.error(
@@ -59,7 +61,7 @@ final class OriginPools: Sendable {
         return self.pool(Name(endpoint: endpoint))
     }
 
-    /// The pool for exchanges with a token endpoint that ``TokenHosts`` has admitted.
+    /// Returns the pool for exchanges with a token endpoint that ``TokenHosts`` has admitted.
     func pool(forTokensOf origin: String) -> Result<HTTPClientPool, CallFailure> {
         self.pool(Name(endpoint: origin, isForTokens: true))
     }
@@ -83,7 +85,7 @@ final class OriginPools: Sendable {
         }
         let pool = self.state.withLock { state -> HTTPClientPool? in
             guard !state.isShutDown else { return nil }
-            // Two callers may have made one each; a pool without connections can be dropped.
+            // Two callers may each have created one; a pool without connections can be dropped.
             let pool = state.pools[name] ?? new
             state.pools[name] = pool
             return pool
@@ -91,7 +93,7 @@ final class OriginPools: Sendable {
         return pool.map { .success($0) } ?? .failure(none)
     }
 
-    /// Drops the pools of all other servers; their calls that are under way end as they would.
+    /// Drops the pools of all other servers; their calls under way end normally.
     func keep(_ endpoints: Set<String>, tokenOrigins: Set<String>) {
         let unneeded = self.state.withLock { state in
             let unneeded = state.pools.filter { name, _ in

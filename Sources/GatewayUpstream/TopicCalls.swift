@@ -5,15 +5,15 @@ import HTTPTypes
 
 /// Subscriptions by v1's own API or by the Instance ID API (V-TOPICS).
 ///
-/// A legacy tenant's are kept by the Instance ID API. Those of a tenant that sends by the v1 protocol are kept by v1's,
-/// unless the configuration or FCM itself says otherwise.
+/// The Instance ID API serves legacy tenants. V1's own API serves tenants that send by the v1 protocol, unless the
+/// configuration or FCM itself says otherwise.
 extension FCMClient: TopicUpstream {
     package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
         switch self.route(for: call.profile, call.origin, call.deadline) {
         case .failure(let failure):
             return SubscriptionResult(TopicReading(failure), call)
         case .success(let route):
-            // Once for all calls: without a token none of them can be made.
+            // Checked once for all calls: without a token none of them can be made.
             if let failure = await route.instanceID.missingToken() {
                 return SubscriptionResult(TopicReading(failure), call)
             }
@@ -24,7 +24,7 @@ extension FCMClient: TopicUpstream {
         }
     }
 
-    /// Looks a device up by v1's own API, or by the Instance ID API where that knows more or alone is there.
+    /// Looks a device up by v1's own API, or by the Instance ID API if that knows more or is the only one.
     package func lookUp(_ call: RegistrationCall) async -> RegistrationResult {
         switch self.route(for: call.profile, call.origin, call.deadline) {
         case .failure(let failure):
@@ -41,7 +41,7 @@ extension FCMClient: TopicUpstream {
         }
     }
 
-    // MARK: Where to
+    // MARK: Routing
 
     private func route(
         for profile: TenantProfile,
@@ -54,7 +54,7 @@ extension FCMClient: TopicUpstream {
                 func context(_ api: FCMAPI, over pool: HTTPClientPool) -> CallContext {
                     CallContext(api, by: account, over: pool, for: profile, origin: origin, deadline: deadline)
                 }
-                // A server that a credential names takes the place of all of Google's: its secrets go nowhere else.
+                // If a credential names a server, it replaces all of Google's: the secrets go nowhere else.
                 let endpoint = kind == .legacy ? profile.legacyCredential?.endpoint : profile.v1Credential?.endpoint
                 let prefersV1 =
                     kind == .v1 && self.settings.configuration.topicAPI == .v1
@@ -82,7 +82,7 @@ extension FCMClient: TopicUpstream {
         return reading
     }
 
-    /// Makes a call for each device, and asks the Instance ID API about those that v1's was not there for.
+    /// Makes a call per device. Devices that v1's API was missing for are asked of the Instance ID API.
     private func changeEach(
         _ call: SubscriptionCall,
         by route: TopicRoute,
@@ -121,7 +121,7 @@ extension FCMClient: TopicUpstream {
 
     // MARK: Look-ups
 
-    /// The most pages that are asked for: a device has 2,000 subscriptions at most.
+    /// The most pages that are read: a device has at most 2,000 subscriptions.
     private static let maxPages = 20
 
     private func list(_ token: String, by v1: CallContext, of account: FCMAccount) async -> TopicReading {
@@ -147,11 +147,11 @@ extension FCMClient: TopicUpstream {
     }
 }
 
-/// By what a tenant's subscriptions are kept.
+/// The APIs that serve a tenant's subscriptions.
 private struct TopicRoute {
     let account: FCMAccount
     let instanceID: CallContext
-    /// v1's own API, where it is preferred.
+    /// v1's own API, if it is preferred.
     let v1: CallContext?
 }
 
@@ -208,11 +208,11 @@ extension TopicReading {
         }
     }
 
-    /// What the reading of one device's call tells about the others'.
+    /// The devices that the reading of one device's call is about.
     fileprivate var scope: FanOut<TopicReading>.Scope {
         switch self.signal {
         case .none: if case .changed = self.answer { .served } else { .one }
-        // Once another device was served, this is about the one device.
+        // After another device was served, this answer is about the one device.
         case .apiMissing: .allUnlessServed
         case .tokenRefused, .holdsForAll: .all
         }
@@ -224,7 +224,7 @@ extension AnswerSign {
         switch (reading.signal, reading.answer) {
         case (.tokenRefused, _): self = .tokenRefused
         case (.holdsForAll, .rejected(let rejection)) where rejection.code == .tenantRateExceeded:
-            // Subscriptions are rationed for the project as a whole.
+            // FCM limits subscriptions for the project as a whole.
             self = AnswerSign(exhaustedQuota: rejection.retryAfter)
         case (.holdsForAll, _): self = .credentialRefused
         case (.none, _), (.apiMissing, _): self = (500...599).contains(status) ? .trouble : .well

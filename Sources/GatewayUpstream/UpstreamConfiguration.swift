@@ -4,8 +4,8 @@ package import NIOSSL
 
 /// The APIs of FCM that the gateway calls.
 ///
-/// Each tenant has a breaker, a budget of retries and a pause of its own for each of them, so that trouble with topics
-/// keeps no message back.
+/// Each tenant has a breaker, a retry budget and a pause of its own for each API, so that trouble with topics delays no
+/// message.
 enum FCMAPI: Int, CaseIterable {
     case legacy
     case v1
@@ -13,7 +13,7 @@ enum FCMAPI: Int, CaseIterable {
     case instanceID
     case deviceGroups
 
-    /// In metrics.
+    /// The label in metrics.
     var label: String {
         switch self {
         case .legacy: "legacy"
@@ -25,39 +25,40 @@ enum FCMAPI: Int, CaseIterable {
     }
 }
 
-/// The APIs by which FCM keeps subscriptions.
+/// The APIs that manage FCM's subscriptions.
 package enum TopicAPI: String, Sendable, Hashable, CaseIterable {
-    /// HTTP v1's own: one call for each device.
+    /// HTTP v1's own API: one call per device.
     case v1
-    /// The Instance ID API: one call for up to a thousand.
+    /// The Instance ID API: one call for up to a thousand devices.
     case instanceID = "iid"
 }
 
 /// The section `upstream`: how the gateway reaches FCM.
 package struct UpstreamConfiguration: Sendable, Equatable {
-    /// Where legacy messages, and legacy tenants' requests about device groups, go unless a tenant's credential names
-    /// another server: a base URL without a trailing slash.
+    /// The server of legacy messages, and of legacy tenants' requests about device groups, unless a tenant's credential
+    /// names another: a base URL without a trailing slash.
     package var legacyEndpoint = "https://fcm.googleapis.com"
     /// The same for calls by the v1 protocol.
     package var v1Endpoint = "https://fcm.googleapis.com"
     /// The same for the Instance ID API.
     package var iidEndpoint = "https://iid.googleapis.com"
-    /// By which API the subscriptions of tenants that send by the v1 protocol are kept.
+    /// The API that serves the subscriptions of tenants that send by the v1 protocol.
     package var topicAPI = TopicAPI.v1
     /// The hosts, in lower case and with a port where one is needed, that a credential's `token_uri` may name.
     package var allowedTokenHosts = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"]
-    /// The hosts, in lower case and without a port, that secrets may go to without encryption, besides this machine.
+    /// The hosts, in lower case and without a port, to which secrets may be sent without encryption, besides this
+    /// machine.
     package var allowPlainHTTP: [String] = []
-    /// A PEM file of authorities that may certify upstream servers, besides the system's.
+    /// A PEM file of authorities that may certify upstream servers, in addition to the system's.
     package var caFile: String?
-    /// How long one attempt may take, from the wait for a connection to the last byte of the answer.
+    /// The timeout of one attempt, from the wait for a connection to the last byte of the answer.
     package var timeout = Duration.seconds(10)
-    /// How long all attempts of one call may take together.
+    /// The deadline of all attempts of one call together.
     package var deadline = Duration.seconds(20)
     package var connectTimeout = Duration.seconds(2)
-    /// The most connections each event loop opens to one server.
+    /// The most connections that each event loop opens to one server.
     package var maxConnectionsPerLoop = 256
-    /// How many calls one list of recipients or devices may have in flight, at least 1; no key sets it.
+    /// The most calls in flight for one list of recipients or devices, at least 1; no key sets it.
     package var fanOut = 100
 
     package init() {}
@@ -75,8 +76,8 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         return client
     }
 
-    /// TLS that trusts the authorities of ``caFile`` besides the system's; throws `invalid`, with words that follow the
-    /// key's name.
+    /// Returns TLS that trusts the authorities of ``caFile`` in addition to the system's; throws `invalid`, with words
+    /// that follow the key's name.
     package func tls() throws(GatewayError) -> TLSConfiguration? {
         guard let file = self.caFile else { return nil }
         var tls = TLSConfiguration.makeClientConfiguration()
@@ -89,8 +90,8 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     }
 }
 
-/// What calls to FCM go by: the section as the gateway was started with it, and what a reload changes of it, as it is
-/// in force.
+/// The settings of calls to FCM: the section as the gateway started with it, and the values in force of what a reload
+/// may change.
 package struct UpstreamSettings: Sendable {
     package let configuration: UpstreamConfiguration
     /// ``UpstreamConfiguration/timeout``.
@@ -99,7 +100,7 @@ package struct UpstreamSettings: Sendable {
     package let requestDeadline: DurationSetting
     package let tokenHosts: Setting<TokenHosts>
     package let client: HTTPClientConfiguration
-    /// Waits before a retry; throws when the caller is gone.
+    /// Waits before a retry; throws if the caller is gone.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
     package init(
@@ -115,7 +116,7 @@ package struct UpstreamSettings: Sendable {
         self.client = client
     }
 
-    /// Puts what may change while calls are in flight in force.
+    /// Applies the settings that may change while calls are in flight.
     package func reload(_ configuration: UpstreamConfiguration) {
         self.attemptTimeout.change(to: configuration.timeout)
         self.requestDeadline.change(to: configuration.deadline)

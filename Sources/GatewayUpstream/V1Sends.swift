@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Messages by HTTP v1: one `messages:send` for each recipient.
 extension FCMClient {
-    /// HTTP v1 has a form for every target; a condition must keep to its profile.
+    /// HTTP v1 can express every target; a condition must fit its profile.
     static func v1Refusal(of target: Target) -> Refusal? {
         guard case .condition(let condition) = target, !condition.fits(.v1) else { return nil }
         return Refusal(.invalidField, "A condition names at most five topics", field: target.kind.rawValue)
@@ -36,7 +36,7 @@ extension FCMClient {
     }
 
     private func sendEach(_ send: V1Send) async -> SendResult {
-        // Once for all calls: without a token none of them can be made.
+        // Checked once for all calls: without a token none of them can be made.
         if let failure = await send.context.missingToken() { return SendResult(failure) }
         let readings = await FanOut.readings(
             count: send.calls.count,
@@ -57,7 +57,7 @@ extension FCMClient {
 }
 
 extension CallContext {
-    /// Waits for an access token where one is needed and none is there; a failure where there will be none.
+    /// Waits for an access token if one is needed and missing; returns a failure if none arrives.
     func missingToken() async -> CallFailure? {
         guard self.authorizer.current == nil,
             case .failure(let failure) = await self.authorizer.authorization(
@@ -75,13 +75,13 @@ struct V1Send: FCMCall {
     let path: String
     let calls: V1Calls
     var index = 0
-    /// The kind of their common target.
+    /// The kind of target that all calls share.
     let kind: TargetKind
     let mayBeGroup: Bool
-    /// True if the caller speaks v1 too and gets FCM's own answer.
+    /// True if the caller also speaks v1 and gets FCM's own answer.
     let keepsAnswer: Bool
 
-    /// A call of a list that the reservation did not let leave.
+    /// A call of a list that the reservation did not allow.
     static let notMarked = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")
 
     var route: String { V1Path.template }
@@ -122,14 +122,14 @@ struct V1Send: FCMCall {
 enum V1Path {
     static let template = "/v1/projects/{project}/messages:send"
 
-    /// A project of a domain, `example.com:project`, keeps its colon.
+    /// A project of a domain, such as `example.com:project`, keeps its colon.
     static func send(project: String) -> String {
         "/v1/projects/\(PercentEncoding.encoded(project, keeping: UInt8(ascii: ":")))/messages:send"
     }
 }
 
 extension UpstreamResponse {
-    /// An answer, with its content type where it may be passed on.
+    /// An answer, with its content type if it may be passed on.
     init(_ response: HTTPClientResponse, isPassedOn: Bool = false) {
         self.init(
             status: response.status.code,
@@ -156,7 +156,7 @@ extension AnswerSign {
 }
 
 extension V1Reading.Signal {
-    /// Whether the answer is about the credential or the project, hence the same for every recipient.
+    /// True if the answer is about the credential or the project, and hence the same for every recipient.
     fileprivate var holdsForAll: Bool {
         switch self {
         case .tokenRefused, .credentialRefused, .projectQuota: true

@@ -4,9 +4,9 @@ import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// What authorises calls, in the form of header fields, which are made once.
+/// The authorisation of calls, as header fields that are rendered once.
 ///
-/// A class: tokens are told apart by identity.
+/// A class: tokens are compared by identity.
 final class Authorization: Sendable {
     let fields: HTTPHeaderLines
     /// The fields of a call to one of Google's older servers: the Instance ID API, device groups.
@@ -32,17 +32,17 @@ final class Authorization: Sendable {
 
 extension Authorization: CustomStringConvertible, CustomReflectable {
     var description: String { "<redacted>" }
-    /// A mirror without children, so that dumps tell nothing either.
+    /// A mirror without children, so that dumps reveal nothing either.
     var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// Where the authorisation of calls comes from.
+/// The source of the calls' authorisation.
 enum Authorizer: Sendable {
-    /// It is what it is: a server key, or a token that is being tried.
+    /// Never changes: a server key, or a token under test.
     case fixed(Authorization)
     case tokens(AccessTokenSource)
 
-    /// What calls can be made with at once.
+    /// The authorisation that is available without waiting.
     var current: Authorization? {
         switch self {
         case .fixed(let authorization): authorization
@@ -60,7 +60,7 @@ enum Authorizer: Sendable {
         }
     }
 
-    /// Notes that FCM refused an authorisation with 401; whether a retry with another is worth it.
+    /// Notes that FCM refused an authorisation with 401; returns true if a retry with another is worthwhile.
     func refused(_ authorization: Authorization) -> Bool {
         switch self {
         case .fixed: false
@@ -69,9 +69,9 @@ enum Authorizer: Sendable {
     }
 }
 
-/// The access tokens of one credential: the current one, and the next one in time.
+/// The access tokens of one credential; see ``TokenState`` for the times.
 ///
-/// However many callers wait, one exchange is in flight at most, and all of them share its result.
+/// At most one exchange is in flight. All callers that wait share its result.
 final class AccessTokenSource: Sendable {
     typealias Outcome = Result<Authorization, TokenFailure>
 
@@ -80,7 +80,7 @@ final class AccessTokenSource: Sendable {
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var lastWaiter = 0
 
-        /// Adds a waiter; an outcome where there is nothing to wait for.
+        /// Adds a waiter; returns an outcome if there is nothing to wait for.
         mutating func wait(
             _ number: Int,
             _ continuation: CheckedContinuation<Outcome, Never>,
@@ -97,7 +97,8 @@ final class AccessTokenSource: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let startExchange: @Sendable (AccessTokenSource, RequestTrace?) -> Bool
 
-    /// A source without a token; `startExchange` has ``exchange(with:counting:in:)`` called soon, or returns false.
+    /// Creates a source without a token; `startExchange` has ``exchange(with:counting:in:)`` called soon, or returns
+    /// false.
     init(
         _ credential: ServiceAccountCredential,
         now: @escaping @Sendable () -> ContinuousClock.Instant,
@@ -108,11 +109,11 @@ final class AccessTokenSource: Sendable {
         self.startExchange = startExchange
     }
 
-    /// The current token; where its renewal is due, that begins without the caller's waiting for it.
+    /// Returns the current token. If its renewal is due, the renewal begins, but the caller does not wait for it.
     func current() -> Authorization? {
         let now = self.now()
         guard let (token, renews) = self.state.withLock({ $0.tokens.current(at: now) }) else { return nil }
-        // No request waits for it, so that it is part of no trace.
+        // No request waits for the renewal, so it is part of no trace.
         if renews { self.start(in: nil) }
         return token
     }
@@ -188,7 +189,7 @@ final class AccessTokenSource: Sendable {
                 if let outcome = self.state.withLock({ $0.wait(number, continuation, at: now) }) {
                     continuation.resume(returning: outcome)
                 } else if Task.isCancelled {
-                    // The handler may have run before there was anybody to find.
+                    // The cancellation handler may have run before the waiter was added.
                     self.giveUp(number)
                 }
             }
@@ -203,9 +204,9 @@ final class AccessTokenSource: Sendable {
     }
 }
 
-/// Runs the exchanges for access tokens that calls ask for.
+/// Runs the exchanges for access tokens that calls request.
 ///
-/// A service of its own: an exchange outlives the call that began it, since others wait for the same token.
+/// A service of its own, because an exchange outlives the call that began it: other calls wait for the same token.
 package final class AccessTokens: Service {
     private let exchange: any TokenExchange
     private let refreshes: [TokenRefresh: Counter]
@@ -213,10 +214,10 @@ package final class AccessTokens: Service {
     private let requests: AsyncStream<(AccessTokenSource, RequestTrace?)>
     private let requester: AsyncStream<(AccessTokenSource, RequestTrace?)>.Continuation
     private let hasRun = Atomic(false)
-    /// Those that an account still holds.
+    /// The sources that an account still holds.
     private let sources = Mutex<[SourceKey: WeakSource]>([:])
 
-    /// What tells credentials apart; the endpoint that they are used at does not matter.
+    /// A credential's identity; its endpoint does not matter.
     private struct SourceKey: Hashable {
         var fingerprint: String
         var clientEmail: String
@@ -238,7 +239,7 @@ package final class AccessTokens: Service {
         (self.requests, self.requester) = AsyncStream.makeStream()
     }
 
-    /// Makes exchanges until graceful shutdown or cancellation; those that were asked for are finished.
+    /// Makes exchanges until graceful shutdown or cancellation; finishes those already requested.
     package func run() async throws {
         let isFirst = !self.hasRun.exchange(true, ordering: .acquiringAndReleasing)
         precondition(isFirst, "a service runs once")
@@ -254,7 +255,7 @@ package final class AccessTokens: Service {
         self.requester.finish()
     }
 
-    /// The source of tokens for a credential: the one that is in use already, or a new one without a token.
+    /// Returns the source of tokens for a credential: the one already in use, or a new one without a token.
     func source(for credential: ServiceAccountCredential) -> AccessTokenSource {
         let key = SourceKey(
             fingerprint: credential.fingerprint,
@@ -273,7 +274,7 @@ package final class AccessTokens: Service {
     }
 }
 
-/// How an exchange for an access token ended, as it is counted.
+/// The end of an exchange for an access token, as it is counted.
 enum TokenRefresh: String, CaseIterable {
     case done
     case refused

@@ -9,7 +9,7 @@ import StrictJSON
 
 /// Exchanges a service account's signature for an access token.
 protocol TokenExchange: Sendable {
-    /// Asks once; nothing is retried. The call is a span of a trace that is recorded.
+    /// Makes one attempt, without retries; it is a span of a recorded trace.
     func issue(
         for credential: ServiceAccountCredential,
         in trace: RequestTrace?
@@ -18,28 +18,28 @@ protocol TokenExchange: Sendable {
 
 struct IssuedToken: Sendable {
     let text: Secret
-    /// How long it is valid, in seconds from when it was asked for.
+    /// The lifetime in seconds, from the time of the request.
     let lifetimeSeconds: Int
 }
 
-/// Why there is no access token.
+/// The reason why there is no access token.
 struct TokenFailure: Error, Sendable, Hashable {
-    /// Who must act.
+    /// The side that must act.
     enum Kind: Sendable, Hashable {
-        /// The credential is not accepted: an operator.
+        /// The credential is not accepted; an operator must act.
         case refused
-        /// The token endpoint can't be reached or is in trouble: a later attempt can succeed.
+        /// The token endpoint is unreachable or in trouble; a later attempt can succeed.
         case unreachable
     }
 
     let kind: Kind
-    /// What happened, from a bounded set.
+    /// The event, from a bounded set.
     let code: String
-    /// The token endpoint's own words, cut where they are long; for operators.
+    /// The token endpoint's own words, shortened if they are long; for operators.
     var detail: String?
-    /// Seconds to wait, where the token endpoint named them.
+    /// Seconds to wait, if the token endpoint named them.
     var retryAfter: Int?
-    /// How many seconds this machine's clock is ahead of the token endpoint's, where that told the time.
+    /// The seconds by which this machine's clock is ahead of the token endpoint's, if its answer had a `Date`.
     var clockOffset: Int?
 
     init(_ kind: Kind, _ code: String, detail: String? = nil, retryAfter: Int? = nil, clockOffset: Int? = nil) {
@@ -50,16 +50,16 @@ struct TokenFailure: Error, Sendable, Hashable {
         self.clockOffset = clockOffset
     }
 
-    /// What callers are told.
+    /// The code that callers get.
     var outcomeCode: OutcomeCode { self.kind == .refused ? .upstreamCredentials : .upstreamUnavailable }
 
-    /// The caller's time was up before the token endpoint's answer came.
+    /// The caller's time ran out before the token endpoint answered.
     static let timedOut = TokenFailure(.unreachable, "token_timeout")
     /// The gateway no longer asks for tokens.
     static let shutDown = TokenFailure(.unreachable, "shutDown")
-    /// The account's token endpoint is none that may be asked.
+    /// The account's token endpoint is not an allowed one.
     static let hostRefused = TokenFailure(.refused, "token_host_refused")
-    /// The private key is none that can sign.
+    /// The private key can't sign.
     static let keyUnusable = TokenFailure(.refused, "key_unusable")
 }
 
@@ -99,10 +99,10 @@ final class JWTBearerExchange: TokenExchange {
                 method: .post,
                 path: credential.tokenURI.path,
                 headers: Self.headers,
-                // An assertion is made of letters that a form leaves alone.
+                // A form leaves all characters of an assertion unencoded.
                 body: ByteBuffer(string: "grant_type=\(Self.grantType)&assertion=\(assertion)")
             )
-            // The request has no trace fields: the token is not for this trace alone.
+            // The request has no trace fields, because the token serves other traces as well.
             span = trace?.begin("POST", at: "{token_uri}", of: pool.origin.parts, start: .now)
             let timeout = TimeAmount(self.settings.attemptTimeout.current)
             let response = try await pool.execute(request, deadline: .now() + timeout)
@@ -140,7 +140,7 @@ extension HTTPFieldKey {
 /// The claims by which a service account asks for an access token (RFC 7523, 3).
 struct AssertionClaims: JWTPayload {
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
-    /// The longest life that Google accepts.
+    /// The longest lifetime that Google accepts.
     private static let lifeSeconds = 3_600
 
     var iss: String
@@ -161,19 +161,19 @@ struct AssertionClaims: JWTPayload {
     func verify(using algorithm: some JWTAlgorithm) {}
 }
 
-/// A token endpoint's answer as it came in; `date` is the value of `Date`.
+/// A token endpoint's answer as received; `date` is the value of `Date`.
 struct TokenReply {
-    /// Seconds of difference that the service and the assertion's life put up with.
+    /// The clock difference, in seconds, that the service and the assertion's lifetime tolerate.
     static let toleratedSkew = 60
 
-    /// Errors of RFC 6749, 5.2, by which the failure is called; any other text is not from a bounded set.
+    /// The errors of RFC 6749, 5.2, that may become a failure's code; other texts are unbounded.
     private static let knownErrors: Set<String> = [
         "invalid_grant", "invalid_scope", "invalid_client", "invalid_request", "unauthorized_client",
         "unsupported_grant_type", "access_denied",
     ]
-    /// What a token without a stated life is trusted for.
+    /// The assumed lifetime of a token whose answer states none.
     private static let assumedLifeSeconds = 300
-    /// A day, twice what Google grants at most: a longer life is not believed.
+    /// A day, the longest lifetime that is believed; Google grants at most half of it.
     private static let longestLifeSeconds = 86_400
 
     let status: Int
@@ -181,11 +181,11 @@ struct TokenReply {
     let date: String?
     let body: ByteBuffer
 
-    /// What the answer means; `now` is in seconds since 1970 by the gateway's clock.
+    /// Returns the answer's meaning; `now` is in seconds since 1970 by the gateway's clock.
     func read(now: Int) -> Result<IssuedToken, TokenFailure> {
         let root = (try? JSONDocument(parsing: self.body))?.root
         guard (200...299).contains(self.status) else { return .failure(self.failure(root, now: now)) }
-        // What stands in a header's field is visible ASCII (RFC 6750, 2.1).
+        // A header field's value consists of visible ASCII characters (RFC 6750, 2.1).
         guard let text = root?["access_token"]?.string, AnswerBounds.isToken(text) else {
             return .failure(TokenFailure(.unreachable, "token_unreadable"))
         }

@@ -1,14 +1,19 @@
-/// Decides when an access token is asked for, and what is used meanwhile.
+/// Decides when an access token is renewed, and what callers use meanwhile.
 ///
-/// Pure: the caller supplies the time and the chance. One exchange is in flight at most; while it is, the current token
-/// goes on being used until its own end.
+/// Pure: the caller supplies the time and the chance. At most one exchange is in flight; until it ends, or the current
+/// token expires, callers use that token.
+///
+///     issued           70–80% of its life            end of its life
+///       |------ use ---------|------ use, renew -----------|--- wait for the exchange
+///
+/// Example: a token of 3,600 s is renewed 2,520 to 2,880 s after its request was sent.
 struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where Instant.Duration == Duration {
-    /// What a caller without a current token does.
+    /// The next step of a caller without a current token.
     enum Step {
         case use(Token)
         case exchange
         case wait
-        /// Gives up: the last exchange failed a moment ago.
+        /// Gives up, because the last exchange failed a moment ago.
         case refuse(TokenFailure)
     }
 
@@ -17,22 +22,22 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         let issuedAt: Instant
         let renewAt: Instant
         let expiresAt: Instant
-        /// Whether it took the place of one that was refused.
+        /// True if it replaced a token that FCM had refused.
         let isReplacement: Bool
     }
 
-    /// A replacement that is refused this soon is not refused for its age: another would not help.
+    /// If a replacement is refused this soon, age is not the cause and another token would not help.
     private static var replacementTrial: Duration { .seconds(5) }
     private static var longestPause: Duration { .seconds(60) }
 
     private var grant: Grant?
-    /// The last failure, and until when it stands for an answer.
+    /// The last failure, and until when it answers callers without a new exchange.
     private var setback: (failure: TokenFailure, until: Instant)?
     private var failures = 0
     private var replaces = false
     private(set) var isExchanging = false
 
-    /// The current token and whether the caller is to begin an exchange; `nil` without one.
+    /// Returns the current token, and true if the caller must begin an exchange; `nil` without a token.
     mutating func current(at now: Instant) -> (token: Token, renews: Bool)? {
         guard let grant = self.valid(at: now) else { return nil }
         guard now >= grant.renewAt, !self.isExchanging, self.standingFailure(at: now) == nil else {
@@ -50,14 +55,13 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         return .exchange
     }
 
-    /// What the last exchange came to, for those who waited for it.
+    /// The last exchange's result, for the callers that waited for it.
     func settled(at now: Instant) -> Result<Token, TokenFailure> {
         if let grant = self.valid(at: now) { return .success(grant.token) }
         return .failure(self.setback?.failure ?? .timedOut)
     }
 
-    /// Notes a token that was asked for at `start`; the chance, 0 to 1, spreads renewals over the last tenth before 80%
-    /// of its life.
+    /// Stores a token requested at `start`; the chance, 0 to 1, spreads the renewals.
     mutating func succeeded(_ token: Token, lifetime: Duration, since start: Instant, chance: Double) {
         self.grant = Grant(
             token: token,
@@ -72,8 +76,10 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         self.isExchanging = false
     }
 
-    /// Notes that none was issued; the failure stands for a while that grows from one second to a minute, of which the
-    /// chance, 0 to 1, takes up to half away.
+    /// Notes that an exchange failed; until the pause ends, the failure answers all callers.
+    ///
+    /// The pause doubles with each failure in a row, from one second to a minute; the chance, 0 to 1, takes off up to
+    /// half. A longer `Retry-After` counts, up to a minute. Example: the third failure stands for 2 to 4 seconds.
     mutating func failed(_ failure: TokenFailure, at now: Instant, chance: Double) {
         let pause = min(Duration.seconds(1 << min(self.failures, 6)), Self.longestPause) * (1 - 0.5 * chance)
         let demanded = min(Duration.seconds(max(0, failure.retryAfter ?? 0)), Self.longestPause)
@@ -82,9 +88,9 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         self.isExchanging = false
     }
 
-    /// Forgets exactly the token that FCM refused; whether a retry with another is worth it.
+    /// Forgets exactly the token that FCM refused; returns true if a retry with another is worthwhile.
     mutating func refused(_ token: Token, at now: Instant) -> Bool {
-        // Another has taken its place already, or is about to.
+        // Another token has replaced it, or is about to.
         guard let grant = self.grant, grant.token === token else { return true }
         if grant.isReplacement, now < grant.issuedAt.advanced(by: Self.replacementTrial) { return false }
         self.grant = nil

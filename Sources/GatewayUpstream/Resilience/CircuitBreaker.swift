@@ -1,31 +1,36 @@
-/// Keeps calls from a server that is in trouble, and finds out when it is well again.
+/// Stops calls to a server in trouble, and detects when it has recovered.
 ///
-/// Pure: the caller supplies the time. It opens after so many failures in a row, or when at least half of a sufficient
-/// number of recent calls failed; rests for a time that doubles with every relapse; lets a single call through to see;
-/// and lets the others follow little by little.
+/// Pure: the caller supplies the time.
+///
+///     closed --failures--> resting --time over--> probing --healthy--> ramping --ramp over--> closed
+///                             ^                      |                    |
+///                             +------- trouble ------+------ trouble -----+
+///
+/// It opens after a number of failures in a row, or when at least half of enough recent calls failed. The rest doubles
+/// with every relapse. Then one probe goes through; if it succeeds, a growing share of calls follows.
 struct CircuitBreaker {
     enum Permit: Equatable {
-        /// The call's end has to be reported.
+        /// The caller must report the call's end.
         case granted
         case refused(wait: Duration)
     }
 
-    /// How a call went, as far as the server's health is concerned.
+    /// A call's result, as far as it concerns the server's health.
     enum Verdict {
-        /// The server answered, whatever it said.
+        /// The server answered, whatever the answer.
         case healthy
-        /// The server can't be reached, is too slow, or says that it is in trouble.
+        /// The server is unreachable, too slow, or reports trouble.
         case trouble
-        /// The connection was lost, and all that it carried with it: of what is lost at one moment, one call counts.
+        /// The connection was lost with all its calls; of calls lost at one moment, one counts.
         case lost
         /// The call says nothing about the server.
         case silent
     }
 
-    /// As metrics show it.
+    /// The value in metrics.
     enum Condition: Int {
         case closed = 0
-        /// Some calls go through: one to see, or a growing part of them.
+        /// Some calls go through: a probe, or a growing share.
         case halfOpen = 1
         case open = 2
     }
@@ -37,7 +42,7 @@ struct CircuitBreaker {
         case closed
         /// Next: `probing`.
         case resting(until: Instant)
-        /// One call is under way to see. Next: `ramping`, `resting`; or `probing` again when its end is never reported.
+        /// One probe is under way. Next: `ramping`, `resting`; or `probing` again if its end is never reported.
         case probing(since: Instant)
         /// Some calls go through. Next: `closed`, `resting`.
         case ramping(since: Instant)
@@ -47,19 +52,19 @@ struct CircuitBreaker {
     private static let fewestCalls = 20
     private static let firstRest = Duration.seconds(30)
     private static let longestRest = Duration.seconds(300)
-    /// A call that was to see and has not been reported after this long was given up.
+    /// A probe that has not been reported after this long counts as abandoned.
     private static let probeTimeout = Duration.seconds(15)
     private static let rampTime = Duration.seconds(10)
-    /// What is lost within this time is lost at one moment.
+    /// Calls lost within this time count as lost at one moment.
     private static let moment = Duration.milliseconds(100)
 
     private var phase = Phase.closed
     private var recent = CallWindow()
     private var row = 0
     private var lostAt: Instant?
-    /// How often it has opened without having closed since.
+    /// The number of openings since it last closed.
     private var relapses = 0
-    /// What part of a call the ramp owes, 0 to 1.
+    /// The part of a call that the ramp has saved up, 0 to 1.
     private var credit = 0.0
 
     var condition: Condition {
@@ -95,11 +100,11 @@ struct CircuitBreaker {
         }
     }
 
-    /// Notes how a call went; whether it opened by that.
+    /// Notes a call's result; returns true if it opened the breaker.
     mutating func report(_ verdict: Verdict, at now: Instant) -> Bool {
         switch verdict {
         case .silent:
-            // The next call will do for it.
+            // The next call becomes the probe.
             if case .probing = self.phase { self.phase = .resting(until: now) }
             return false
         case .healthy:
@@ -119,7 +124,7 @@ struct CircuitBreaker {
         }
     }
 
-    /// Whether calls go through in numbers; a single one that is to see always counts.
+    /// True if many calls go through, so that losses at one moment count once; a lone probe always counts.
     private var countsMoments: Bool {
         switch self.phase {
         case .closed, .ramping: true
@@ -132,7 +137,7 @@ struct CircuitBreaker {
         self.recent.add(isFailure: true, at: now)
         switch self.phase {
         case .resting(let end) where now < end:
-            // A call that had begun before.
+            // The call had begun before the breaker opened.
             return false
         case .resting, .probing:
             break
@@ -150,7 +155,7 @@ struct CircuitBreaker {
     }
 }
 
-/// Counts calls and failures of the last ten seconds, in steps of one.
+/// Counts calls and failures of the last ten seconds, in steps of one second.
 private struct CallWindow {
     private struct Second {
         var number = Int64.min

@@ -3,8 +3,8 @@ import GatewayCore
 import Metrics
 import Synchronization
 
-/// What is known of one tenant's way to one of FCM's APIs: whether its server and its credential are well, how many
-/// retries are left, and whether its quota is used up (decision 0017).
+/// The health of one tenant's calls to one of FCM's APIs (decision 0017): the breakers of server and credential, the
+/// retry budget, and the pause while the quota is used up.
 final class UpstreamHealth: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,9 +13,9 @@ final class UpstreamHealth: Sendable {
         var credential = CircuitBreaker()
         var budget = RetryBudget()
         var pausedUntil: Instant?
-        /// The server breaker's condition in the gauge.
+        /// The server breaker's condition as the gauge shows it.
         var shown = CircuitBreaker.Condition.closed
-        /// Whether the gauge belongs to another account now.
+        /// True if the gauge belongs to another account now.
         var isRetired = false
     }
 
@@ -33,7 +33,7 @@ final class UpstreamHealth: Sendable {
 
     // MARK: Calls
 
-    /// Why a call that is no retry must not be made now; `nil` where it may, and then it is counted.
+    /// Returns why a first attempt must not be made now; `nil` if it may, and then it is counted.
     func begin(at now: Instant) -> CallFailure? {
         self.state.withLock { state in
             defer { self.show(&state) }
@@ -43,20 +43,20 @@ final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Whether it is worth waiting to retry a call; whether it then may be, ``mayRetry(for:at:)`` says.
+    /// True if waiting for a retry is worthwhile; ``mayRetry(for:at:)`` decides after the wait.
     func mightRetry(for reason: RetryReason) -> Bool {
         let hasBudget = self.state.withLock { $0.budget.hasOne }
         if !hasBudget { self.metrics.exhaustions[reason]?.increment() }
         return hasBudget
     }
 
-    /// Whether a call may be retried now: there is budget for it, and another call may be made.
+    /// True if a call may be retried now: the budget and the breakers allow it.
     func mayRetry(for reason: RetryReason, at now: Instant) -> Bool {
         let isGranted: Bool? = self.state.withLock { state in
             defer { self.show(&state) }
             guard Self.refusal(&state, at: now) == nil else { return nil }
             if state.budget.withdraw() { return true }
-            // It was asked whether it may be made, and will not be.
+            // The breakers granted the call, which is not made.
             _ = state.server.report(.silent, at: now)
             _ = state.credential.report(.silent, at: now)
             return false
@@ -75,14 +75,14 @@ final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Shows the server's breaker; under the lock, so that no older snapshot comes last.
+    /// Shows the server breaker's condition; under the lock, so that an older value is never written last.
     private func show(_ state: inout State) {
         guard state.server.condition != state.shown, !state.isRetired else { return }
         state.shown = state.server.condition
         self.metrics.show(state.shown, self.api, of: self.tenant)
     }
 
-    /// No calls but those under way ask any more; the gauge shows nothing of it.
+    /// Retires this health: only calls under way still use it, and it leaves the gauge alone.
     func retire() {
         self.state.withLock { state in
             state.isRetired = true
@@ -90,7 +90,7 @@ final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Makes no calls for a while, because the project's quota is used up.
+    /// Stops calls for a while, because the project's quota is used up.
     func pause(for seconds: Int, at now: Instant) {
         let end = now.advanced(by: .seconds(seconds))
         self.state.withLock { $0.pausedUntil = max(end, $0.pausedUntil ?? end) }
@@ -107,7 +107,7 @@ final class UpstreamHealth: Sendable {
             return CallFailure(.upstreamCredentials, wait: wait, "breaker_open")
         }
         if case .refused(let wait) = state.server.permit(at: now) {
-            // The credential may have been granted its one call to see, which is not made now.
+            // The credential's breaker may have granted its one probe, which is not made now.
             _ = state.credential.report(.silent, at: now)
             return CallFailure(.upstreamUnavailable, wait: wait, "breaker_open")
         }
@@ -116,21 +116,21 @@ final class UpstreamHealth: Sendable {
 }
 
 extension CallFailure {
-    /// A call that is not worth making for a while, told in whole seconds, at least 1.
+    /// A call that is not worth making for a while; the wait is in whole seconds, at least 1.
     fileprivate init(_ code: OutcomeCode, wait: Duration, _ upstreamCode: String) {
         self.init(code: code, upstreamCode: upstreamCode, retryAfter: max(1, Int((wait / .seconds(1)).rounded(.up))))
     }
 }
 
-/// Why a call is retried; the raw value is the metrics' label.
+/// The reason of a retry; the raw value is the metric's label.
 enum RetryReason: String, Sendable, CaseIterable {
     case notSent = "not_sent"
     case trouble = "upstream_5xx"
 }
 
-/// Bounds retries to a tenth of the calls, so that a server in trouble is not asked twice as much as one in health.
+/// Limits retries to a tenth of the calls, so that a server in trouble gets little more load than a healthy one.
 ///
-/// A few are there from the start. However calls come, retries ≤ calls / 10 + 3.
+/// Three retries are there from the start: retries ≤ calls / 10 + 3 at any time. Example: 200 calls allow 23 retries.
 struct RetryBudget {
     /// In tenths of a retry.
     private static let start = 30
@@ -146,7 +146,7 @@ struct RetryBudget {
         self.tenths = min(self.tenths + 1, Self.most)
     }
 
-    /// Takes a retry out; whether there was one.
+    /// Takes a retry from the budget; returns false if there was none.
     mutating func withdraw() -> Bool {
         guard self.hasOne else { return false }
         self.tenths -= Self.cost
@@ -154,19 +154,18 @@ struct RetryBudget {
     }
 }
 
-/// When a call is retried.
+/// The times of retries.
 enum Backoff {
-    /// Calls made for one message at most.
+    /// The most attempts of one call.
     static let maxAttempts = 3
-    /// The bounds that a server's `Retry-After` is kept to, in seconds.
+    /// The range that a server's `Retry-After` is clamped to, in seconds.
     private static let demanded = 10...3_600
     private static let first = Duration.seconds(1)
 
-    /// How long to wait before a retry after so many attempts, from 1; what was not sent goes at once, by another
-    /// connection.
+    /// Returns the wait before a retry, after so many attempts, from 1; `retryAfter` is the server's, in seconds.
     ///
-    /// The server's `Retry-After` is in seconds. The chance, 0 to 1, spreads callers that failed together over the
-    /// whole wait.
+    /// A request that was not sent goes at once, by another connection. The chance, 0 to 1, spreads callers that failed
+    /// together over the whole wait.
     static func wait(
         after attempts: Int,
         for reason: RetryReason,
@@ -176,18 +175,18 @@ enum Backoff {
         guard reason == .trouble else { return .zero }
         let spread = Self.first * Double(1 << (attempts - 1)) * chance
         guard let retryAfter else { return spread }
-        // On top, since all who failed together were told the same.
+        // Added on top, since all callers that failed together got the same `Retry-After`.
         return .seconds(min(max(retryAfter, Self.demanded.lowerBound), Self.demanded.upperBound)) + spread
     }
 }
 
-/// What is counted of retries, and what breakers show.
+/// The metrics of retries and breakers.
 struct ResilienceMetrics: Sendable {
     let retries: [RetryReason: Counter]
-    /// Retries that there was no budget for.
+    /// Retries that the budget refused.
     let exhaustions: [RetryReason: Counter]
-    /// The breakers of messages alone, since the alert is about messages; tenants that share a label are shown by the
-    /// worst of theirs.
+    /// The breakers of messages only, since the alert is about messages. Tenants that share a label show their worst
+    /// breaker.
     private let breakers: [FCMAPI: TenantGauges]
 
     init(_ metrics: GatewayMetrics) {
