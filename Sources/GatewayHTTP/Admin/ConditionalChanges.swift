@@ -5,10 +5,10 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Changes by `PATCH` with a JSON merge patch (RFC 7396), and only of what the caller has seen: `If-Match` holds the `ETag`
-/// of an earlier answer (RFC 9110, 13.1.1).
+/// Changes by `PATCH` with a JSON merge patch (RFC 7396), and only if the caller has seen the current state: `If-Match`
+/// holds the `ETag` of an earlier answer (RFC 9110, 13.1.1).
 extension Exchange {
-    /// The members of a merge patch; `application/json` is taken for one as well.
+    /// The members of a merge patch; `application/json` is accepted too.
     func patchMembers() throws(Refusal) -> JSONMembers {
         try JSONBody.members(
             of: self.request.body,
@@ -18,8 +18,8 @@ extension Exchange {
         )
     }
 
-    /// Throws `precondition_failed` where the request's `If-Match` does not name a representation; `nil` is one that does
-    /// not exist.
+    /// Throws `precondition_failed` if the request's `If-Match` does not name the representation; `nil` means that none
+    /// exists.
     func requireMatch(_ representation: ByteBuffer?) throws(GatewayError) {
         guard let wanted = self.fields[.ifMatch] else { return }
         if let representation, EntityTag.of(representation).isNamed(in: wanted) { return }

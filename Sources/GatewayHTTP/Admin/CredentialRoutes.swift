@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Takes credentials in, proves them, and never gives them out.
+/// Stores credentials and proves them, but never returns them.
 struct CredentialRoutes {
     let administration: Administration
     let prover: any CredentialProver
@@ -61,7 +61,7 @@ struct CredentialRoutes {
         return Self.response(try await self.administration.put(credential, tenant: id, origin: exchange.origin))
     }
 
-    /// Proves the credential that the tenant's sends use, and any other that it has.
+    /// Proves the credential that the tenant's sends use, and any other it has.
     @Sendable
     private func check(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let profile = try self.administration.profile(of: exchange.tenantID)
@@ -138,9 +138,9 @@ extension LegacyCredential {
 }
 
 extension ServiceAccountCredential {
-    /// Reads the body that puts a service account.
+    /// Reads the body that stores a service account.
     ///
-    /// - Throws: a problem with every field at fault; of the account's own members, the first.
+    /// - Throws: all faulty fields of the body; of the account's own members, the first.
     convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Refusal) {
         let accountPointer = JSONPointer().appending("service_account")
         var problems = FieldProblems()
@@ -161,7 +161,7 @@ extension ServiceAccountCredential {
         guard let account, problems.list.isEmpty else {
             throw problems.orMissing("service_account")
         }
-        // What files hold beside these is not kept, nor looked at any further.
+        // Other members of the file are neither stored nor checked.
         var writer = JSONWriter()
         writer.beginObject()
         for member in account.members.map(Array.init) ?? [] {

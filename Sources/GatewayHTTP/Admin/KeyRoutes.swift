@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Makes, shows, rotates and revokes a tenant's keys.
+/// Creates, shows, rotates and revokes a tenant's keys.
 struct KeyRoutes {
     private static let maxOverlapSeconds = 30 * 86_400
 
@@ -99,7 +99,7 @@ struct KeyRoutes {
     }
 }
 
-/// The body that makes a key or imports one.
+/// The body that creates or imports a key.
 private struct KeyBody {
     private enum Member: String, CaseIterable {
         case name, scopes, key
@@ -108,7 +108,7 @@ private struct KeyBody {
     }
 
     let draft: APIKeyDraft
-    /// The key to import; `nil` to make a new one.
+    /// The key to import; `nil` to create one.
     let key: APIKey?
 
     init(_ members: JSONMembers) throws(Refusal) {
@@ -164,7 +164,7 @@ extension FieldProblems {
     }
 
     fileprivate mutating func scopes(_ value: JSONValue, at pointer: JSONPointer) -> Set<Scope> {
-        // Each once is all there is to say.
+        // More elements than scopes can't be valid.
         guard let elements = value.elements, elements.count <= Scope.allCases.count else { return [] }
         var scopes: Set<Scope> = []
         for (index, element) in zip(0..., elements) {
@@ -175,7 +175,7 @@ extension FieldProblems {
 }
 
 extension JSONWriter {
-    /// Writes a key's record, with the key in clear where this is the one time that it is shown.
+    /// Writes a key's record; with the key in clear only when it is created, the one time it is shown.
     fileprivate mutating func write(_ record: APIKeyRecord, secret: APIKey?) {
         self.beginObject()
         self.member("id", record.id)

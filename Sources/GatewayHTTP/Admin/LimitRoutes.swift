@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Shows the limits in force for a tenant and replaces its own.
+/// Shows the limits in force for a tenant, and replaces the tenant's own.
 struct LimitRoutes {
     let administration: Administration
 
@@ -72,7 +72,7 @@ struct LimitRoutes {
     }
 }
 
-/// The scopes that a body names, each with its policies or, in a merge patch, `nil` for the default's.
+/// The scopes that a body names, each with its policies; `nil` in a merge patch returns a scope to the default.
 private struct LimitChange: Sendable {
     private var policies: [LimitScope: [RatePolicy]?] = [:]
 

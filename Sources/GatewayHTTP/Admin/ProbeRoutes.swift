@@ -4,11 +4,11 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Tells probes whether the process lives and whether it should get traffic, and Prometheus the metrics.
+/// Answers liveness and readiness probes, and Prometheus.
 ///
-/// They carry no token, and what they read names tenants at most.
+/// These requests carry no token. The answers hold no secrets; at most they name tenants.
 struct ProbeRoutes {
-    /// Why traffic is not welcome.
+    /// The reason why the gateway should get no traffic.
     let refusal: @Sendable () -> Readiness.Refusal?
     let exposition: MetricsExposition
 
@@ -29,7 +29,7 @@ struct ProbeRoutes {
         ]
     }
 
-    /// The answer in the form of `application/health+json`, which calls the reason `output`.
+    /// The answer as `application/health+json`, whose member for the reason is `output`.
     private static func response(failure: String?) -> HTTPServerResponse {
         var writer = JSONWriter()
         writer.beginObject()

@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Makes, shows and removes tenants.
+/// Creates, shows and deletes tenants.
 struct TenantRoutes {
     let administration: Administration
 
@@ -76,8 +76,7 @@ struct TenantRoutes {
     }
 }
 
-/// The settings that a body names, read and checked; those that it does not name stay as they are in the draft that it is
-/// applied to.
+/// The settings that a body names, read and checked; applied to a draft, they leave its other settings as they are.
 private struct TenantChange: Sendable {
     private enum Member: String, CaseIterable {
         case displayName = "display_name"
@@ -90,7 +89,7 @@ private struct TenantChange: Sendable {
 
     private var parts: [@Sendable (inout TenantDraft) -> Void] = []
 
-    /// Reads a tenant's body; in a merge patch (RFC 7396), `null` returns a setting to what a new tenant has.
+    /// Reads a tenant's body. In a merge patch (RFC 7396), `null` returns a setting to a new tenant's value.
     init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
         var problems = FieldProblems()
         for member in members where !problems.isFull {
@@ -99,7 +98,7 @@ private struct TenantChange: Sendable {
             let value = isPatch && member.value.isNull ? nil : member.value
             switch key.protocolWord.flatMap(Member.init) {
             case .displayName:
-                // Without a name for people, the tenant's id stands for it.
+                // Without a display name, the tenant's id is shown.
                 let name = value.map { problems.label($0, at: pointer) ?? "" } ?? ""
                 self.parts.append { $0.displayName = name }
             case .upstream:

@@ -4,7 +4,7 @@ import StrictJSON
 
 /// A request's JSON body.
 enum JSONBody {
-    /// The members of a body that must be a JSON object.
+    /// Returns the members of a body that must be a JSON object.
     static func members(
         of body: ByteBuffer,
         contentType: String?,
@@ -26,7 +26,7 @@ enum JSONBody {
         return members
     }
 
-    /// Whether a media type is `application/json`, in any case and with any parameters.
+    /// True if a media type is `application/json`, in any case and with any parameters.
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
         if contentType == "application/json" { return true }
@@ -38,16 +38,16 @@ enum JSONBody {
     }
 }
 
-/// Gathers what is wrong with a body while its fields are read.
+/// Collects the problems of a body while its fields are read.
 ///
-/// Each reading function answers `nil` for a value that is not as it should be, after noting why and where.
+/// Each reading function returns `nil` for an invalid value, after it has noted the problem and its place.
 struct FieldProblems {
-    /// Problems beyond this many are not worth a caller's time.
+    /// More problems than this do not help the caller.
     private static let maxCount = 20
 
     private(set) var list: [Refusal.Field] = []
 
-    /// Whether further problems are not reported, so that there is no use in reading on.
+    /// True if no further problem will be reported, so that reading on is useless.
     var isFull: Bool { self.list.count >= Self.maxCount }
 
     mutating func report(
@@ -59,7 +59,7 @@ struct FieldProblems {
         self.list.append(Refusal.Field(code, at: pointer().description, detail()))
     }
 
-    /// Reports a member of an object that has only members of these names.
+    /// Reports a member of an object that has only members with these names.
     mutating func unknown(
         _ key: String,
         in object: @autoclosure () -> JSONPointer = JSONPointer(),
@@ -70,7 +70,7 @@ struct FieldProblems {
         self.report(.unknownField, at: object().appending(key), "This field is not known here\(hint)")
     }
 
-    /// A text; empty ones are refused, since leaving the member out says the same.
+    /// Reads a text; an empty one is refused, since leaving the member out means the same.
     mutating func text(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
         guard let text = self.string(value, at: pointer()) else { return nil }
         guard !text.isEmpty else {
@@ -80,7 +80,7 @@ struct FieldProblems {
         return text
     }
 
-    /// A name for people or an id, which is stored.
+    /// Reads a display name or an id, which is stored.
     mutating func label(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
         guard let text = self.text(value, at: pointer()) else { return nil }
         guard ValueRules.isLabel(text, maxBytes: ValueRules.maxLabelBytes) else {
@@ -146,7 +146,7 @@ struct FieldProblems {
         return word
     }
 
-    /// A list of strings, each non-empty unless that is allowed.
+    /// Reads a list of strings, which must not be empty unless that is allowed.
     mutating func strings(
         _ value: JSONValue,
         atMost maxCount: Int = Target.maxRecipients,
@@ -174,7 +174,7 @@ struct FieldProblems {
         return strings
     }
 
-    /// Reads the only member that a body may have; any other is unknown.
+    /// Reads the only member that a body may have; all others are unknown.
     mutating func only<Value>(
         _ name: String,
         of members: JSONMembers,

@@ -10,11 +10,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads query parameters; unknown and repeated ones are refused, and values with control characters.
+/// Reads query parameters; refuses unknown and repeated ones, and values with control characters.
 struct QueryReader {
     private let values: [String: String]
 
-    /// A value with a broken escape is taken as it is written.
+    /// A value with a broken escape is used as written.
     init(_ path: [UInt8], allowed: Set<String>) throws(Refusal) {
         var values: [String: String] = [:]
         let query = path.drop { $0 != UInt8(ascii: "?") }.dropFirst()
@@ -41,12 +41,12 @@ struct QueryReader {
         self.values = values
     }
 
-    /// A parameter's text; `nil` where it is absent or empty.
+    /// A parameter's text; `nil` if it is absent or empty.
     func text(_ name: String) -> String? {
         self.values[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// How many entries a page may hold: 50 unless said otherwise, at most 500.
+    /// The most entries of a page: 50 by default, at most 500.
     func limit() throws(Refusal) -> Int {
         guard let text = self.text("limit") else { return 50 }
         guard let limit = Int(digits: text), (1...500).contains(limit) else {
@@ -83,7 +83,7 @@ struct QueryReader {
 }
 
 extension Exchange {
-    /// What the query of a list says: how many entries its page may hold, and what its cursor stands for.
+    /// Reads the query of a list: the most entries of its page, and its cursor's content.
     func pageQuery() throws(Refusal) -> (limit: Int, cursor: String?) {
         let query = try self.query(["limit", "cursor"])
         return (try query.limit(), try query.cursor())
@@ -91,7 +91,7 @@ extension Exchange {
 }
 
 extension HTTPServerResponse {
-    /// A page of a list: its first entries, and where there are more, a cursor made from the last one shown.
+    /// A page of a list: its first entries and, if there are more, a cursor made from the last one shown.
     static func page<Entries: Collection>(
         _ name: StaticString,
         _ entries: Entries,
@@ -115,11 +115,11 @@ extension HTTPServerResponse {
     }
 }
 
-/// The query of a facade's request; parameters that nobody asks for are ignored, as Google's front end does.
+/// The query of a facade's request. Unknown parameters are ignored, as by Google's front end.
 struct FacadeQuery {
     private var values: [String: String] = [:]
 
-    /// Reads the query behind a path; of a repeated parameter the last value counts.
+    /// Reads the query behind a path; the last value of a repeated parameter counts.
     init(_ path: [UInt8]) {
         guard let start = path.firstIndex(of: UInt8(ascii: "?")) else { return }
         for pair in path[(start + 1)...].split(separator: UInt8(ascii: "&")) {
@@ -132,14 +132,14 @@ struct FacadeQuery {
         }
     }
 
-    /// A parameter by its name or its other spelling; `nil` where it is absent or empty.
+    /// A parameter by its name or its other spelling; `nil` if it is absent or empty.
     func text(_ name: String, or camelCase: String? = nil) -> String? {
         let text = self.values[name] ?? camelCase.flatMap { self.values[$0] }
         return text?.isEmpty == false ? text : nil
     }
 }
 
-/// The opaque text by which a list is continued.
+/// The opaque text that continues a list.
 enum Cursor {
     static let refusal = Refusal(.invalidField, "cursor must be a next_cursor of an earlier page")
 
@@ -154,7 +154,7 @@ enum Cursor {
             .replacing("=", with: "")
     }
 
-    /// What a cursor was made from; `nil` for text that is none, since no entry of a list has control characters.
+    /// The content of a cursor; `nil` for other text, since no entry of a list has control characters.
     static func content(of text: String) -> String? {
         self.bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
             .flatMap { ValueRules.hasControls($0) ? nil : $0 }

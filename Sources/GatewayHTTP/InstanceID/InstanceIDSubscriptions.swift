@@ -3,8 +3,8 @@ import FCMModel
 import GatewayCore
 import HTTPTypes
 
-/// Keeps subscriptions as the Instance ID API does: `/iid/v1:batchAdd`, `/iid/v1:batchRemove`, `/iid/v1/{token}/rel/topics/{topic}`
-/// and `/iid/info/{token}`.
+/// Manages subscriptions as the Instance ID API does: `/iid/v1:batchAdd`, `/iid/v1:batchRemove`,
+/// `/iid/v1/{token}/rel/topics/{topic}` and `/iid/info/{token}`.
 enum InstanceIDSubscriptions {
     static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
         [
@@ -50,7 +50,7 @@ enum InstanceIDSubscriptions {
             case .value(let outcomes):
                 reply = InstanceIDReplyWriter.reply(to: outcomes)
             case .refused(let refusal) where refusal.code == .tenantRateExceeded:
-                // As legacy FCM has it for limits: each device's own error, which clients know how to repeat.
+                // Legacy FCM reports limits as an error of each device, which clients know how to retry.
                 let rejected = SubscriptionOutcome.rejected(refusal.rejection)
                 reply = InstanceIDReplyWriter.reply(to: Array(repeating: rejected, count: call.tokens.count))
             case .refused(let refusal):
@@ -122,7 +122,7 @@ enum InstanceIDSubscriptions {
 }
 
 extension Refusal {
-    /// That the gateway lacks a credential is an internal error to a caller in FCM's own words, without a reason.
+    /// A missing credential of the gateway is an internal error in FCM's words, without a reason.
     fileprivate var inFCMsWords: Refusal {
         var refusal = self
         if refusal.code == .upstreamCredentials { refusal.detail = nil }

@@ -12,7 +12,7 @@ struct LegacyGroups: Endpoint {
     let groups: DeviceGroups
 
     init(_ method: HTTPRequest.Method, _ groups: DeviceGroups) {
-        // Which change it is stands in the body, which a key without the scope does not have read.
+        // The body names the change, but it is not read for a key without the scope.
         let action: AuditAction = method == .get ? .deviceGroupLookUp : .deviceGroupPut
         self.route = Route(method, GroupRequestEncoder.path)
             .with(\.credential, .legacyKey)

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Sends a message as the legacy protocol does: `POST /fcm/send`, JSON or a form.
 ///
-/// Requests are read and answered as the protocol page has it; between the two they take the way that every send takes.
+/// Requests are read and answered as the protocol page says; in between they pass through the pipeline of all sends.
 struct SendLegacyMessage: SendEndpoint {
     typealias Writer = LegacyReplyWriter
 
@@ -23,7 +23,7 @@ struct SendLegacyMessage: SendEndpoint {
         let multicastID = LegacyReplyWriter.newMulticastID()
         let request = try Self.request(in: exchange, format, multicastID)
         let writer = LegacyReplyWriter(answering: request, format: format, multicastID: multicastID)
-        // Nothing is left to send where all recipients were refused here.
+        // Nothing is left to send if the gateway refused all recipients.
         guard let target = request.sentTarget else { throw Answered(HTTPServerResponse(writer.reply(with: []))) }
         let command = SendCommand(
             by: try exchange.caller,
@@ -46,7 +46,7 @@ struct SendLegacyMessage: SendEndpoint {
         return Sending(command: command, idempotent: idempotent, writer: writer)
     }
 
-    /// What the body says; a refusal has the shape of the body's target, as far as that is known.
+    /// Reads the body; a refusal has the shape of the body's target, as far as that is known.
     private static func request(
         in exchange: Exchange,
         _ format: LegacyFormat,
@@ -82,9 +82,10 @@ extension LegacyReplyWriter: SendReplyWriter {
 }
 
 extension Target {
-    /// True if a lone recipient can be one: it is within a token's bounds, and not written like a topic.
+    /// True if a lone recipient can be a token: it is within a token's bounds, and does not look like a topic.
     ///
-    /// A legacy upstream would take it for one: no token may reach past a key's topic prefixes or the topic's own limit.
+    /// A legacy upstream would read a topic's prefix as a topic. No token may bypass a key's topic prefixes or the
+    /// topic's own limit.
     var isPossible: Bool {
         switch self {
         case .token(let text), .notificationKey(let text):

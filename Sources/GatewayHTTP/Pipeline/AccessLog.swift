@@ -4,12 +4,12 @@ import HTTPTypes
 package import Logging
 import NIOCore
 
-/// The line that is written for every request.
+/// The line that is logged for every request.
 ///
-/// Requests are logged at `info`, those that the gateway failed at `warning`, probes at `debug`. Paths are logged as templates, and a tenant
-/// only by a name that one can have, so that no token in a path reaches the log.
+/// Requests are logged at `info`, the gateway's failures at `warning`, probes at `debug`. Paths are logged as
+/// templates, and tenants only by possible names, so that no token in a path reaches the log.
 ///
-/// A class, since every request would copy what it holds.
+/// A class, since every request would copy its properties.
 package final class AccessLog: Sendable {
     private let logger: Logger
     private let sink: (any AccessLogSink)?
@@ -19,8 +19,8 @@ package final class AccessLog: Sendable {
         self.sink = sink
     }
 
-    /// A quiet request is logged at `debug`, whatever its status: it was shed, or it is a probe. A line for each would be a
-    /// load of its own.
+    /// Writes a line. A quiet request, which was shed or is a probe, is logged at `debug` whatever its status, because
+    /// a line for each would be a load of its own.
     func write(_ entry: @autoclosure () -> AccessLogEntry, status: Int, isQuiet: Bool = false) {
         let level: Logger.Level = isQuiet ? .debug : status < 500 ? .info : .warning
         guard self.logger.logLevel <= level else { return }
@@ -37,13 +37,13 @@ package final class AccessLog: Sendable {
     }
 }
 
-/// Writes the access log's lines where a logger would cost too much: it would make a dictionary of every line.
+/// Writes the access log's lines instead of a logger, which would be too costly: it creates a dictionary per line.
 package protocol AccessLogSink: Sendable {
-    /// Writes one line; that its level is logged is known.
+    /// Writes one line; the caller has checked that its level is logged.
     func write(_ entry: AccessLogEntry, at level: Logger.Level)
 }
 
-/// What the access log tells of a request.
+/// The access log's facts about a request.
 package struct AccessLogEntry: Sendable {
     /// The value of a field.
     package enum Value: Sendable {
@@ -53,7 +53,7 @@ package struct AccessLogEntry: Sendable {
 
     var requestID: String
     var trace: RequestTrace?
-    /// The method, `other` unless it is a common one.
+    /// The method; `other` for an uncommon one.
     var method: String
     /// The route's template; `nil` for an unknown address.
     var route: String?
@@ -64,15 +64,14 @@ package struct AccessLogEntry: Sendable {
     var remoteAddress: String?
     var bytesIn: Int
     var bytesOut: Int
-    /// From the last byte of the request to the finished answer.
+    /// The time from the last byte of the request to the finished answer.
     var duration: Duration
-    /// Whether the server itself refused the request, so that no route saw it.
+    /// True if the server itself refused the request before any route saw it.
     var isRefusal = false
 
     package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
 
-    /// Calls a closure with each field that has something to tell, in the order in which people read them; the names are
-    /// plain words.
+    /// Calls a closure with each non-empty field, in reading order; the names are plain words.
     package func forEachField(_ body: (String, Value) -> Void) {
         body("method", .text(self.method))
         body("route", .text(self.route ?? "none"))
@@ -101,7 +100,7 @@ package struct AccessLogEntry: Sendable {
         return metadata
     }
 
-    /// Ends the request's span with the same facts; a span has the method as it was sent.
+    /// Ends the request's span with the same facts; a span has the method as sent.
     func end(_ trace: RequestTrace, _ request: HTTPServerRequest) {
         trace.end(
             request.head.method.rawValue,
@@ -118,7 +117,7 @@ package struct AccessLogEntry: Sendable {
 }
 
 extension AccessLogEntry {
-    /// The line of a request that the pipeline answered; no initialiser, since those take copies of what they are given.
+    /// The line of a request that the pipeline answered. Not an initialiser, because initialisers copy their arguments.
     static func line(
         _ exchange: Exchange,
         _ response: HTTPServerResponse.Summary,
@@ -146,13 +145,13 @@ extension AccessLogEntry {
 extension HTTPServerResponse {
     typealias Summary = (status: Int, code: String?, bytesOut: Int)
 
-    /// What is told of an answer, which as a whole would be copied.
+    /// The logged parts of an answer; a whole answer would be copied.
     var summary: Summary { (self.status.code, self.code, self.body.readableBytes) }
 }
 
 extension Exchange {
-    /// Whose request it is, or whom it is about: a name that a tenant can have, so that nothing else that stands in a path
-    /// gets into logs.
+    /// The tenant that sends the request, or that it is about. Only a possible name is returned, so that no other text
+    /// of a path reaches the log.
     fileprivate var tenantName: String? {
         if let principal = self.principal { return principal.profile.id.text }
         return self.parameters["tenant"].flatMap { TenantID(String(decoding: $0, as: UTF8.self)) }?.text

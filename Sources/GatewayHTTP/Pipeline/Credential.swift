@@ -1,7 +1,7 @@
 import FCMModel
 import GatewayCore
 
-/// In which form a request carries its credential.
+/// The form in which a request carries its credential.
 enum Credential: Sendable {
     /// `Authorization: Bearer …` (RFC 6750, 2.1).
     case bearer
@@ -11,7 +11,7 @@ enum Credential: Sendable {
     private static let bearerScheme = Array("bearer".utf8)
     private static let keyPrefix = Array("key=".utf8)
 
-    /// The case of `bearer` and `key` does not matter, nor do blanks behind them.
+    /// Returns the credential in a field's value; ignores the case of `bearer` and `key`, and blanks behind them.
     func bytes(in value: [UInt8]) -> ArraySlice<UInt8>? {
         switch self {
         case .bearer: Self.bearerToken(in: value)
@@ -45,13 +45,13 @@ enum Credential: Sendable {
     }
 }
 
-/// Who may call a listener.
+/// The callers of a listener.
 enum Callers: Sendable {
     case tenants(Authenticator)
     /// Operators, by the admin token.
     ///
-    /// A wrong one is answered after a pause; an API key, which is no guess at it, at once. A connection serves one request
-    /// at a time, and the admin listener has few of them: that bounds both the guesses in a second and the memory that
-    /// waiting takes, and locks out no operator who has the token.
+    /// A wrong token is answered after a pause; an API key, which is not a guess at the token, is answered at once. The
+    /// admin listener has few connections, and each serves one request at a time. That bounds the guesses per second
+    /// and the memory of waiting requests, and never locks out an operator with the token.
     case operators(AdminToken, pause: @Sendable () async -> Void)
 }

@@ -4,7 +4,7 @@ import GatewayCore
 import HTTPTypes
 import NIOCore
 
-/// The protocol in whose form a surface refuses.
+/// The protocol in which a surface writes its refusals.
 enum Dialect: Int, Sendable, CaseIterable {
     /// Problem details (RFC 9457).
     case rest
@@ -14,10 +14,10 @@ enum Dialect: Int, Sendable, CaseIterable {
     case instanceID
     case groups
 
-    /// Whether compressed bodies are refused by their field; a body could be a thousand times as large as it looks.
+    /// True if compressed bodies are refused by their field; such a body can expand a thousandfold.
     var refusesEncodedBodies: Bool { self != .rest }
 
-    /// The answer to a request that is refused; `method_not_allowed` names the methods that are served.
+    /// The answer to a refused request; `method_not_allowed` names the methods that are served.
     func response(
         to refusal: Refusal,
         _ request: HTTPServerRequest,
@@ -45,7 +45,7 @@ enum Dialect: Int, Sendable, CaseIterable {
         )
     }
 
-    /// The answer to a request that is not taken on; made once for each delay.
+    /// The answer to a shed request; created once per delay.
     func overloaded(retryAfter: Int) -> HTTPServerResponse {
         let rejection = Rejection(code: .overloaded, retryAfter: retryAfter)
         var response =
@@ -70,7 +70,7 @@ extension HTTPServerResponse {
         self.init(status: status, headers: .json, body: body)
     }
 
-    /// An answer in the words of one of FCM's protocols, with what is left of the caller's quotas.
+    /// An answer in the words of one of FCM's protocols, with the remaining quotas of the caller.
     init(_ reply: Reply, _ quotas: [QuotaStatus] = []) {
         var headers = HTTPHeaderLines()
         headers.append(.contentType, reply.contentType)

@@ -7,35 +7,35 @@ import StrictJSON
 
 /// The fixed properties of an endpoint: its address, its callers, its limits and its dialect.
 struct Route: Sendable {
-    /// How a path has to be spelled to be a template's.
+    /// The spellings of a path that match a template.
     enum Spelling: Sendable {
-        /// Repeated and trailing slashes are forgiven.
+        /// Repeated and trailing slashes are ignored.
         case anySlashes
-        /// As the template has it.
+        /// Exactly as in the template.
         case exact
-        /// As the template has it, once escapes are undone; a parameter may be empty, and is refused as such.
+        /// As in the template, after unescaping. A parameter may be empty, and is refused later.
         case escaped
     }
 
-    /// The most that a body may have where it lists recipients or carries a message, in bytes.
+    /// The size limit, in bytes, of a body that lists recipients or carries a message.
     static let largeBody = 1024 * 1024
-    /// The most that any other body may have, in bytes.
+    /// The size limit, in bytes, of any other body.
     static let smallBody = 64 * 1024
 
     let method: HTTPRequest.Method
-    /// The path, with `{name}` for a segment that varies: the route's name in metrics, logs and traces.
+    /// The path, with `{name}` for a variable segment; names the route in metrics, logs and traces.
     let template: String
     /// The form of the credential; `nil` for an endpoint without one.
     var credential: Credential? = .bearer
-    /// What is asked for; a tenant's key needs its scope.
+    /// The action; a tenant's key needs its scope.
     var action: AuditAction?
     var dialect = Dialect.rest
-    /// Known before the first byte of the body is read.
+    /// The body's size limit; needed before the first byte of the body is read.
     var bodyLimit = Route.smallBody
-    /// Whether it is a send: only sends take `Idempotency-Key`.
+    /// True if it is a send: only sends accept `Idempotency-Key`.
     var isSend = false
     var spelling = Spelling.anySlashes
-    /// True for what balancers and Prometheus ask every few seconds; the access log has it at `debug`.
+    /// True for requests that balancers and Prometheus repeat every few seconds; the access log has them at `debug`.
     var isProbe = false
 
     init(_ method: HTTPRequest.Method, _ template: String) {
@@ -50,10 +50,10 @@ struct Route: Sendable {
     }
 }
 
-/// One thing that can be asked of a listener: reads a request, calls the core, writes the answer.
+/// One operation of a listener: reads a request, calls the core, writes the answer.
 ///
-/// Everything around that is ``RequestPipeline``, which is specialised for each endpoint. What is thrown is rendered by
-/// the route's ``Dialect``.
+/// ``RequestPipeline``, specialised for each endpoint, does everything else. The route's ``Dialect`` renders thrown
+/// errors.
 protocol Endpoint: Sendable {
     associatedtype Work: Sendable
 
@@ -64,7 +64,7 @@ protocol Endpoint: Sendable {
     func load(of work: Work) -> RequestLoad
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse
 
-    /// Takes a request through the pipeline: a requirement, so that a call by way of a table finds the specialised code.
+    /// Passes a request through the pipeline. A requirement, so that calls through a table reach the specialised code.
     func respond(
         to request: HTTPServerRequest,
         _ parameters: PathParameters,
@@ -84,7 +84,7 @@ extension Endpoint {
     }
 }
 
-/// An endpoint whose request is read and answered by one function.
+/// An endpoint that reads and answers a request in one function.
 struct Handler: Endpoint {
     let route: Route
     private let handle: @Sendable (Exchange) async throws -> HTTPServerResponse
@@ -100,7 +100,7 @@ struct Handler: Endpoint {
         self.handle = handle
     }
 
-    /// An endpoint that anybody may ask.
+    /// Creates an endpoint that needs no credential.
     init(open route: Route, _ handle: @escaping @Sendable (Exchange) async throws -> HTTPServerResponse) {
         self.route = route.with(\.credential, nil)
         self.handle = handle
@@ -113,7 +113,7 @@ struct Handler: Endpoint {
     }
 }
 
-/// Thrown by an endpoint that answers a request itself as soon as it is read.
+/// Thrown by an endpoint that answers a request as soon as it is read.
 struct Answered: Error {
     let response: HTTPServerResponse
 
@@ -122,26 +122,26 @@ struct Answered: Error {
     }
 }
 
-/// A request on its way through the pipeline, with what is known of it so far.
+/// A request on its way through the pipeline, with the facts known so far.
 struct Exchange: Sendable {
     let request: HTTPServerRequest
     let parameters: PathParameters
     let arrival: ContinuousClock.Instant
     let time: Timestamp
-    /// The caller's own id where it is sane, else a new one.
+    /// The caller's own id if it is valid, else a new one.
     let requestID: String
     let trace: RequestTrace?
-    /// The tenant's key that it carries, once that is known.
+    /// The owner of the request's API key, once known.
     var principal: Principal?
-    /// When the caller stops waiting.
+    /// The caller stops waiting at this time.
     var deadline: ContinuousClock.Instant
-    /// The key under which a send may be repeated.
+    /// The key that makes a send repeatable.
     var idempotencyKey: IdempotencyKey?
 
     var fields: HTTPFieldLines { self.request.head.fields }
     var contentType: String? { self.fields[.contentType] }
 
-    /// Who calls a tenant's endpoint.
+    /// The caller of a tenant's endpoint.
     var caller: Caller {
         get throws(Refusal) {
             guard let principal = self.principal else { throw Refusal(.unauthenticated) }
@@ -172,7 +172,7 @@ struct Exchange: Sendable {
         try JSONBody.members(of: self.request.body, contentType: self.contentType, limits: limits)
     }
 
-    /// The query's parameters, each of which must be one of these.
+    /// Reads the query, whose parameters must all be among these.
     func query(_ allowed: Set<String>) throws(Refusal) -> QueryReader {
         try QueryReader(self.request.head.pathBytes, allowed: allowed)
     }
@@ -181,8 +181,8 @@ struct Exchange: Sendable {
 /// A request's weight among the calls in flight.
 enum RequestLoad: Sendable {
     case call
-    /// A message: a list that goes out by HTTP v1 becomes several calls.
+    /// A message; a list by HTTP v1 becomes several calls.
     case message(recipients: Int, calls: Int, isUrgent: Bool)
-    /// A change of subscriptions: likewise.
+    /// A change of subscriptions; a list of devices may become several calls.
     case subscriptions(devices: Int)
 }

@@ -26,7 +26,7 @@ extension HTTPFieldKey {
 
 /// The `RateLimit` and `RateLimit-Policy` fields (draft-ietf-httpapi-ratelimit-headers) for a tenant's quotas.
 enum RateLimitFields {
-    /// What is left: `"tenant";r=8999;t=1`.
+    /// The remaining quota: `"tenant";r=8999;t=1`.
     static func limit(_ quotas: [QuotaStatus]) -> [UInt8] {
         Self.list(quotas) { text, quota in
             text.append(parameter: UInt8(ascii: "r"), quota.remaining)
@@ -34,7 +34,7 @@ enum RateLimitFields {
         }
     }
 
-    /// What is allowed: `"tenant";q=9000;w=1`.
+    /// The allowed quota: `"tenant";q=9000;w=1`.
     static func policy(_ quotas: [QuotaStatus]) -> [UInt8] {
         Self.list(quotas) { text, quota in
             text.append(parameter: UInt8(ascii: "q"), quota.policy.rate)
@@ -57,7 +57,7 @@ enum RateLimitFields {
 }
 
 extension [UInt8] {
-    /// Appends a parameter of one letter, byte by byte, which costs a fraction of what short texts cost.
+    /// Appends a parameter of one letter, byte by byte, which is much cheaper than concatenating short strings.
     fileprivate mutating func append(parameter name: UInt8, _ value: Int) {
         self.append(UInt8(ascii: ";"))
         self.append(name)
@@ -67,10 +67,10 @@ extension [UInt8] {
 }
 
 extension HTTPHeaderLines {
-    /// Those of a JSON answer.
+    /// The fields of a JSON answer.
     static let json: HTTPHeaderLines = [.contentType: "application/json"]
 
-    /// Adds what is left of the tenant's quotas, if they were asked.
+    /// Adds the tenant's remaining quotas, if there are any.
     mutating func append(_ quotas: [QuotaStatus]) {
         guard !quotas.isEmpty else { return }
         self.append(.rateLimit, RateLimitFields.limit(quotas))

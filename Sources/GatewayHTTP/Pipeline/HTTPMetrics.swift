@@ -3,7 +3,7 @@ package import GatewayCore
 import Metrics
 import Synchronization
 
-/// What is measured of requests to one listener.
+/// The metrics of requests to one listener.
 package final class HTTPMetrics: Sendable {
     private let durations: MetricFamily<Timer>
     private let acceptedSends: Timer
@@ -14,7 +14,7 @@ package final class HTTPMetrics: Sendable {
     private let acceptances: Counter
     private let active: Meter
 
-    /// Metrics of a listener, `data` or `admin`.
+    /// Creates the metrics of a listener, `data` or `admin`.
     package init(_ metrics: GatewayMetrics, listener: String) {
         let isAdmin = listener == "admin"
         let room = DurationRoom(exact: isAdmin ? 16 : 36, classes: isAdmin ? 6 : 12)
@@ -33,15 +33,16 @@ package final class HTTPMetrics: Sendable {
         self.active.increment()
     }
 
-    /// Notes that a request ended with an answer: by its route's template, `none` where there is none, and after the time
-    /// from its last byte to the finished answer.
+    /// Notes that a request was answered. `route` is its template, or `none`; the duration begins at the request's last
+    /// byte and ends with the finished answer.
     func ended(route: String, method: String, status: Int, in duration: Duration) {
         self.active.decrement()
         if status == 200, route == SendMessage.template {
             self.acceptedSends.record(duration: duration)
             return
         }
-        // A method that a route doesn't have is answered without a key, for every route and method there is.
+        // A wrong method is answered without a key; counted by route, it would let anybody create a series per route
+        // and method.
         let route = status == 405 ? "none" : route
         self.durations[route, Self.label(of: method), Self.label(of: status)].record(duration: duration)
     }
@@ -64,7 +65,7 @@ package final class HTTPMetrics: Sendable {
         self.authentications[self.authenticationMethod, result].increment()
     }
 
-    /// A method as metrics and logs name it: `other` unless it is a common one.
+    /// A method's name in metrics and logs; `other` for an uncommon one.
     static func label(of method: String) -> String {
         switch method {
         case "POST", "GET", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS": method
@@ -80,7 +81,7 @@ package final class HTTPMetrics: Sendable {
 }
 
 extension HTTPMetrics {
-    /// Why the server refused a request before routing; the raw value is a label's.
+    /// The reason why the server refused a request before routing; the raw value is the label.
     enum Rejection: String, CaseIterable {
         case badRequest = "bad_request"
         case uriTooLong = "uri_too_long"
@@ -96,24 +97,25 @@ extension HTTPMetrics {
     }
 }
 
-/// Bounds the histograms of requests to one listener, by route, method and status.
+/// Limits the histograms of requests to one listener, by route, method and status.
 ///
-/// A histogram is 17 series, and the documented answers alone are hundreds of combinations. The first ones have histograms
-/// of their own. What is new beyond that is measured by the class of its status (`4xx`), and in the end without its route.
+/// A histogram has 17 series, and the documented answers alone have hundreds of combinations. The first combinations
+/// get their own histograms. Later ones share one per class of status (`4xx`); when those run out, they also lose their
+/// route.
 private final class DurationRoom: Sendable {
     private struct Room {
-        /// Of route, method and status.
+        /// Combinations of route, method and status.
         var exact: Int
-        /// Of route, method and class of the status.
+        /// Combinations of route, method and class of status.
         var classes: Int
     }
 
     private struct State {
         var room: Room
-        /// Of the room, what refused requests may take: anybody can bring these about, and they must leave room for the
+        /// The part of the room that refused requests may use: anybody can cause those, and they must leave room for
         /// others.
         var refusalRoom: Room
-        /// The classes that have a histogram.
+        /// The combinations by class that have a histogram.
         var classes: Set<MetricLabels> = []
 
         mutating func takeRoom(_ part: WritableKeyPath<Room, Int>, isRefusal: Bool) -> Bool {
@@ -136,7 +138,7 @@ private final class DurationRoom: Sendable {
     }
 
     func fold(_ labels: MetricLabels) -> MetricLabels {
-        // Statuses below 200 and beyond 599 are none that a request ends with.
+        // No request ends with a status below 200 or above 599.
         let digit = min(max(labels.third.first?.wholeNumberValue ?? 5, 2), 5)
         var folded = labels
         return self.state.withLock { state in

@@ -5,17 +5,17 @@ import HTTPTypes
 package import Logging
 import NIOCore
 
-/// Answers on a listener: finds a request's route, and takes the request through the pipeline.
+/// Answers the requests to a listener: finds the route of each, and passes it through the pipeline.
 package struct Listener: HTTPServerResponder {
     let routes: RouteTable
     let pipeline: RequestPipeline
     let guide: ListenerGuide
-    /// `nil` where every host is served.
+    /// The hosts that are served; `nil` for all.
     var hosts: AllowedHosts?
-    /// True while most routes are yet to come, so that an unknown address may be known in a moment.
+    /// True while most routes are missing, so that an unknown address may soon exist.
     var isStarting = false
 
-    /// Known before the first byte of the body is read.
+    /// Returns the body's size limit before the first byte of the body is read.
     package func bodyLimit(of head: HTTPRequestHead) -> Int {
         self.routes.rowAlone(at: head.pathBytes)?.route.bodyLimit ?? Route.smallBody
     }
@@ -92,7 +92,7 @@ extension Listener {
         )
     }
 
-    /// The admin surface while the gateway waits for its store: nothing of it needs a token.
+    /// The admin surface while the gateway waits for its store; none of it needs a token.
     package static func starting(
         hosts: AllowedHosts,
         token: AdminToken,
@@ -122,7 +122,7 @@ extension Listener {
         )
     }
 
-    /// The surface for operators, probes and Prometheus; the pause comes before the answer to a wrong token.
+    /// The surface for operators, probes and Prometheus; the pause precedes the answer to a wrong token.
     package static func admin(
         hosts: AllowedHosts,
         token: AdminToken,
@@ -166,11 +166,11 @@ extension Listener {
     }
 }
 
-/// The admin listener's surface, which is whole once the gateway is put together.
+/// The admin listener's surface, which is complete once the gateway is assembled.
 package struct AdminResponder: HTTPServerResponder {
     private let listener: Setting<Listener>
 
-    /// Answers probes and Prometheus, and 503 to everything else, until ``open(_:)``: a start may wait for its store.
+    /// Answers probes and Prometheus, and 503 to everything else, until ``open(_:)``; a start may wait for its store.
     package init(_ starting: Listener) {
         self.listener = Setting(starting)
     }
@@ -182,11 +182,11 @@ package struct AdminResponder: HTTPServerResponder {
     }
 }
 
-/// The hosts that requests to a listener may name: addresses, `localhost`, and names that an operator gives.
+/// The hosts that requests to a listener may name: addresses, `localhost`, and the operator's names.
 ///
-/// A page in an operator's browser can have its own name lead to this machine (DNS rebinding), and then read what needs
-/// no token. Its requests name the page's host, and a server that is not responsible for a host answers 421 (RFC 9110,
-/// 7.4). A host that is an address was not looked up, and HTTP/1.0 without a host is no browser's.
+/// This prevents DNS rebinding: a page in an operator's browser can point its own name at this machine, then read
+/// whatever needs no token. Such requests name the page's host, and a server answers 421 for a host that it does not
+/// serve (RFC 9110, 7.4). An address involves no name, and a request without a host (HTTP/1.0) comes from no browser.
 package struct AllowedHosts: Sendable {
     private let names: Set<String>
 
@@ -194,7 +194,7 @@ package struct AllowedHosts: Sendable {
         self.names = Set(names.map { $0.lowercased() }).union(["localhost"])
     }
 
-    /// Returns true for a host that is allowed, on any port and in any case.
+    /// True if a host is allowed, on any port and in any case.
     func admits(_ authority: String?) -> Bool {
         guard let authority, !authority.isEmpty else { return true }
         if authority.hasPrefix("[") {
@@ -209,11 +209,11 @@ package struct AllowedHosts: Sendable {
     }
 }
 
-/// What the server refuses before a request reaches a route, in the gateway's words, counted and logged.
+/// Refusals by the server before a request reaches a route: in the gateway's words, counted and logged.
 extension Listener {
     /// The answer to a request that never reached a route.
     ///
-    /// Its own id is not looked for: what is refused here is mostly malformed.
+    /// It gets a new id: such requests are mostly malformed, so their own is not read.
     package func response(to refusal: HTTPServerRefusal, _ request: HTTPRefusedRequest) -> HTTPServerResponse {
         var response = self.response(to: refusal)
         let requestID = UUIDv7.generate(at: self.pipeline.clock.now())
@@ -242,7 +242,7 @@ extension Listener {
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.pipeline.gate {
             return gate.answer(.bufferedBytes, in: self.routes.rowAlone(at: path)?.route.dialect ?? .rest)
         }
-        // The protocol's own faults have statuses of their own beside the common 400.
+        // Faults of the protocol have their own statuses besides the common 400.
         return Refusal(row.code, refusal.reason).response(status: refusal.status)
     }
 
@@ -252,7 +252,7 @@ extension Listener {
 }
 
 extension HTTPServerRefusal {
-    /// How a refusal is answered and counted, and whether it is one under load, with nothing wrong in the request.
+    /// The code and the counter of a refusal; `isShed` is true if only load caused it, not the request.
     fileprivate var row: (code: OutcomeCode, reason: HTTPMetrics.Rejection, isShed: Bool) {
         switch self {
         case .badRequest: (.badRequest, .badRequest, false)

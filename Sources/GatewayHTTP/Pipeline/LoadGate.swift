@@ -4,26 +4,26 @@ package import GatewayCore
 import Metrics
 import Synchronization
 
-/// Keeps a data listener from taking on more than it can serve, and refuses the rest cheaply.
+/// Keeps a data listener from accepting more requests than it can serve, and refuses the rest cheaply.
 ///
-/// What is refused is answered from texts made beforehand. Callers are asked to wait for one to three seconds, by turns,
-/// so that they don't all come back at once.
+/// Refusals use prepared answers. Their `Retry-After` is one, two and three seconds in turn, so that callers don't all
+/// return at once.
 package final class LoadGate: Sendable {
     private static let delays = [1, 2, 3]
-    /// Recipients of a list that cost as much as one send: limits, pseudonyms and results of a thousand took 1.6 to 4.7 ms
-    /// where a send took 42 µs.
+    /// The recipients of a list that cost as much as one send: limits, pseudonyms and results of a thousand took 1.6 to
+    /// 4.7 ms, a send 42 µs.
     private static let recipientsPerCall = 25
 
     private let shedder: LoadShedder
     private let listCalls: Int
     private let subscriptionCalls: Int
     private let counters: [ShedReason: Counter]
-    /// The answers by dialect and delay.
+    /// The answers, by dialect and delay.
     private let answers: [[HTTPServerResponse]]
     private let turn = Atomic(0)
 
-    /// A list of recipients by HTTP v1 has `listCalls` calls in flight at most, a list of devices to subscribe
-    /// `subscriptionCalls`.
+    /// Creates a gate. A list of recipients by HTTP v1 has at most `listCalls` calls in flight, a list of devices to
+    /// subscribe at most `subscriptionCalls`.
     package init(
         limits: LoadLimits,
         listCalls: Int = 1,
@@ -41,12 +41,12 @@ package final class LoadGate: Sendable {
 
     package var inFlight: Int { self.shedder.inFlight }
 
-    /// Why a request is not worth reading; `nil` for one that is.
+    /// Returns why a request should be refused unread; `nil` if it should be read.
     func refusal(lag: Duration, from principal: Principal? = nil) -> ShedReason? {
         self.shedder.refusal(of: principal?.profile.load, lag: lag)
     }
 
-    /// Takes a request on, which then has to ``leave(_:_:)``, or tells why not.
+    /// Admits a request, which then has to ``leave(_:_:)``; otherwise returns the reason.
     func enter(_ principal: Principal, _ load: RequestLoad = .call, lag: Duration) -> ShedReason? {
         var isUrgent = false
         if case .message(_, _, let urgent) = load { isUrgent = urgent }
@@ -62,7 +62,7 @@ package final class LoadGate: Sendable {
         self.shedder.leave(principal.profile.load, calls: self.calls(of: load, principal))
     }
 
-    /// What a request counts as: the calls that it has in flight at a time, or the work that its list makes if that is more.
+    /// Returns a request's weight: its calls in flight at a time, or the work of its list if that is more.
     private func calls(of load: RequestLoad, _ principal: Principal) -> Int {
         switch (load, principal.profile.tenant.upstream) {
         case (.call, _): 1

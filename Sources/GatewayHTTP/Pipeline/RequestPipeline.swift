@@ -4,33 +4,34 @@ import GatewayCore
 import HTTPTypes
 import Logging
 
-/// The way of every request to either listener, from its arrival to its answer.
+/// The path of every request to either listener, from its arrival to its answer.
 ///
 /// The order of the steps is the order of the refusals:
 ///
 /// 1. arrival: the instant, the request's id, its trace; it counts as active;
 /// 2. shedding by what is known without reading it;
-/// 3. the credential, in the form that the route takes;
+/// 3. the credential, in the route's form;
 /// 4. the tenant or project of the path, which must be the caller's own;
 /// 5. shedding by the tenant's share;
-/// 6. the scope: a key that lacks it is recorded, and the body not read;
+/// 6. the scope: a key without it is recorded, and the body not read;
 /// 7. `Content-Encoding`, the deadline, `Idempotency-Key`;
 /// 8. the endpoint reads the request;
-/// 9. the gate takes it on, at its weight;
-/// 10. the endpoint does the work; its place is given back;
+/// 9. the gate admits it with its weight;
+/// 10. the endpoint does the work, then the request leaves the gate;
 /// 11. a refusal from any step is rendered in the route's dialect;
 /// 12. metrics, access log, the trace's end, `X-Request-ID`.
 ///
-/// A route without a credential skips 3 to 7 and 9, an operator's 4 to 6, the deadline, and 9. The functions are
-/// generic and specialised for each endpoint. The synchronous ones stay out of line: what they need for a moment would
-/// enlarge the frame of their async caller, which is allocated.
+/// A route without a credential skips 3 to 7 and 9; an operator's skips 4 to 6, the deadline, and 9.
+///
+/// The functions are generic and specialised for each endpoint. The synchronous ones are not inlined: their temporaries
+/// would enlarge the frame of their async caller, which is allocated.
 struct RequestPipeline: Sendable {
     let callers: Callers
-    /// Records who may not call, or not for this; `nil` where no route has a credential.
+    /// Records refused callers and actions; `nil` if no route has a credential.
     let refusals: AccessRefusals?
-    /// Sheds load; `nil` on the admin listener, which never does.
+    /// Sheds load; `nil` on the admin listener, which never sheds.
     let gate: LoadGate?
-    /// The longest a caller waits; `nil` without a bound.
+    /// The caller's longest wait; `nil` for no limit.
     let requestDeadline: DurationSetting?
     let clock: any WallClock
     let metrics: HTTPMetrics
@@ -76,7 +77,7 @@ struct RequestPipeline: Sendable {
         return self.finished(self.shed(exchange, .rest) ?? refusal.response, to: exchange, nil)
     }
 
-    /// Answers a request by a method that its address does not serve.
+    /// Answers a request with a method that its address does not serve.
     func refuse(_ request: HTTPServerRequest, _ row: RouteTable.Row) -> HTTPServerResponse {
         let exchange = self.began(request, .none)
         if let response = self.shed(exchange, row.route.dialect) {
@@ -84,13 +85,13 @@ struct RequestPipeline: Sendable {
         }
         let methods = row.methods
         let refusal = Refusal(.methodNotAllowed, "Use \(methods.joined(separator: " or ")) here")
-        // The addresses of sends tell of methods in problem details, as `openapi/` describes.
+        // Sends refuse wrong methods by problem details in every dialect, as `openapi/` describes.
         let dialect = row.route.isSend ? Dialect.rest : row.route.dialect
         let response = dialect.response(to: refusal, request, allow: methods)
         return self.finished(response, to: exchange, row.route)
     }
 
-    /// Answers a request that names a host for which the listener does not answer.
+    /// Answers a request for a host that the listener does not serve.
     func refuse(misdirected request: HTTPServerRequest) -> HTTPServerResponse {
         let refusal = Refusal(.badRequest, "This listener does not answer for the host; see admin.allowedHosts")
         return self.finished(refusal.response(status: .misdirectedRequest), to: self.began(request, .none), nil)
@@ -102,7 +103,7 @@ struct RequestPipeline: Sendable {
         case work(Work, RequestLoad)
         /// The key lacks the action's scope, so that the body is not read.
         case forbidden(Principal, AuditAction, Scope)
-        /// A wrong admin token, recorded, and answered after a pause.
+        /// A wrong admin token, which is recorded and answered after a pause.
         case guess(HTTPServerResponse, pause: @Sendable () async -> Void)
         case answered(HTTPServerResponse)
     }
@@ -170,7 +171,7 @@ struct RequestPipeline: Sendable {
         case .refused(let refusal):
             self.metrics.refused(result: refusal.rawValue)
             if refusal == .certificate {
-                // A stolen key, or a client that was forgotten: callers are told nothing, so operators have to be.
+                // A stolen key, or a client that was not registered. Callers get no reason, so operators need one.
                 self.logger.notice(
                     "A good key was refused for want of a client certificate that its tenant asks for.",
                     metadata: ["key_id": "\(key.flatMap { APIKey.id(in: $0) } ?? "")"]
@@ -182,7 +183,7 @@ struct RequestPipeline: Sendable {
             if refusal == .unreadable {
                 throw Refusal(.overloaded, "This gateway can't read the tenant's settings", retryAfter: 5)
             }
-            // Why a key is refused would help only those who guess.
+            // The reason of a refused key would help only attackers.
             throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }
     }
@@ -204,7 +205,7 @@ struct RequestPipeline: Sendable {
         await self.refusals?.recordGuess(from: exchange.request.connection.remoteAddress, origin: exchange.origin)
     }
 
-    /// Reads the fields that mean the same on every route behind a credential.
+    /// Reads the fields that mean the same on all routes with a credential.
     private func readFields(of exchange: inout Exchange, _ route: Route) throws(Refusal) {
         let fields = exchange.fields
         if route.dialect.refusesEncodedBodies, let encoding = fields[.contentEncoding], !encoding.isEmpty,
@@ -223,14 +224,14 @@ struct RequestPipeline: Sendable {
             exchange.deadline = exchange.arrival + timeout
         }
         guard fields[.idempotencyKey] != nil else { return }
-        // Nothing would be kept of a key elsewhere, and to ignore it would break the promise that callers attach to it.
+        // Elsewhere the key would have no effect, and ignoring it would break a promise that callers rely on.
         guard route.isSend else { throw Refusal(.badRequest, "Only sends take Idempotency-Key; leave it out here") }
         exchange.idempotencyKey = try IdempotencyKey(in: fields)
     }
 
     // MARK: Load
 
-    /// The answer to a request that is not worth reading.
+    /// The answer to a request that should be refused unread.
     private func shed(_ exchange: Exchange, _ dialect: Dialect) -> HTTPServerResponse? {
         guard let gate = self.gate,
             let reason = gate.refusal(lag: exchange.request.lag, from: exchange.principal)
@@ -238,7 +239,7 @@ struct RequestPipeline: Sendable {
         return gate.answer(reason, in: dialect)
     }
 
-    /// Takes a tenant's request on, or answers why not.
+    /// Admits a tenant's request; otherwise returns the answer.
     @inline(never)
     private func enter(_ exchange: Exchange, _ load: RequestLoad, _ route: Route) -> HTTPServerResponse? {
         guard let gate = self.gate, let principal = exchange.principal,
@@ -271,7 +272,7 @@ struct RequestPipeline: Sendable {
         return Refusal(.internalError).response
     }
 
-    /// Measures and logs a request, ends its trace, and gives the answer what every answer has.
+    /// Measures and logs a request, ends its trace, and adds the fields that every answer has.
     @inline(never)
     private func finished(
         _ response: consuming HTTPServerResponse,
@@ -306,7 +307,7 @@ extension Exchange {
 }
 
 extension Principal {
-    /// Makes sure that the tenant or the project in a path is the caller's own; a foreign tenant is as good as none.
+    /// Throws unless the tenant or the project in a path is the caller's own; another tenant's is reported as missing.
     fileprivate func checkOwnership(of parameters: PathParameters) throws(Refusal) {
         if let tenant = parameters["tenant"], !self.profile.id.text.utf8.elementsEqual(tenant) {
             throw Refusal(.notFound, "There is no such tenant")
@@ -320,12 +321,12 @@ extension Principal {
 }
 
 extension TenantProfile {
-    /// What stands for the tenant's project in paths of v1.
+    /// The tenant's project in paths of v1.
     var project: String { self.tenant.projectID ?? self.id.text }
 }
 
 extension IdempotencyKey {
-    /// The field must be there once.
+    /// Reads the field, which must occur exactly once.
     init(in fields: HTTPFieldLines) throws(Refusal) {
         guard let key = fields.bytes(of: .idempotencyKey).flatMap(IdempotencyKey.init) else {
             throw Refusal(
@@ -339,13 +340,13 @@ extension IdempotencyKey {
 
 /// The id of a request in answers, logs, traces and the audit.
 enum RequestID {
-    /// The caller's own where it is sane, else a new one.
+    /// Returns the caller's own id if it is valid, else a new one.
     static func of(_ head: HTTPRequestHead, now: Timestamp) -> String {
         if let id = head.fields[.requestID], Self.isSane(id) { return id }
         return UUIDv7.generate(at: now)
     }
 
-    /// 1 to 128 characters that are harmless in headers, logs and queries.
+    /// True for 1 to 128 characters that are harmless in headers, logs and queries.
     private static func isSane(_ id: String) -> Bool {
         (1...128).contains(id.utf8.count)
             && id.utf8.allSatisfy { byte in
@@ -361,7 +362,7 @@ enum RequestID {
 }
 
 extension RequestTracer {
-    /// The trace of a request; `nil` for a request without one.
+    /// Returns the trace of a request; `nil` for a request without one.
     fileprivate func trace(
         of head: HTTPRequestHead,
         _ arrival: ContinuousClock.Instant,

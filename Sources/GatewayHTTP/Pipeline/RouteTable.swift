@@ -1,13 +1,14 @@
 import FCMModel
 import HTTPTypes
 
-/// The routes of a listener: one look-up over a path's segments finds the endpoint, the parameters, the limit of the body
-/// and, for a method that is not served, those that are.
+/// The routes of a listener.
 ///
-/// Templates are compared in the order in which they were first added: sends come first. No two fit the same path.
+/// One look-up by a path's segments finds the endpoint, the parameters, the body's limit and, for a method that is not
+/// served, those that are. Templates are compared in the order of their first addition: sends come first. No two match
+/// the same path.
 struct RouteTable: Sendable {
     final class Row: Sendable {
-        /// That of the first method: what all methods of an address have in common.
+        /// The first method's route: it has the properties that all methods of an address share.
         let route: Route
         let endpoints: [(method: HTTPRequest.Method, endpoint: any Endpoint)]
         fileprivate let template: [UInt8]
@@ -29,9 +30,9 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// A segment of a template: no reference, which every look-up would have to count.
+    /// A segment of a template; not a reference, whose counting would slow every look-up.
     fileprivate enum Segment: Sendable {
-        /// What stands here in the template.
+        /// The bytes of this segment in the template.
         case literal(Range<Int>)
         case parameter
     }
@@ -47,13 +48,13 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// The row of a path with its query, and the values of its parameters; `nil` for an unknown address.
+    /// Returns the row of a path with its query, and the values of its parameters; `nil` for an unknown address.
     func row(at path: [UInt8]) -> (Row, PathParameters)? {
         guard let (row, places) = self.places(in: path) else { return nil }
         return (row, PathParameters(path, row.names, places))
     }
 
-    /// The row of a path with its query, where its parameters do not matter; `nil` for an unknown address.
+    /// Returns the row of a path with its query, without the parameters; `nil` for an unknown address.
     func rowAlone(at path: [UInt8]) -> Row? {
         self.places(in: path)?.0
     }
@@ -66,7 +67,7 @@ struct RouteTable: Sendable {
     }
 }
 
-/// The parameters of a route in a request's path, where they stand there: as they are written, with their escapes.
+/// The parameters of a route as slices of a request's path, not unescaped.
 struct PathParameters: Sendable {
     static let maxCount = 3
 
@@ -92,7 +93,7 @@ struct PathParameters: Sendable {
         }
     }
 
-    /// A parameter's text; empty where the route has none of this name.
+    /// A parameter's text; empty if the route has no such parameter.
     func text(_ name: String) -> String {
         self[name].map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
@@ -103,7 +104,7 @@ struct PathParameters: Sendable {
     }
 }
 
-/// Where a route's parameters stand in a path.
+/// The places of a route's parameters in a path.
 private struct ParameterPlaces {
     // Not an array, which would be allocated for every request.
     var values: (Range<Int>, Range<Int>, Range<Int>) = (0..<0, 0..<0, 0..<0)
@@ -111,7 +112,7 @@ private struct ParameterPlaces {
 
     init() {}
 
-    /// Those in a path that fits a row's template; `nil` for any other path.
+    /// Finds the parameters in a path that matches a row's template; `nil` for any other path.
     init?(in path: [UInt8], of row: RouteTable.Row) {
         let slash = UInt8(ascii: "/")
         let spelling = row.route.spelling

@@ -6,30 +6,30 @@ import NIOCore
 
 /// An endpoint that sends messages: REST's, the legacy protocol's, or v1's.
 ///
-/// They differ in how a request is read and in how an outcome is told. Between the two a message takes one way, whether it
-/// carries an idempotency key or not.
+/// They differ in reading the request and writing the outcome. In between all messages take the same path, with or
+/// without an idempotency key.
 protocol SendEndpoint: Endpoint where Work == Sending<Writer> {
     associatedtype Writer: SendReplyWriter
 
     var sender: MessageSender { get }
 }
 
-/// Writes the outcome of a message in a protocol's words, without what belongs to one request alone.
+/// Writes the outcome of a message in a protocol's words, without the parts of a single request such as its id.
 protocol SendReplyWriter: Sendable {
     func reply(to outcome: SendOutcome) -> Reply
-    /// The reply to a request that was not looked at further, because of its idempotency key.
+    /// The reply to a request that was refused because of its idempotency key.
     func reply(refusing refusal: Refusal) -> Reply
 }
 
 /// A message that was read.
 struct Sending<Writer: SendReplyWriter>: Sendable {
     var command: SendCommand
-    /// What the idempotency key protects; `nil` for a request without one.
+    /// The content that the idempotency key protects; `nil` for a request without one.
     var idempotent: IdempotentRequest?
     var writer: Writer
 }
 
-/// What sends messages.
+/// The parts that send messages.
 struct MessageSender: Sendable {
     let pipeline: SendPipeline
     let idempotent: IdempotentSends

@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Shows a tenant what was done in its name.
+/// Shows a tenant its audit records.
 struct AuditRoutes {
     let audit: AuditAccess
     let cursors: AuditCursorSealer
@@ -49,7 +49,7 @@ struct AdminAuditRoutes {
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let query = try exchange.query(AuditQuery.parameters.union(["tenant"]))
-        // A removed tenant's records stay readable; only its pseudonyms can't be computed any more.
+        // A deleted tenant's records stay readable, but its pseudonyms can no longer be computed.
         let tenant = query.text("tenant")
         let profile = tenant.flatMap { TenantID($0) }.flatMap { try? self.administration.profile(of: $0) }
         var auditQuery = try AuditQuery(query, profile: profile)
@@ -65,7 +65,7 @@ extension AuditQuery {
         "from", "to", "action", "outcome", "code", "principal", "target", "message", "request_id", "limit", "cursor",
     ]
 
-    /// Reads what is looked for, whoever's it is.
+    /// Reads the filters of a query, for a tenant or an operator.
     init(_ query: QueryReader, profile: TenantProfile?) throws(Refusal) {
         self.init(limit: try query.limit())
         self.from = try query.time("from")
@@ -89,16 +89,16 @@ extension AuditQuery {
 }
 
 extension AuditCursorSealer {
-    /// Where a list is to go on; `invalid_field` for a cursor of somebody else's list.
+    /// Returns the position that a cursor continues from; throws `invalid_field` for a cursor of another caller's list.
     fileprivate func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditCursor? {
         guard let text = query.text("cursor") else { return nil }
         guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
         return position
     }
 
-    /// A page of records for a tenant, by its uid, or for an operator.
+    /// A page of records, for a tenant by its uid or for an operator.
     ///
-    /// Four mebibytes of records take tens of milliseconds, too long for an event loop.
+    /// Rendered off the event loop, since four mebibytes of records take tens of milliseconds.
     fileprivate func response(_ page: AuditPage, for uid: UInt64?) async -> HTTPServerResponse {
         let text = await computeOffLoop { self.text(page, for: uid) }
         return HTTPServerResponse(json: text)

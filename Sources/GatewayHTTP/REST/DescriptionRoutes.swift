@@ -5,14 +5,14 @@ import GatewayCore
 import HTTPTypes
 import NIOCore
 
-/// Explains a listener to people, without a credential: its addresses, its OpenAPI description, its problems' codes.
+/// Describes a listener without a credential: its addresses, its OpenAPI document, its problem codes.
 struct DescriptionRoutes {
     let description: APIDescription
     let guide: ListenerGuide
 
     var endpoints: [any Endpoint] {
         [
-            // The server leaves the body of an answer to HEAD out.
+            // The server omits the body of an answer to HEAD.
             Handler(open: Route(.get, "/openapi.yaml"), self.show),
             Handler(open: Route(.head, "/openapi.yaml"), self.show),
             Handler(open: Route(.get, "/"), self.showGuide),
@@ -25,7 +25,7 @@ struct DescriptionRoutes {
         Self.page(self.guide.text)
     }
 
-    /// The page that a problem's `type` leads to.
+    /// The page that a problem's `type` points to.
     @Sendable
     private func explainProblem(_ exchange: Exchange) throws -> HTTPServerResponse {
         guard let code = OutcomeCode(rawValue: exchange.parameters.text("code")) else {
@@ -54,7 +54,7 @@ struct DescriptionRoutes {
 
     @Sendable
     private func show(_ exchange: Exchange) -> HTTPServerResponse {
-        // Another version of the gateway has another description at the same address.
+        // Another version of the gateway has another document at the same address.
         var headers: HTTPHeaderLines = [.eTag: self.description.entityTag.text, .cacheControl: "no-cache"]
         if let known = exchange.fields[.ifNoneMatch], self.description.entityTag.isNamed(in: known) {
             return HTTPServerResponse(status: .notModified, headers: headers)
@@ -116,7 +116,7 @@ struct ListenerGuide: Sendable {
     }
 }
 
-/// The OpenAPI document of a listener, as the file has it.
+/// The OpenAPI document of a listener, exactly as in its file.
 struct APIDescription: Sendable {
     static let gateway = unsafe APIDescription(start: openapi_gateway_bytes(), count: openapi_gateway_length())
     static let admin = unsafe APIDescription(start: openapi_admin_bytes(), count: openapi_admin_length())
@@ -125,7 +125,7 @@ struct APIDescription: Sendable {
     let entityTag: EntityTag
 
     private init(start: UnsafePointer<UInt8>?, count: Int) {
-        // The bytes are constants of the program: they outlive the pointer, and are as many as the function beside says.
+        // The bytes are constants of the program, so they outlive the pointer; the function beside returns their count.
         let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
         self.body = ByteBuffer(bytes: bytes)
         self.entityTag = EntityTag.of(self.body)

@@ -61,7 +61,7 @@ struct DeviceGroupRoutes {
     private func remove(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let change = try Change(exchange)
         let group = try await self.groups.remove(change.tokens, from: change.name, by: change.caller)
-        // Gone with its last member: answered as its deletion is.
+        // The group disappeared with its last member, so the answer is that of a deletion.
         return group.map { Self.response($0) } ?? HTTPServerResponse(status: .noContent)
     }
 
@@ -83,7 +83,7 @@ struct DeviceGroupRoutes {
             self.caller = try exchange.caller
         }
 
-        /// The different tokens of a body, `{"tokens": […]}`, at their first positions; 1 to 20.
+        /// Reads the distinct tokens of a body, `{"tokens": […]}`, in order of first occurrence; 1 to 20.
         private static func tokens(_ members: JSONMembers) throws(Refusal) -> [String] {
             let pointer = JSONPointer().appending("tokens")
             var problems = FieldProblems()
@@ -93,7 +93,7 @@ struct DeviceGroupRoutes {
                 problems.strings(value, atMost: GroupChange.maxListedTokens, at: pointer)
             }
             var tokens: [String] = []
-            // By bytes: as texts, some that FCM tells apart are equal.
+            // Compared by bytes: some tokens that differ for FCM are equal as Swift strings.
             var seen: Set<ByteBuffer> = []
             for (index, token) in (given ?? []).enumerated() {
                 if TopicName.hasLegacyPrefix(token) {
@@ -127,7 +127,7 @@ struct DeviceGroupRoutes {
 }
 
 extension Exchange {
-    /// The name of a device group in the path; `invalid_field` for one that no group can have.
+    /// The name of a device group in the path; throws `invalid_field` for an impossible one.
     fileprivate var groupName: String {
         get throws(Refusal) {
             guard let name = self.parameters.decoded("name"), name.utf8.count <= DeviceGroupRoutes.maxNameBytes,

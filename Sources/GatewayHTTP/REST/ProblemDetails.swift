@@ -5,11 +5,11 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Problem details (RFC 9457): how REST refuses.
+/// Problem details (RFC 9457): REST's refusals.
 extension Refusal {
     package var response: HTTPServerResponse { self.response() }
 
-    /// The refusal as problem details, with a status other than the code's, and the methods that are allowed.
+    /// The refusal as problem details, optionally with another status than the code's and with the allowed methods.
     func response(
         status: HTTPResponse.Status? = nil,
         allow methods: [String] = []
@@ -19,7 +19,7 @@ extension Refusal {
         return response
     }
 
-    /// The refusal as problem details, with the id of the message that was refused.
+    /// The refusal as problem details, with the id of the refused message.
     func reply(messageID: String? = nil, status ownStatus: HTTPResponse.Status? = nil) -> Reply {
         let status = ownStatus ?? HTTPResponse.Status(code: self.code.status)
         let retryAfter = self.delay(status)
@@ -32,7 +32,7 @@ extension Refusal {
         )
     }
 
-    /// The delay that goes into `Retry-After`: 429 and 503 always name one.
+    /// The delay for `Retry-After`; 429 and 503 always have one.
     private func delay(_ status: HTTPResponse.Status) -> Int? {
         self.retryAfter ?? (status == .tooManyRequests || status == .serviceUnavailable ? 5 : nil)
     }

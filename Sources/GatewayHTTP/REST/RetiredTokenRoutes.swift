@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Feeds a tenant the tokens that it should not use any more, and takes back what was said of one.
+/// Lists the tokens that a tenant should stop using, and removes tokens from that list.
 struct RetiredTokenRoutes {
     let retired: RetiredTokenAccess
 

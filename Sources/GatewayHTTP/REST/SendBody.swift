@@ -40,7 +40,7 @@ struct SendBodyReader {
     private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
 
     mutating func read(_ key: String, _ value: JSONValue) {
-        // By literals: an enumeration that is made from a text costs a look through all of its cases.
+        // By literals, because creating an enumeration from a text compares all its cases.
         switch key.protocolWord {
         case "token", "tokens", "fid", "fids", "topic", "condition", "device_group":
             self.targetCount += 1
@@ -170,8 +170,8 @@ struct SendBodyReader {
         return texts
     }
 
-    /// Refuses what the legacy protocol would take for a topic: no token may reach past a key's topic prefixes or the
-    /// topic's own limit.
+    /// Refuses recipients that the legacy protocol would read as topics: no token may bypass a key's topic prefixes or
+    /// the topic's own limit.
     private mutating func checkRecipient(_ text: String, at pointer: @autoclosure () -> JSONPointer) -> Bool {
         if TopicName.hasLegacyPrefix(text) {
             self.problems.report(.invalidTarget, at: pointer(), "This is a topic, not a device; use topic instead")

@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Keeps devices' subscriptions to topics, and lists them.
+/// Changes devices' subscriptions to topics, and lists them.
 enum Subscriptions {
     static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
         [
@@ -38,7 +38,7 @@ enum Subscriptions {
             SubscriptionAnswer.response(to: call.tokens, await self.topics.change(call))
         }
 
-        /// The topic in a path, escaped as paths are.
+        /// Returns the topic in a path, unescaped.
         private static func topic(in exchange: Exchange) throws(Refusal) -> TopicName {
             guard let topic = exchange.parameters.decoded("topic").flatMap(TopicName.init),
                 PercentEncoding.isAddressable(topic.text)
@@ -52,7 +52,7 @@ enum Subscriptions {
             return topic
         }
 
-        /// The devices that a body names, in order and as often as it names them.
+        /// Returns the devices that a body names, in order and with repetitions.
         private static func tokens(_ members: JSONMembers) throws(Refusal) -> [String] {
             var problems = FieldProblems()
             let tokens: [String]? = problems.only("tokens", of: members, missing: "This must be present") {
@@ -113,7 +113,7 @@ extension FieldProblems {
 
 /// Writes the answers to requests about subscriptions.
 enum SubscriptionAnswer {
-    /// What became of each device, in the request's order; or the one cause that stopped all.
+    /// The answer: each device's outcome in the request's order, or the one cause that stopped them all.
     static func response(to tokens: [String], _ answer: TopicAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse {
         switch answer.content {
         case .refused(let refusal): Self.response(refusal, answer.quotas)
@@ -195,7 +195,7 @@ extension SubscriptionOutcome {
     }
 }
 
-/// A stretch of a device's subscriptions, which are in the order of their topics' names.
+/// A slice of a device's subscriptions, which are ordered by topic name.
 struct SubscriptionPage {
     let subscriptions: ArraySlice<TopicSubscription>
     /// The topic after which the next page begins; `nil` at the end.

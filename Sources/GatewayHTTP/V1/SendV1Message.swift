@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Sends a message as HTTP v1 does: `POST /v1/projects/{project}/messages:send`.
 ///
-/// A v1 upstream gets the message as the caller wrote it, a legacy one its translation where nothing is lost by it.
+/// A v1 upstream gets the message as the caller wrote it; a legacy upstream gets its translation, if nothing is lost.
 struct SendV1Message: SendEndpoint {
     typealias Writer = V1ReplyWriter
 
@@ -29,7 +29,7 @@ struct SendV1Message: SendEndpoint {
             message: message.message,
             payloadBytes: message.payloadBytes
         )
-        // As the caller put it: its translation depends on the time.
+        // The caller's own text, because its translation depends on the time.
         let idempotent = exchange.idempotencyKey.map { key in
             IdempotentRequest(
                 key: key,
@@ -44,7 +44,7 @@ struct SendV1Message: SendEndpoint {
         return Sending(command: command, idempotent: idempotent, writer: writer)
     }
 
-    /// A message in the words of the tenant's upstream.
+    /// A message in the protocol of the tenant's upstream.
     private struct Reworded {
         var target: Target
         var message: Message
@@ -75,7 +75,7 @@ extension V1ReplyWriter: SendReplyWriter {
             return reply
         }
         switch outcome.result.answer {
-        // One call has one target, so there is one outcome.
+        // One call has one target, hence one outcome.
         case .recipients(let outcomes):
             return self.reply(to: outcomes.first ?? RecipientOutcome.rejected(.internalError))
         case .group: return Self.groupAcceptance

@@ -46,7 +46,7 @@ enum V1Subscriptions {
             guard let topic = given.flatMap(TopicName.init), PercentEncoding.isAddressable(topic.text) else {
                 throw Refusal(.invalidTarget, "Invalid topic name")
             }
-            // What is no text is no token, and is refused as such.
+            // Undecodable text is not a token, and is refused as an invalid one.
             let token = exchange.parameters.decoded("token") ?? ""
             return SubscriptionCall(self.change, of: [token], to: topic, by: try exchange.caller)
         }
