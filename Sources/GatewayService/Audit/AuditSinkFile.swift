@@ -4,22 +4,22 @@ import GatewayCore
 import NIOCore
 import Synchronization
 
-/// The second sink as a file of JSON lines that is only ever appended to.
+/// The audit's second sink as an append-only file of JSON lines.
 ///
-/// What was broken off stays where it is, and the feeder brings it again. Whoever moves the file away asks for another with
-/// ``reopen()``; the new one begins with the last checkpoint of the old.
+/// An interrupted delivery stays in the file, and the feeder repeats it. After log rotation has moved the file away,
+/// ``reopen()`` starts another; it begins with the last checkpoint of the old one.
 final class AuditSinkFile: AuditSink {
     private struct State {
         var handle: FileHandle?
-        /// The last checkpoint that was written whole.
+        /// The last checkpoint that was written completely.
         var last: SignedCheckpoint?
-        /// Whether something stands behind it that no checkpoint has yet.
+        /// True if lines follow it that no checkpoint covers yet.
         var isHalfWritten = false
         var isMidLine = false
         var hasLine = false
     }
 
-    /// How much of the file is looked at at once, from its end.
+    /// The bytes read at a time, backwards from the end of the file.
     private static let blockBytes = 1 << 20
     private static let newline = UInt8(ascii: "\n")
 
@@ -28,15 +28,15 @@ final class AuditSinkFile: AuditSink {
     private let state = BlockingState(State())
     private let wantsReopening = Atomic(false)
 
-    /// A file that is made when it is not there; not opened.
+    /// Names a file, which is not opened yet, and created if it is missing.
     init(path: String, name: String) {
         (self.path, self.name) = (path, name)
     }
 
-    /// Has the file opened anew by its name: now, or when the checkpoint that is being written is complete.
+    /// Reopens the file by its name: now, or once the checkpoint being written is complete.
     func reopen() async {
         self.wantsReopening.store(true, ordering: .sequentiallyConsistent)
-        // What fails here fails again with the next delivery, and is told then.
+        // The next delivery would fail in the same way, and reports it.
         try? await self.blocking { try self.changeIfWanted(&$0) }
     }
 
@@ -67,9 +67,9 @@ final class AuditSinkFile: AuditSink {
         try handle.write(contentsOf: Data(start + lines.bytes))
     }
 
-    /// Goes on in another file of the same name, if that is wanted and nothing is half written.
+    /// Switches to another file of the same name, if requested and no delivery is incomplete.
     private func changeIfWanted(_ state: inout State) throws {
-        // A file that is not open is opened by its name in any case.
+        // A file that is not open will be opened by its name anyway.
         guard !state.isHalfWritten, state.handle != nil,
             self.wantsReopening.exchange(false, ordering: .sequentiallyConsistent)
         else { return }
@@ -90,7 +90,7 @@ final class AuditSinkFile: AuditSink {
     // MARK: Opening
 
     private func openFile(_ state: inout State) throws {
-        // Closed first: the file of that name may be another by now.
+        // Closed first, because another file may have this name by now.
         try? state.handle?.close()
         state = State()
         let isNew = !FileManager.default.fileExists(atPath: self.path)
@@ -121,10 +121,10 @@ final class AuditSinkFile: AuditSink {
         _ = fsync(descriptor)
     }
 
-    /// The last whole line of a checkpoint, and where it ends with its newline; 0 when there is none.
+    /// Returns the last complete checkpoint, and the offset behind its newline; 0 if there is none.
     private static func lastCheckpoint(_ handle: FileHandle) throws -> (SignedCheckpoint?, end: UInt64) {
         var blockEnd = try handle.seekToEnd()
-        // The first bytes of the block that was looked at before: a line's beginning may lie across two blocks.
+        // The first bytes of the block read before, because a line's beginning may span two blocks.
         var following: [UInt8] = []
         while blockEnd > 0 {
             let blockStart = blockEnd > UInt64(self.blockBytes) ? blockEnd - UInt64(self.blockBytes) : 0
@@ -139,7 +139,7 @@ final class AuditSinkFile: AuditSink {
                 }
                 index -= 1
             }
-            // One byte more, so that the newline before a line that begins with this block is seen.
+            // One byte more, to see the newline before a line that begins with this block.
             following = Array(bytes.prefix(AuditLine.checkpointPrefix.count))
             blockEnd = blockStart
             if blockEnd > 0 {
@@ -150,7 +150,7 @@ final class AuditSinkFile: AuditSink {
         return (nil, 0)
     }
 
-    /// The checkpoint of the line at an offset, and where that ends; `nil` when the line is not whole.
+    /// Returns the checkpoint of the line at an offset, and the offset behind it; `nil` if the line is incomplete.
     private static func checkpoint(
         _ handle: FileHandle,
         at offset: UInt64
@@ -181,7 +181,7 @@ extension [AuditLine] {
     }
 }
 
-/// A state that is worked on by a queue of its own, one after the other: work that hangs keeps nobody else waiting.
+/// A state with a queue of its own, which works on it serially: an operation that hangs blocks nothing else.
 final class BlockingState<State: Sendable>: Sendable {
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "fcm-gateway.audit-sink")
@@ -190,7 +190,7 @@ final class BlockingState<State: Sendable>: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Works on the state, on a thread that may wait; throws errors of the gateway as they are, any other as
+    /// Works on the state on a thread that may block; rethrows the gateway's errors, and throws any other as
     /// `storeUnavailable` with the failure's text.
     func blocking<T: Sendable>(
         _ failure: @autoclosure () -> String,

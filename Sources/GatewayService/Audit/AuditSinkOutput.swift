@@ -2,15 +2,15 @@ import Foundation
 import GatewayCore
 import NIOCore
 
-/// The second sink as JSON lines on standard output, for whoever collects it.
+/// The audit's second sink as JSON lines on standard output, for a log collector.
 ///
-/// A reader that does not keep up holds up nothing but this sink: what it does not take in time is broken off and follows
-/// again. What an earlier process wrote can't be read back, so the last of it comes again after a start.
+/// A slow reader delays this sink only: a delivery that times out is interrupted and repeated. An earlier process's
+/// output can't be read back, so after a start the last part is delivered again.
 final class AuditSinkOutput: AuditSink {
     private struct State {
-        /// The last checkpoint that this process wrote whole.
+        /// The last checkpoint that this process wrote completely.
         var last: SignedCheckpoint?
-        /// Whether something was written since.
+        /// True if anything was written after it.
         var isHalfWritten = false
         var isMidLine = false
     }
@@ -50,22 +50,22 @@ final class AuditSinkOutput: AuditSink {
     }
 }
 
-/// A file descriptor that is written to piece by piece, as its reader takes them.
+/// A file descriptor that is written to in pieces, as fast as its reader reads.
 struct TimedOutput: Sendable {
-    /// What a pipe takes at once when it takes anything (`PIPE_BUF`).
+    /// The bytes that a pipe accepts at once if it accepts any (`PIPE_BUF`).
     private static let pieceBytes = 4_096
 
     let descriptor: Int32
-    /// How long a reader may keep a piece waiting.
+    /// The longest time a reader may delay a piece.
     let timeoutMs: Int32
 
-    /// Writes as many of the first bytes as the reader takes at once, and returns how many: one at least, unless there
-    /// are none. Throws `storeUnavailable` when nobody reads; then nothing was written.
+    /// Writes as many of the first bytes as the reader accepts at once, and returns their number: at least one, unless
+    /// there are none. Throws `storeUnavailable` if there is no reader; then nothing was written.
     func put(_ bytes: ArraySlice<UInt8>) throws(GatewayError) -> Int {
         let piece = bytes.prefix(Self.pieceBytes)
         while !piece.isEmpty {
             try self.awaitReader()
-            // POSIX reads what it is handed, and keeps nothing of it.
+            // POSIX reads the bytes during the call, and keeps no reference.
             let count = unsafe piece.withUnsafeBytes { bytes in
                 unsafe write(self.descriptor, bytes.baseAddress, bytes.count)
             }
@@ -80,12 +80,12 @@ struct TimedOutput: Sendable {
     private func awaitReader() throws(GatewayError) {
         while true {
             var waiting = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
-            // POSIX fills in what it is handed, and keeps nothing of it.
+            // POSIX fills the structure during the call, and keeps no reference.
             let count = unsafe poll(&waiting, 1, self.timeoutMs)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.failure("Standard output can't be written", errno) }
             guard count > 0 else { throw GatewayError(.storeUnavailable, "Standard output has no reader") }
-            // Writing where the reader has gone would end the process by a signal.
+            // Writing to a closed pipe would end the process by a signal.
             guard waiting.revents & Int16(POLLERR | POLLNVAL) == 0 else {
                 throw Self.failure("Standard output is closed", EPIPE)
             }

@@ -4,19 +4,19 @@ package import NIOCore
 
 /// Reads a file line by line, whatever its size.
 package struct LineInput {
-    /// The bound on a line: what a record of the largest request takes many times over.
+    /// The most bytes of a line: many times the record of the largest request.
     package static let maxLineBytes = 16 << 20
     private static let chunkBytes = 1 << 16
 
-    /// A line is longer than any that the gateway writes.
+    /// A line that is longer than any the gateway writes.
     package struct TooLong: Error {}
 
     private let handle: FileHandle
     private var buffer = ByteBuffer()
-    /// How much of the buffer is known to have no line's end.
+    /// The bytes of the buffer that are known to hold no newline.
     private var searched = 0
     private var isAtEnd = false
-    /// Whether the last line that was read had an end.
+    /// True if the last line read ended with a newline.
     package private(set) var isWhole = true
 
     package init(_ path: String) throws {
@@ -27,8 +27,7 @@ package struct LineInput {
         }
     }
 
-    /// The next line without its end; `nil` at the end: what follows the last line's end is no line unless it holds
-    /// something.
+    /// Returns the next line without its newline; `nil` at the end. Bytes behind the last newline are a line too.
     package mutating func next() throws -> ByteBuffer? {
         while true {
             let view = self.buffer.readableBytesView
@@ -56,9 +55,9 @@ package struct LineInput {
 }
 
 extension AuditSinkVerifier {
-    /// Reads a file; several are the parts of one sink, oldest first.
+    /// Reads a file; several files are the parts of one sink, oldest first.
     ///
-    /// What the last file leaves open, ``finding`` and ``warning`` tell.
+    /// The result is in ``finding`` and ``warning``.
     package mutating func read(_ path: String) throws {
         var lines = try LineInput(path)
         self.begin(path)

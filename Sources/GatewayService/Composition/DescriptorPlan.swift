@@ -2,23 +2,26 @@ import EventLoopHTTP
 import Foundation
 import GatewayUpstream
 
-/// How many connections of each kind there may be, so that together they leave the process the descriptors it needs.
+/// Divides the process's descriptors among the kinds of connections.
 ///
-/// Of the limit, 64, four for each event loop and those of PostgreSQL's pool are left for everything else: the store,
-/// the spool, the log, the loops, the resolver. Operators have a sixteenth, upstreams a quarter, callers what is left;
-/// what callers do not want is for upstreams as well. All of it is bounded by what is configured.
+/// 64, four per event loop, and PostgreSQL's pool are reserved for everything else: the store, the spool, the log, the
+/// loops, the resolver. Operators get a sixteenth of the limit, upstreams a quarter, callers the rest. Upstreams also
+/// get what the callers' configured maximum leaves over. No kind exceeds its configuration.
+///
+/// Example: of 4,096 descriptors, with two loops, SQLite and enough connections configured, 72 are reserved. Operators
+/// get 256, callers 2,744, upstreams 1,024; of these, each loop opens at most 256 to one upstream.
 package struct DescriptorPlan: Equatable {
     package let dataConnections: Int
     package let adminConnections: Int
     package let upstreamConnections: Int
-    /// HTTP/1.1 connections of one event loop to one upstream: the loops together get half of ``upstreamConnections``,
-    /// so that a slow upstream keeps nobody's calls from another.
+    /// HTTP/1.1 connections of one event loop to one upstream. All loops together get half of ``upstreamConnections``,
+    /// so that a slow upstream leaves connections for others.
     package let upstreamConnectionsPerLoop: Int
 
-    /// The limit is that of the process; `nil` for none.
+    /// `limit` is the process's own; `nil` for none.
     package init(_ configuration: GatewayConfiguration, limit: Int?) {
         let loops = configuration.eventLoops
-        // Far from overflow, and more than any configuration asks for.
+        // Far from overflow, and larger than any configuration.
         let limit = min(limit ?? .max, Int(Int32.max))
         let own = min(Self.ownDescriptors(configuration), limit / 2)
         self.adminConnections = max(1, min(configuration.admin.server.maxConnections, limit / 16))
@@ -31,7 +34,7 @@ package struct DescriptorPlan: Equatable {
         )
     }
 
-    /// A limit that lets a gateway have all the connections that are configured.
+    /// Returns a limit that allows all configured connections.
     package static func descriptors(for configuration: GatewayConfiguration) -> Int {
         let loops = configuration.eventLoops
         let admin = configuration.admin.server.maxConnections
@@ -45,7 +48,7 @@ package struct DescriptorPlan: Equatable {
         return 64 + 4 * configuration.eventLoops + store
     }
 
-    /// The process's own limit; `nil` where it can't be asked for.
+    /// The process's own limit; `nil` if the system does not report it.
     package static var currentLimit: Int? {
         var limits = rlimit()
         #if canImport(Glibc)
@@ -53,7 +56,7 @@ package struct DescriptorPlan: Equatable {
         #else
         let resource = RLIMIT_NOFILE
         #endif
-        // The call fills the structure it is handed and keeps no reference to it.
+        // The call fills the structure and keeps no reference to it.
         guard unsafe getrlimit(resource, &limits) == 0 else { return nil }
         return Int(clamping: limits.rlim_cur)
     }

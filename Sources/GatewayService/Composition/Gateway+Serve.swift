@@ -6,16 +6,16 @@ import ServiceLifecycle
 import UnixSignals
 
 extension Gateway {
-    /// Runs a gateway until SIGTERM or SIGINT; a SIGHUP reads the configuration again.
+    /// Runs a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration.
     ///
-    /// Throws `ConfigurationProblems` for what is to be set otherwise, such as a port that is taken; else what a service
-    /// threw. The log is flushed before. What the caller has to say of a configuration is logged as warnings.
+    /// Throws `ConfigurationProblems` for settings to change, such as a port in use, else the error of the service that
+    /// failed. Flushes the log before it throws. Logs warnings about the configuration.
     package static func serve(
         reading input: @escaping @Sendable () -> ConfigurationInput,
         warning: (GatewayConfiguration) -> [Logger.Metadata] = { _ in [] }
     ) async throws {
         let (started, secrets) = try LoadedConfiguration.read(input())
-        // From here on a SIGHUP must not end the process, whatever it is at.
+        // From here on SIGHUP must not end the process, whatever it is doing.
         let signals = await UnixSignalsSequence(trapping: .sighup)
         let logLevel = LogLevelSetting(started.configuration.log)
         let logger = started.configuration.log.bootstrap(logLevel)
@@ -50,7 +50,7 @@ extension Gateway {
                     await gateway.auditSinkFile?.reopen()
                 }
                 let report = StartReport(gateway: gateway, certificates: started.certificates, logger: logger)
-                // The signals come by way of `stop`.
+                // `stop` handles the signals.
                 let group = gateway.group(with: [reloads, report], stoppedBy: [], logger: logger)
                 stop.arm(group)
                 defer { logger.info("Stopped.", metadata: gateway.stopMetadata(after: stop.first)) }
@@ -62,7 +62,7 @@ extension Gateway {
         withExtendedLifetime(signals) {}
     }
 
-    /// Runs a gateway, on free ports of this machine, for as long as a body changes its directory.
+    /// Runs a gateway on free ports of this machine while a body changes its directory.
     package static func administering<Result: Sendable>(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
@@ -90,7 +90,7 @@ extension Gateway {
         return try result.get()
     }
 
-    /// Returns the facts that a stop reports; without a signal, a part has failed.
+    /// Returns the facts that a stop logs; without a signal, a part has failed.
     fileprivate func stopMetadata(after signal: (name: String, time: ContinuousClock.Instant)?) -> Logger.Metadata {
         let cutOff = self.reloadable.dataServer.requestsCutOff + self.reloadable.adminServer.requestsCutOff
         let records = self.audit.left
@@ -108,7 +108,7 @@ extension Gateway {
 }
 
 extension LoadedConfiguration {
-    /// Returns the facts that a start reports; the store's address holds no password.
+    /// Returns the facts that a start logs; the store's address holds no password.
     fileprivate var startMetadata: Logger.Metadata {
         let configuration = self.configuration
         let isFile = configuration.postgreSQL == nil
@@ -121,7 +121,7 @@ extension LoadedConfiguration {
     }
 }
 
-/// Logs once, when both listeners are there, what the gateway serves.
+/// Logs once what the gateway serves, when both listeners accept connections.
 private struct StartReport: Service {
     let gateway: Gateway
     let certificates: ListenerCertificates

@@ -11,9 +11,9 @@ import PrometheusMetrics
 package import ServiceLifecycle
 package import UnixSignals
 
-/// A whole gateway, put together: the one place that knows every part.
+/// A complete gateway; the one place that knows all parts.
 package struct Gateway: Sendable {
-    /// A store that is open, with the place of this process among those that serve it.
+    /// An open store, with this process's membership among its replicas.
     private struct OpenStore {
         let masterKey: MasterKey
         let database: any SQLDatabase
@@ -21,7 +21,7 @@ package struct Gateway: Sendable {
         let close: @Sendable () async throws -> Void
     }
 
-    /// The admin listener, there before the store is, and what its surface needs at any time.
+    /// The admin listener, which exists before the store, and the parts that its surface always needs.
     private struct AdminFront {
         let hosts: AllowedHosts
         let token: AdminToken
@@ -67,7 +67,7 @@ package struct Gateway: Sendable {
                 configuration.admin.server,
                 maxConnections: DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit).adminConnections,
                 certificate: certificate,
-                // The whole listener refuses in the same words what this one refuses before any route.
+                // Requests that are refused before any route get the same words from the complete listener.
                 serving: starting
             )
             server.bodyLimit = { _ in Administration.maxBodyBytes }
@@ -87,7 +87,7 @@ package struct Gateway: Sendable {
         }
     }
 
-    /// Changes the directory, for `dev`, which sets itself up.
+    /// Changes the directory, for `dev`, which configures itself.
     package let administration: Administration
     package let dataListener: ListenerService
     package let adminListener: ListenerService
@@ -99,14 +99,14 @@ package struct Gateway: Sendable {
     /// The audit's second sink, if it is a file.
     let auditSinkFile: AuditSinkFile?
     private let drainLimit: Duration
-    /// What runs, each before those that depend on it; stopped in reverse.
+    /// The services, each before those that depend on it; stopped in reverse.
     let services: [any Service]
 
-    /// Opens the store and puts the parts together. Nothing listens yet, except the admin listener where the store is
-    /// PostgreSQL: it answers probes while the server is waited for.
+    /// Opens the store and assembles the parts.
     ///
-    /// Without token hosts, access tokens may be asked for where the configuration says. Throws what is wrong with the store, the
-    /// secrets or the configuration, in words for an operator.
+    /// Nothing listens yet. With PostgreSQL the admin listener does, to answer probes while the start waits for the
+    /// server. Without `tokenHosts`, the configuration's hosts may issue access tokens. Throws problems of the store,
+    /// the secrets or the configuration, in words for an operator.
     package init(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
@@ -145,14 +145,14 @@ package struct Gateway: Sendable {
         let replicas = Replicas(
             id: ReplicaID(name: HostName.current, startedAt: clock.now()),
             store: replicaStore,
-            // A process that has its store to itself shows nothing of a fleet.
+            // A process that has its store to itself reports no metrics of a fleet.
             metrics: database.isShared ? metrics : GatewayMetrics(),
             logger: logger.part(.state)
         )
         let leave: @Sendable () async -> Void = { try? await replicaStore.leave(replicas.id) }
         do {
             if database.isShared { stop?.beforeEnd(leave) }
-            // Before anything is read, as with SQLite's lock; and who was not heard of can't begin a chain of the audit.
+            // Before anything is read, as with SQLite's lock. Only a replica with a heartbeat can begin an audit chain.
             if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
             try await self.init(
                 configuration,
@@ -166,13 +166,13 @@ package struct Gateway: Sendable {
                 metrics: metrics
             )
         } catch {
-            // It does not serve, so it must not count as one that does.
+            // The replica does not serve, so it must not count as a live one.
             if database.isShared { await leave() }
             throw error
         }
     }
 
-    /// Puts the parts together over an open store.
+    /// Assembles the parts over an open store.
     private init(
         _ configuration: GatewayConfiguration,
         _ front: AdminFront,
@@ -418,7 +418,7 @@ package struct Gateway: Sendable {
             certificate: certificate,
             serving: data
         )
-        // A message has 4 KiB, and what it is wrapped in.
+        // A message has 4 KiB, plus its JSON envelope.
         dataConfiguration.uncountedBodyBytes = 8 * 1024
         dataConfiguration.measuresLag = true
         dataConfiguration.bodyLimit = data.bodyLimit(of:)
@@ -451,10 +451,10 @@ package struct Gateway: Sendable {
             upstream: upstreamSettings,
             lastReload: lastReload
         )
-        // Those that may wait for a store that is away.
+        // The services that may wait for an unreachable store.
         let closing = BoundedService.Time(limit: Self.storeLimit)
         let bounded: (any Service) -> any Service = { BoundedService(service: $0, time: closing) }
-        // A process that has its store to itself has nobody to tell that it lives.
+        // A process that has its store to itself needs no heartbeat.
         let membership: [any Service] = database.isShared ? [replicas, groups].map(bounded) : []
         var foundations: [any Service] = [
             ForcedShutdownService(forced: front.forced), ClosingService("store", close: store.close),
@@ -470,21 +470,21 @@ package struct Gateway: Sendable {
         self.services = exporters + foundations + membership + parts + surface
     }
 
-    /// How long an operator's request may take that is being answered when the admin listener ends.
+    /// The time for operators' running requests when the admin listener ends.
     private static let adminDrainLimit = Duration.seconds(5)
-    /// How long everything that writes to the store may wait for it at the end, where the listeners have left the time.
+    /// The time for the parts that write to the store to end, as far as the listeners have left it.
     private static let storeLimit = Duration.seconds(15)
-    /// How long everything behind the listeners may take to end when those took all of their time.
+    /// The time for everything behind the listeners to end, even if the listeners used all of theirs.
     private static let closingLimit = Duration.seconds(5)
 
-    /// A group, not started, that runs this gateway and what comes beside it, which ends first.
+    /// Creates a group, not started, that runs this gateway and other services, which end first.
     package func group(
         with others: [any Service] = [],
         stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],
         logger: Logger
     ) -> ServiceGroup {
-        // A service that fails, as a listener does whose port is taken, must not take the audit's writer with it: only
-        // an orderly end closes the chain.
+        // If a service fails, such as a listener whose port is taken, the audit's writer must still end in order: only
+        // that closes the chain.
         let services = (self.services + others)
             .map {
                 ServiceGroupConfiguration.ServiceConfiguration(
@@ -515,7 +515,7 @@ extension MetricDescription {
     }
 }
 
-/// The version of this build, as `--version` prints it and `build_info` carries it.
+/// The version of this build, as in `--version` and `build_info`.
 package enum GatewayVersion {
     package static let current = "0.1.0"
 }

@@ -6,13 +6,13 @@ import RedisClient
 import RedisLimits
 import ServiceLifecycle
 
-/// The limiter that the configuration asks for, and what runs beside it.
+/// The configured limiter, and the services that it needs.
 struct LimiterParts: Sendable {
     let limiter: any RateLimiter
-    /// What runs beside the gateway and ends after its listeners.
+    /// Services that run beside the gateway and end after its listeners.
     let services: [any Service]
 
-    /// Throws where the Redis server can't be used as it is configured; one that can't be reached may come later.
+    /// Throws if the Redis server can't be used as configured; an unreachable one may become available later.
     init(
         _ configuration: GatewayConfiguration,
         replicas: @escaping @Sendable () -> Int,
@@ -47,13 +47,13 @@ struct LimiterParts: Sendable {
 }
 
 extension GatewayConfiguration.Limits {
-    /// The authorities that Redis' certificate is verified by; the system's without a file.
+    /// The authorities that verify Redis' certificate; the system's without a file.
     func redisTrustRoots() throws(ConfigurationProblems) -> NIOSSLTrustRoots {
         guard let file = self.redisCAFile else { return .default }
         return .certificates(try PEMFile.certificates(in: file, key: "limits.redisCaFile"))
     }
 
-    /// What an operator is to do about a Redis that refuses.
+    /// The remedy for an operator whose Redis refuses.
     fileprivate func problem(_ error: RedisClientError) -> ConfigurationProblem {
         guard error.code == .authenticationFailed, self.redisPassword == nil else {
             return ConfigurationProblem(key: "limits.redisUrl", message: error.message)
@@ -77,9 +77,9 @@ extension GatewayConfiguration {
         return try RedisClient(client, eventLoopGroup: eventLoops, logger: logger)
     }
 
-    /// Asks the Redis that limits are kept in, if they are, as a start does.
+    /// Sends a request to the limits' Redis, if there is one, as a start does.
     ///
-    /// - Throws: a `ConfigurationProblems` that says why it has no answer.
+    /// - Throws: a `ConfigurationProblems` with the reason why it does not answer.
     package func askRedis(eventLoop: any EventLoop) async throws {
         let logger = Logger(label: "redis") { _ in SwiftLogNoOpLogHandler() }
         let client = try self.redisClient(eventLoops: eventLoop, logger: logger)

@@ -2,15 +2,17 @@ import Foundation
 package import GatewayCore
 import NIOSSL
 
-/// A listener's certificate with its key and the authorities of its clients: read, and found to fit together.
+/// A listener's certificate with its key and its clients' authorities, read and checked against each other.
 package struct ListenerCertificate: Sendable {
     let configuration: TLSConfiguration
     private let leaf: NIOSSLCertificate
     private let file: String
     private let key: String
 
-    /// Reads the files of a listener, nil where it speaks plain HTTP; with authorities, only clients with a certificate
-    /// of theirs are let in. Throws what is wrong with one of them, by its key in the listener's section.
+    /// Reads the files of a listener; `nil` if it speaks plain HTTP.
+    ///
+    /// With authorities, only clients with a certificate of theirs may connect. Throws the faults of the files, by
+    /// their keys in the listener's section.
     init?(_ files: GatewayConfiguration.TLSFiles, section: String) throws(ConfigurationProblems) {
         guard let certificateFile = files.certificateFile, let privateKeyFile = files.privateKeyFile else { return nil }
         let key = "\(section).tls.certificateFile"
@@ -40,7 +42,7 @@ package struct ListenerCertificate: Sendable {
         self.key = key
     }
 
-    /// Why clients will not accept the certificate at a moment; `nil` where its time has come and is not over.
+    /// Returns why clients will reject the certificate at a time; `nil` if it is valid then.
     package func untimeliness(at now: Timestamp) -> ConfigurationProblem? {
         let text: String
         if now.seconds > self.leaf.notValidAfter {
@@ -57,20 +59,20 @@ package struct ListenerCertificate: Sendable {
     /// In seconds since 1970.
     package var notValidAfter: Int { Int(self.leaf.notValidAfter) }
 
-    /// Whether it is the same certificate as another, whatever its key's file and its chain say.
+    /// True if it is the same certificate as another, regardless of key file and chain.
     func isSame(as other: ListenerCertificate) -> Bool {
         self.leaf == other.leaf
     }
 }
 
-/// What both listeners prove themselves with; `nil` for one that speaks plain HTTP.
+/// The certificates of both listeners; `nil` for one that speaks plain HTTP.
 package struct ListenerCertificates: Sendable {
     package var data: ListenerCertificate?
     package var admin: ListenerCertificate?
 
     package init() {}
 
-    /// Reads the files that a configuration names; throws what is wrong with them, of each listener the first fault.
+    /// Reads the files that a configuration names; throws the first fault of each listener.
     package init(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         var problems: [ConfigurationProblem] = []
         func read(_ files: GatewayConfiguration.TLSFiles, _ section: String) -> ListenerCertificate? {

@@ -8,21 +8,28 @@ import NIOCore
 import ServiceLifecycle
 
 /// Runs one server: listens at once, and drains at shutdown.
+///
+///     listen       not ready, new connections accepted      running requests end       closed
+///       |---- ready ----|------------- grace ---------------|-------- timeout ---------|
+///                    SIGTERM                        listening socket closes
+///
+/// Example: with a grace of 5 s and a timeout of 20 s, a request that arrives 4 s after SIGTERM is answered if it ends
+/// within 25 s after SIGTERM. A second signal ends both phases at once.
 package struct ListenerService: Service {
     struct Drain: Sendable {
-        /// How long new connections are still accepted after the balancer was told.
+        /// The time, after readiness has failed, in which new connections are still accepted.
         var grace: Duration
-        /// How long running requests may take after that.
+        /// The time that running requests have after the grace.
         var timeout: Duration
         var forced = ForcedShutdown()
-        /// Is 1 from the moment the balancer is told.
+        /// 1 once readiness has failed, else 0.
         var gauge: Meter?
-        /// Waits for the grace; throws when nobody waits for it any more.
+        /// Waits for the grace; throws if the task is cancelled.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
 
     private let server: HTTPServer
-    /// The configuration section that it is set by.
+    /// The configuration section of the server.
     private let place: (section: String, host: String, port: Int)
     private let readiness: Readiness?
     private let mayBegin: @Sendable () async -> Bool
@@ -30,8 +37,8 @@ package struct ListenerService: Service {
     private let ports: AsyncStream<Int>
     private let portsContinuation: AsyncStream<Int>.Continuation
 
-    /// No balancer watches a listener without readiness. `mayBegin` waits for what has to be there before anybody is
-    /// served, and says whether it is.
+    /// A listener without readiness is not watched by a balancer. `mayBegin` waits until the gateway can serve; false
+    /// if it can't.
     init(
         server: HTTPServer,
         place: (section: String, host: String, port: Int),
@@ -48,13 +55,13 @@ package struct ListenerService: Service {
         drain.gauge?.set(0)
     }
 
-    /// Waits for the port in use; throws `cancelled` when the server did not start. One caller may ask, once.
+    /// Waits for the port in use; throws `cancelled` if the server did not start. May be called once.
     package func boundPort() async throws(GatewayError) -> Int {
         for await port in self.ports { return port }
         throw GatewayError(.cancelled, "The listener did not start")
     }
 
-    /// Accepts connections from now on, before ``run()`` or as a part of it; a second call does nothing.
+    /// Starts to accept connections, before ``run()`` or as a part of it; a second call does nothing.
     func listen() async throws {
         guard self.server.port == nil else { return }
         do {
@@ -74,7 +81,7 @@ package struct ListenerService: Service {
     package func run() async throws {
         defer { self.portsContinuation.finish() }
         guard await cancelWhenGracefulShutdown({ await self.mayBegin() }) else {
-            // Whoever failed ends the group.
+            // The failed service ends the group.
             try? await gracefulShutdown()
             return
         }
@@ -94,7 +101,7 @@ package struct ListenerService: Service {
             group.addTask {
                 if await self.drain.forced.isRequested() { await self.server.shutdown(grace: .zero) }
             }
-            // Whichever ends first: both end with no connection left.
+            // Either task ends the other: no connection is left then.
             await group.next()
             group.cancelAll()
         }
@@ -102,7 +109,7 @@ package struct ListenerService: Service {
 }
 
 extension ListenerService {
-    /// Returns the problem with the address, by the key to change.
+    /// Returns the problem with the address, under the key to change.
     private func explained(_ error: any Error) -> any Error {
         let (section, host, port) = self.place
         let (key, message): (String, String)
@@ -118,7 +125,7 @@ extension ListenerService {
 }
 
 extension HTTPServerConfiguration {
-    /// A server as configured, with what no key sets: connections as planned, and who answers and counts refusals.
+    /// Completes the configured settings: the planned connections, and the responder to refusals and their counter.
     init(
         _ name: String,
         _ configured: HTTPServerConfiguration,

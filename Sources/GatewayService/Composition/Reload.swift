@@ -9,16 +9,16 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// A configuration with everything that it names read and checked: what `serve` starts with, and what a reload brings.
+/// A configuration whose files were all read and checked; `serve` starts with one, and a reload reads another.
 struct LoadedConfiguration: Sendable {
     /// All settings, without the secrets.
     var configuration: GatewayConfiguration
     var certificates: ListenerCertificates
-    /// Tells values apart, by the keys' paths; of secrets, digests.
+    /// The identity of each value, by the keys' paths; digests of secrets.
     var fingerprints: [String: String]
     let sources: ConfigurationInput.Sources
 
-    /// Reads and checks everything; throws everything that would keep `serve` from starting, by place and key.
+    /// Reads and checks everything; throws all problems that would keep `serve` from starting, by place and key.
     static func read(
         _ input: ConfigurationInput
     ) throws(ConfigurationProblems) -> (LoadedConfiguration, ServingSecrets) {
@@ -44,7 +44,7 @@ struct LoadedConfiguration: Sendable {
 }
 
 extension ConfigurationInput {
-    /// The listeners' certificates; throws what is wrong with their files, by place and key.
+    /// The listeners' certificates; throws the faults of their files, by place and key.
     package func certificates(_ configuration: GatewayConfiguration) throws(ConfigurationProblems)
         -> ListenerCertificates
     {
@@ -55,13 +55,13 @@ extension ConfigurationInput {
         }
     }
 
-    /// Checks what only `serve` needs, but for the secrets.
+    /// Checks what only `serve` needs, except the secrets.
     package func checkServing(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         let problems = configuration.servingProblems.map(self.sources.locate)
         guard problems.isEmpty else { throw ConfigurationProblems(problems) }
     }
 
-    /// Checks that the files of authorities of upstream servers, Redis and the receiver of spans can be used.
+    /// Checks that the authority files for upstream servers, Redis and the receiver of spans can be used.
     package func checkAuthorities(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         do throws(GatewayError) {
             _ = try configuration.upstream.tls()
@@ -78,13 +78,13 @@ extension ConfigurationInput {
     }
 }
 
-/// The parts of a gateway that take other settings while they work.
+/// The parts of a gateway whose settings may change at run time.
 struct ReloadableParts: Sendable {
     let directory: Directory
     let dataServer: HTTPServer
     let adminServer: HTTPServer
     let upstream: UpstreamSettings
-    /// Whether the last reload was good.
+    /// 1 if the last reload succeeded, else 0.
     let lastReload: Meter
 
     fileprivate func reload(_ configuration: GatewayConfiguration) async {
@@ -93,17 +93,17 @@ struct ReloadableParts: Sendable {
     }
 }
 
-/// Reads the configuration anew and puts it in force while the gateway runs, whole or not at all.
+/// Reloads the configuration of a running gateway, completely or not at all.
 ///
-/// Nothing is changed before everything was read and checked. Settings that only a start can take keep their values and
-/// are named in the log.
+/// Nothing changes before everything has been read and checked. Settings that need a restart keep their values and are
+/// named in the log.
 final class ConfigurationReloader: Sendable {
     private let parts: ReloadableParts
     private let logLevel: LogLevelSetting
     private let clock: any WallClock
     private let logger: Logger
     private let load: @Sendable () throws(ConfigurationProblems) -> LoadedConfiguration
-    /// What is in force.
+    /// The configuration in force.
     private let state: Mutex<LoadedConfiguration>
 
     init(
@@ -123,7 +123,8 @@ final class ConfigurationReloader: Sendable {
         self.warnOfTime(started)
     }
 
-    /// Logs what is wrong, and then changes nothing. One caller at a time: reloads must not overtake each other.
+    /// Reloads; on a problem, logs it and changes nothing. One call at a time, since reloads must not overtake each
+    /// other.
     func reload() async {
         do {
             let loaded = try self.load()
@@ -145,8 +146,8 @@ final class ConfigurationReloader: Sendable {
 
     // MARK: Certificates
 
-    /// A certificate whose time is over, or has not come, does not take the place of another. The one in use may expire:
-    /// then the files say nothing new, and the rest of the configuration is as good as ever.
+    /// An expired or not yet valid certificate does not replace another. If the one in use has expired, the same files
+    /// are no reason to refuse the rest of the configuration.
     private func refuseUntimely(
         _ loaded: LoadedConfiguration,
         instead current: ListenerCertificates
@@ -176,7 +177,7 @@ final class ConfigurationReloader: Sendable {
         instead current: ListenerCertificates
     ) throws(ConfigurationProblems) {
         do {
-            // Made from what was found to fit together a moment ago, so these two do not fail.
+            // These certificates and keys were checked a moment ago, so the two calls do not fail.
             if current.data != nil, let data = certificates.data {
                 try self.parts.dataServer.reload(tls: data.configuration)
             }
@@ -188,13 +189,13 @@ final class ConfigurationReloader: Sendable {
         }
     }
 
-    // MARK: What has changed
+    // MARK: Changes
 
     private func use(_ loaded: LoadedConfiguration, instead current: LoadedConfiguration) async {
         var next = current
         next.certificates = loaded.certificates
         var postponed: Set<String> = []
-        // Between plain HTTP and TLS, a listener's clients would have to change in the same moment.
+        // A switch between plain HTTP and TLS would have to be simultaneous for all of a listener's clients.
         if (current.certificates.data == nil) != (loaded.certificates.data == nil) {
             next.certificates.data = current.certificates.data
             postponed.formUnion(Self.tlsKeys("http"))
@@ -235,16 +236,16 @@ final class ConfigurationReloader: Sendable {
     }
 }
 
-/// Reloads the configuration at every SIGHUP, one after the other.
+/// Reloads the configuration at every SIGHUP, one at a time.
 struct ReloadService: Service {
-    /// The signals, trapped since before the gateway began to start: a SIGHUP must not end it then either.
+    /// The signals, trapped since before the start began: SIGHUP must not end the process then either.
     let signals: UnixSignalsSequence
     let reloader: ConfigurationReloader
-    /// Opens what was moved away anew; done even when the configuration can't be read.
+    /// Reopens files that were moved away, even if the configuration can't be read.
     let reopen: @Sendable () async -> Void
 
     func run() async throws {
-        // A disk that hangs keeps neither a reload waiting nor a stop: this is waited for by the next one alone.
+        // Only the next reopening waits for this one, so a disk that hangs delays neither a reload nor a stop.
         var reopening: Task<Void, Never>?
         defer { reopening?.cancel() }
         for await _ in self.signals.cancelOnGracefulShutdown() {
@@ -258,7 +259,7 @@ struct ReloadService: Service {
 }
 
 extension ConfigurationProblem {
-    /// The problem as a line of the log has it.
+    /// The problem as metadata of a log line.
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = ["problem": "\(self.message)"]
         if let key = self.key { metadata["key"] = "\(key)" }

@@ -6,11 +6,11 @@ import UnixSignals
 
 /// Stops the gateway at SIGTERM and SIGINT: before it serves by ending the process, afterwards by a drain.
 ///
-/// The first process of a container gets no signal that it does not trap, so a stop in the middle of a start would be
-/// forgotten, and the container killed later in the middle of its work. Before there is anything to drain, the process
-/// just ends: nothing has been taken on, and the store takes each step of an upgrade as a whole.
+/// A container's first process gets no signal that it does not trap. A stop during the start would be lost, and the
+/// container killed later, in the middle of its work. Before the gateway serves there is nothing to drain, so the
+/// process just ends: it has accepted nothing, and the store applies each step of an upgrade completely or not at all.
 package final class StopSignals: Sendable {
-    /// How long a process may take to end that is told to before it serves.
+    /// The time for the process to end if it is stopped before it serves.
     private static let limit = Duration.seconds(2)
 
     private let group = Mutex<ServiceGroup?>(nil)
@@ -24,10 +24,10 @@ package final class StopSignals: Sendable {
         self.signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
     }
 
-    /// The signal that stops the gateway, and when it came.
+    /// The signal that stops the gateway, and its time.
     var first: (name: String, time: ContinuousClock.Instant)? { self.firstSignal.withLock { $0 } }
 
-    /// Runs a body, and ends the process when a signal comes before ``arm(_:)``; after it, the group is shut down.
+    /// Runs a body. A signal before ``arm(_:)`` ends the process; a later one shuts the group down.
     func watching<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         let watch = Task {
             for await signal in self.signals {
@@ -38,7 +38,7 @@ package final class StopSignals: Sendable {
                             await self.leave.withLock { $0 }?()
                             self.end()
                         }
-                        // The store may be what the start waits for.
+                        // The start may be waiting for the store.
                         group.addTask {
                             try? await Task.sleep(for: Self.limit)
                             self.end()
@@ -63,14 +63,14 @@ package final class StopSignals: Sendable {
         exit(EXIT_SUCCESS)
     }
 
-    /// Has something done before a stop ends the process.
+    /// Sets the work to be done before a stop ends the process.
     func beforeEnd(_ leave: @escaping @Sendable () async -> Void) { self.leave.withLock { $0 = leave } }
 
-    /// Has a group take the signals from now on, whether it runs already or is about to.
+    /// Makes later signals stop a group, which may not run yet.
     func arm(_ group: ServiceGroup) { self.group.withLock { $0 = group } }
 }
 
-/// Whether a second SIGTERM or SIGINT asks a draining gateway to end at once.
+/// True once a second SIGTERM or SIGINT has asked a draining gateway to end at once.
 final class ForcedShutdown: Sendable {
     private struct State {
         var isRequested = false
@@ -91,7 +91,7 @@ final class ForcedShutdown: Sendable {
         }
     }
 
-    /// Waits for the request; false when the task is cancelled before.
+    /// Waits for the request; returns false if the task is cancelled first.
     func isRequested() async -> Bool {
         let (stream, listener) = AsyncStream.makeStream(of: Void.self)
         let isRequested = self.state.withLock { state in
@@ -117,9 +117,9 @@ struct ForcedShutdownService: Service {
     }
 }
 
-/// Runs a service, and cancels it where it has not ended in time; what it throws is thrown on.
+/// Runs a service, cancels it if it does not end in time, and rethrows its error.
 struct BoundedService: Service, CustomStringConvertible {
-    /// The time that some services have together; it begins when the first of them is told to end.
+    /// The time that several services share; it begins when the first of them is asked to end.
     final class Time: Sendable {
         private let limit: Duration
         private let deadline = Mutex<ContinuousClock.Instant?>(nil)
@@ -145,11 +145,11 @@ struct BoundedService: Service, CustomStringConvertible {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.service.run() }
             group.addTask {
-                // Throws where the service has ended of itself.
+                // Throws if the service has ended by itself.
                 guard (try? await gracefulShutdown()) != nil else { return }
                 try? await self.time.pass()
             }
-            // Whichever ends first.
+            // The first to end decides.
             try await group.next()
             group.cancelAll()
             try await group.waitForAll()
@@ -157,7 +157,7 @@ struct BoundedService: Service, CustomStringConvertible {
     }
 }
 
-/// Does nothing until shutdown, then closes something that the services after it needed.
+/// Does nothing until shutdown, then closes something that later services needed.
 struct ClosingService: Service, CustomStringConvertible {
     let description: String
     private let close: @Sendable () async throws -> Void

@@ -2,9 +2,9 @@ package import GatewayCore
 package import GatewayStorage
 import Logging
 
-/// How the store that a configuration names is opened, whichever database it is.
+/// Opens the configured store, SQLite or PostgreSQL.
 extension GatewayConfiguration {
-    /// The store's address and what goes with it, if it is PostgreSQL.
+    /// The store's address and its other settings, if it is PostgreSQL.
     package var postgreSQL: PostgreSQLSettings? {
         guard PostgreSQLSettings.isAddress(self.storeURL) else { return nil }
         return PostgreSQLSettings(
@@ -14,7 +14,7 @@ extension GatewayConfiguration {
         )
     }
 
-    /// Opens the store to serve it, and tells what closes it.
+    /// Opens the store for serving; also returns the function that closes it.
     func openStore(
         announcing fingerprint: String,
         metrics: GatewayMetrics,
@@ -39,28 +39,28 @@ extension GatewayConfiguration {
             return (database, close)
         }
         let database = try SQLiteDatabase(path: self.databasePath, metrics: StoreMetrics(store: "sqlite", metrics))
-        // Before anything is read, so that no command changes the key of what has just been read by another.
+        // Before anything is read, so that no command can change the master key in between.
         try database.announce(masterKey: fingerprint)
         return (database, { try database.close() })
     }
 
-    /// Opens the store for a command that only looks; never makes, migrates or changes it.
+    /// Opens the store for a read-only command; never creates, migrates or changes it.
     package func openStoreForReading() async throws(GatewayError) -> any SQLDatabase {
         guard var settings = self.postgreSQL else { return try SQLiteReadOnlyDatabase(path: self.databasePath) }
         settings.poolSize = Self.commandPoolSize
         return try await PostgreSQLDatabase(settings, whenUnreachable: Self.reportWaiting)
     }
 
-    /// A store that a command changes while gateways may serve it.
+    /// A store that a command may change while gateways serve it.
     package struct JoinedStore: Sendable {
         package let database: any SQLDatabase
-        /// Throws `conflict` where a gateway serves the store and seals by another master key; none begins to before the
+        /// Throws `conflict` if a gateway serves the store with another master key; none starts to before the
         /// transaction ends.
         package let requireMasterKey: @Sendable (any SQLConnection) throws -> Void
         package let close: @Sendable () -> Void
     }
 
-    /// Opens the store for a command's change of it, which seals by a master key; never makes or migrates it.
+    /// Opens the store for a command that changes it with a master key; never creates or migrates it.
     package func joinStore(sealingBy fingerprint: String) async throws(GatewayError) -> JoinedStore {
         if var settings = self.postgreSQL {
             settings.poolSize = Self.commandPoolSize
@@ -79,22 +79,22 @@ extension GatewayConfiguration {
         )
     }
 
-    /// Says on standard error that a command waits for the store, and why.
+    /// Reports on standard error that a command waits for the store, and why.
     package static func reportWaiting(_ reason: String) {
         try? StandardStream.errors.write("The store can't be reached yet, waiting for it: \(reason)\n")
     }
 
-    /// A command asks one thing after the other.
+    /// A command runs one query at a time.
     private static var commandPoolSize: Int { 4 }
 
-    /// Whether a gateway writes to the data directory at this moment.
+    /// True if a gateway writes to the data directory at this moment.
     package func isDataDirectoryServed() throws(GatewayError) -> Bool {
         let path = self.postgreSQL == nil ? self.databasePath : StoreLock.path(inDirectory: self.dataDir)
         return try StoreLock.isHeld(at: path)
     }
 
-    /// Whether a gateway serves SQLite's file, so that the end of the last chain is still open; who writes to PostgreSQL
-    /// is told by ``SQLAuditStore/liveWriters()``.
+    /// True if a gateway serves SQLite's file, so that the last chain is still open; for PostgreSQL,
+    /// ``SQLAuditStore/liveWriters()`` returns the writers.
     package func isStoreServed() throws(GatewayError) -> Bool {
         guard self.postgreSQL == nil else { return false }
         return try StoreLock.isHeld(at: self.databasePath)

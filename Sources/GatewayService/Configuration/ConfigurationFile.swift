@@ -1,7 +1,7 @@
 import FCMModel
 import Yams
 
-/// A YAML file walked against the table: the values of its keys, their lines, and everything that does not belong.
+/// A YAML file checked against the table: the values of its keys, their lines, and all problems.
 struct ConfigurationFile {
     /// The largest file read; a configuration is a few hundred lines.
     static let maxBytes = 1 << 20

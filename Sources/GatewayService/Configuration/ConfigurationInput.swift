@@ -1,22 +1,22 @@
 import FCMModel
 
-/// The file and the environment brought together: environment over file over defaults.
+/// The merged configuration: environment over file over defaults.
 package struct ConfigurationInput {
-    /// The variables the command line's own verbs read; they configure no server.
+    /// The variables of the command line's verbs; they configure no server.
     private static let clientVariables: Set<String> = [
         "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_ADMIN_URL", "GATEWAY_ADMIN_TOKEN",
         "GATEWAY_ADMIN_TOKEN_FILE", "GATEWAY_CA_FILE", "GATEWAY_CLIENT_CERTIFICATE_FILE", "GATEWAY_CLIENT_KEY_FILE",
     ]
 
-    /// Where the values in force come from, by path; a key that nothing sets has its default.
+    /// The sources of the values in force, by path; a key that nothing sets has its default.
     package struct Sources: Sendable {
         fileprivate var byPath: [String: ConfigurationSource] = [:]
-        /// The path of the file, as it was given.
+        /// The path of the file, as given.
         package fileprivate(set) var file: String?
 
         package subscript(path: String) -> ConfigurationSource { self.byPath[path] ?? .builtIn }
 
-        /// A problem with where its key was set, or the other key that takes part.
+        /// Adds to a problem the place where its key was set, or else the other key involved.
         package func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
             var located = problem
             let path = [problem.key, problem.otherKey].compactMap(\.self).first { self[$0] != .builtIn }
@@ -28,17 +28,17 @@ package struct ConfigurationInput {
     /// One line of `config show`.
     package struct Row: Sendable {
         package let key: ConfigurationKey
-        /// The value in force as text: empty when there is none, `<redacted>` for a secret.
+        /// The value in force as text; empty if there is none, `<redacted>` for a secret.
         package let value: String
         package let source: ConfigurationSource
     }
 
     package private(set) var sources = Sources()
-    /// What is in force, as far as it can be used.
+    /// The configuration in force, as far as it is usable.
     private var values = GatewayConfiguration()
     private var problems: [ConfigurationProblem]
 
-    /// Reads the file, if there is one, and the environment; what is wrong with them comes out of ``configuration()``.
+    /// Reads the file, if there is one, and the environment; ``configuration()`` throws their problems.
     package init(file path: String?, environment: [String: String]) {
         let file = path.map { ConfigurationFile(YAMLSource(path: $0, maxBytes: ConfigurationFile.maxBytes)) }
         self.init(file: file, environment: environment)
@@ -73,7 +73,8 @@ package struct ConfigurationInput {
         self.problems += self.values.problems.map(self.sources.locate)
     }
 
-    /// A key's variable with its text, of a secret also from the file that a variable names; nil when none is set.
+    /// Returns a key's variable and its text, for a secret also from the file that a variable names; `nil` if none is
+    /// set.
     private static func text(
         of key: ConfigurationKey,
         in environment: [String: String]
@@ -82,7 +83,7 @@ package struct ConfigurationInput {
         return try SecretVariable.find(key.variable, in: environment).map { ($0.value.revealed, $0.variable) }
     }
 
-    /// The configuration in force; throws everything wrong with the file, the environment and the values, by place.
+    /// The configuration in force; throws all problems of the file, the environment and the values, by place.
     package func configuration() throws(ConfigurationProblems) -> GatewayConfiguration {
         guard self.problems.isEmpty else { throw ConfigurationProblems(self.problems) }
         return self.values

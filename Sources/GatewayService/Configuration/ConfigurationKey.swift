@@ -2,26 +2,26 @@ import Crypto
 import GatewayCore
 import Yams
 
-/// One key an operator can set: a row of ``ConfigurationTable``.
+/// A key that an operator can set: a row of ``ConfigurationTable``.
 ///
-/// The property that holds the value belongs to the part that reads it; its initial value is the key's default.
+/// The part that reads the value owns the property; the property's initial value is the key's default.
 package struct ConfigurationKey: Sendable {
-    /// Puts a value in a configuration, or says why it can't be used and leaves the property as it is.
+    /// Sets a value in a configuration; returns the problems of an unusable value, and leaves the property as it is.
     typealias Assignment = @Sendable (inout GatewayConfiguration) -> [String]
 
     package let path: String
-    /// What may be written, for documents; ``doc`` is what the key sets.
+    /// The allowed values, for documents; ``doc`` is what the key sets.
     package let values: String
     package let doc: String
-    /// Whether a reload puts another value in force; without it, only a start does.
+    /// True if a reload can change the value; otherwise only a start can.
     package let isReloadable: Bool
     package let isSecret: Bool
 
-    /// Reads a node of the file; ranges are checked by the assignment, since a variable may take its place.
+    /// Reads a node of the file; the assignment checks ranges, since a variable may replace the value.
     let assignmentOfNode: @Sendable (Node) throws(ConfigurationFaults) -> Assignment
     let assignmentOfText: @Sendable (String) -> Assignment
     private let text: @Sendable (GatewayConfiguration) -> String
-    /// Takes another configuration's value of this key.
+    /// Copies another configuration's value of this key.
     let copy: @Sendable (inout GatewayConfiguration, GatewayConfiguration) -> Void
 
     init<Written: ConfigurationValue, Value>(
@@ -34,7 +34,7 @@ package struct ConfigurationKey: Sendable {
         self.init(path, in: \GatewayConfiguration.self, property, format, doc, reloads: reloads)
     }
 
-    /// A key whose property is one of a part of the configuration.
+    /// A key whose property belongs to a part of the configuration.
     init<Part, Written: ConfigurationValue, Value>(
         _ path: String,
         in part: any WritableKeyPath<GatewayConfiguration, Part> & Sendable,
@@ -70,7 +70,7 @@ package struct ConfigurationKey: Sendable {
         self.copy = { $0[keyPath: part][keyPath: property] = $1[keyPath: part][keyPath: property] }
     }
 
-    /// The value as the file or a variable would hold it: empty when there is none, masked when it is secret.
+    /// The value as in the file or a variable; empty if there is none, masked if it is secret.
     package func shown(_ configuration: GatewayConfiguration) -> String {
         let text = self.text(configuration)
         return self.isSecret && !text.isEmpty ? Redacted("").description : text
@@ -83,12 +83,12 @@ package struct ConfigurationKey: Sendable {
 
     package var variable: String { Self.variable(self.path) }
 
-    /// The environment variables that set the key: for a secret also the one that names a file.
+    /// The environment variables that set the key; for a secret also the one that names a file.
     package var variables: [String] { self.isSecret ? [self.variable, "\(self.variable)_FILE"] : [self.variable] }
 
     /// The variable of a path: `http.keepAliveTimeoutMs` is `GATEWAY_HTTP_KEEP_ALIVE_TIMEOUT_MS`.
     ///
-    /// A word begins at a capital that follows anything else, so `v1Endpoint` is `V1_ENDPOINT`.
+    /// A word begins at a capital that does not follow a capital: `v1Endpoint` is `V1_ENDPOINT`.
     package static func variable(_ path: String) -> String {
         var name = "GATEWAY_"
         var previousIsBoundary = true
@@ -106,11 +106,11 @@ package struct ConfigurationKey: Sendable {
     }
 }
 
-/// Between what an operator writes and the value of a property.
+/// Converts between an operator's text and the value of a property.
 struct ConfigurationFormat<Written: ConfigurationValue, Value: Sendable>: Sendable {
     let values: String
     var isSecret = false
-    /// Why what was written can't be used; never repeats a secret.
+    /// The problems of an unusable value; never repeats a secret.
     let problems: @Sendable (Written) -> [String]
     let value: @Sendable (Written) -> Value?
     /// The value as an operator would write it in a variable.
@@ -124,7 +124,7 @@ extension ConfigurationFormat where Written == Bool, Value == Bool {
 }
 
 extension ConfigurationFormat where Written == Double, Value == Double {
-    /// A part, from nothing to all.
+    /// A share, 0 to 1.
     static var ratio: Self {
         Self(
             values: "0 to 1",
@@ -161,7 +161,7 @@ extension ConfigurationFormat where Written == Int {
         "\(self.readable(range.lowerBound)) to \(self.readable(range.upperBound))"
     }
 
-    /// A number with its thousands apart, or in whole MiB or GiB.
+    /// A number with thousands separators, or in whole MiB or GiB.
     private static func readable(_ number: Int) -> String {
         for (name, size) in [("GiB", 1 << 30), ("MiB", 1 << 20)] where number >= size && number % size == 0 {
             return "\(number / size) \(name)"
@@ -175,7 +175,7 @@ extension ConfigurationFormat where Written == Int {
 }
 
 extension ConfigurationFormat where Written == String, Value == String {
-    /// Text, which another form may be made of once it is found good.
+    /// Text, which may be converted once it is checked.
     static func text(
         _ values: String,
         problem: @escaping @Sendable (String) -> String? = { _ in nil },
@@ -203,7 +203,7 @@ extension ConfigurationFormat where Written == String, Value: RawRepresentable<S
 }
 
 extension ConfigurationFormat where Written == String {
-    /// One of a closed set of names, or none where the text is empty.
+    /// One of a closed set of names; empty text for none.
     static func optionalChoice<Choice>() -> Self
     where Value == Choice?, Choice: RawRepresentable<String> & CaseIterable & Sendable {
         Self(
@@ -214,7 +214,7 @@ extension ConfigurationFormat where Written == String {
         )
     }
 
-    /// A secret, which stands in a variable or in the file that another variable names.
+    /// A secret, from a variable or from the file that another variable names.
     static func secret<Content: Sendable>(
         _ values: String,
         problem: @escaping @Sendable (String) -> String?,

@@ -1,8 +1,8 @@
-/// Where a value of the configuration comes from.
+/// The place where a value of the configuration was set.
 package enum ConfigurationSource: Sendable, Equatable, CustomStringConvertible {
-    /// The default; of a problem also: not known yet.
+    /// The default; in a problem also: not known yet.
     case builtIn
-    /// A file, and the line where there is one, from 1.
+    /// A file, with a line, from 1, if known.
     case file(String, line: Int?)
     case variable(String)
 
@@ -16,14 +16,14 @@ package enum ConfigurationSource: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// One thing that is wrong with the configuration.
+/// One problem of the configuration.
 package struct ConfigurationProblem: Sendable, Equatable {
     package var source: ConfigurationSource
-    /// The key's path; nil when the problem is the whole file's or no key's.
+    /// The key's path; `nil` if the problem is the whole file's or no key's.
     package var key: String?
-    /// Another key that takes part; the problem is shown there when only that one was set.
+    /// Another key involved; the problem is reported at its place if only that one was set.
     package var otherKey: String?
-    /// What is wrong; never holds a secret.
+    /// The problem in words; never holds a secret.
     package var message: String
 
     package init(
@@ -49,7 +49,7 @@ extension ConfigurationProblem: CustomStringConvertible {
     }
 }
 
-/// Everything that is wrong with the configuration, in the order it is printed; never empty.
+/// All problems of the configuration in the order of printing; never empty.
 package struct ConfigurationProblems: Error, Sendable, Equatable {
     package let problems: [ConfigurationProblem]
 

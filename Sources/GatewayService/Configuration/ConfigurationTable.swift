@@ -8,9 +8,9 @@ import Logging
 import RedisClient
 import RedisLimits
 
-/// Every key an operator can set, in the order `config show` prints them.
+/// All keys that an operator can set, in the order of `config show`.
 ///
-/// A row is all that is known of a key. The reader, `config check`, `config show` and reloads work from the rows;
+/// A row holds everything about a key. The reader, `config check`, `config show` and reloads work from the rows;
 /// `deploy/gateway.example.yaml` and the page `docs/operations/configuration.md` are checked against them.
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] =
@@ -19,7 +19,7 @@ package enum ConfigurationTable {
 
     typealias Key = ConfigurationKey
 
-    // A row is a line or two here, where the formatter would have a line for each column.
+    // A row has a line or two; the formatter would use a line per column.
 
     // swift-format-ignore
     private static let general: [Key] = [
@@ -36,10 +36,10 @@ package enum ConfigurationTable {
         Self.listener("http", \.http.server, \.http.tls) + [
             Key("http.maxInFlight", \.http.maxInFlight, .wholeNumber(1...1_000_000),
                 "requests answered at once; a list by HTTP v1 counts as the calls that it has in flight, 100 at most"),
-            // One body as large as any may be has to fit.
+            // The largest allowed body must fit.
             Key("http.maxBufferedBytes", \.http.server.maxBufferedBytes, .wholeNumber((1 << 20)...(64 << 30)),
                 "bytes of request bodies held at once"),
-            // A turn of the loop may take two milliseconds without being long.
+            // A turn of the loop may take two milliseconds in normal operation.
             Key("http.maxLagMs", \.http.maxLag, .milliseconds(3...60_000),
                 "how long an overloaded event loop lets a request wait before it is refused"),
             Key("http.drainGraceMs", \.http.drainGrace, .milliseconds(0...300_000),
@@ -173,7 +173,7 @@ package enum ConfigurationTable {
 
     static let keysByPath = Dictionary(uniqueKeysWithValues: Self.keys.map { ($0.path, $0) })
 
-    /// The paths that hold further keys.
+    /// The paths that contain other keys.
     static let sections = Set(
         Self.keys.flatMap { key in
             let components = key.path.split(separator: ".")
@@ -210,11 +210,11 @@ package enum ConfigurationTable {
         ]
     }
 
-    // MARK: What text may be
+    // MARK: Text values
 
     private static let emptiness: @Sendable (String) -> String? = { $0.isEmpty ? "must not be empty" : nil }
 
-    /// The text is not repeated: it may hold a password.
+    /// Does not repeat the text, which may hold a password.
     @Sendable private static func redisProblem(_ text: String) -> String? {
         guard !text.isEmpty else { return nil }
         do throws(RedisLocation.Fault) {
@@ -245,7 +245,7 @@ package enum ConfigurationTable {
             text: { Data($0).base64EncodedString() }
         )
 
-    /// A token has as many characters as 24 random bytes take in base64, or more.
+    /// At least as many characters as 24 random bytes have in base64.
     private static let adminToken = ConfigurationFormat<String, Redacted<String>?>
         .secret(
             "32 visible ASCII characters or more",
@@ -267,7 +267,8 @@ package enum ConfigurationTable {
             text: { $0 }
         )
 
-    /// Why a store's address can't be used; the text is not repeated, since one of another store may hold a password.
+    /// Returns why a store's address can't be used; does not repeat it, since another store's address may hold a
+    /// password.
     @Sendable package static func storeProblem(_ text: String) -> String? {
         if PostgreSQLSettings.isAddress(text) { return PostgreSQLSettings.problem(text) }
         guard text.hasPrefix(GatewayConfiguration.sqliteScheme) else {

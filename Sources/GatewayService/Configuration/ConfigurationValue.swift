@@ -2,13 +2,13 @@ import Foundation
 import GatewayCore
 import Yams
 
-/// What stands in the file as a node and in a variable as text.
+/// A value with two forms: a node in the file, and text in a variable.
 protocol ConfigurationValue: Sendable {
     init(node: Node) throws(ConfigurationFaults)
     init(variable: String) throws(ConfigurationFaults)
 }
 
-/// Why something is no value of a key, each with its line where the node has several.
+/// The reasons why something is not a value of a key, each with its line if the node spans several.
 struct ConfigurationFaults: Error {
     var faults: [(line: Int?, message: String)]
 
@@ -87,7 +87,7 @@ extension [String]: ConfigurationValue {
         for element in sequence { self.append(try String(node: element)) }
     }
 
-    /// Commas separate the elements; an empty variable is an empty list, not a list of one empty text.
+    /// Commas separate the elements; an empty variable is an empty list, not a list with an empty text.
     init(variable: String) {
         let elements = variable.split(separator: ",", omittingEmptySubsequences: false)
             .map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
@@ -95,7 +95,7 @@ extension [String]: ConfigurationValue {
     }
 }
 
-/// A list of rate policies such as `180/60s:60`: a sequence in the file, with commas between them in a variable.
+/// A list of rate policies such as `180/60s:60`: a sequence in the file, comma-separated in a variable.
 struct RatePolicyList: ConfigurationValue {
     private(set) var policies: [RatePolicy] = []
 

@@ -7,17 +7,18 @@ import NIOCore
 import RedisClient
 package import RedisLimits
 
-/// Everything an operator can set, in sections; a section that one part reads is that part's own struct.
+/// All settings of an operator, in sections; if a single part reads a section, the section is that part's own struct.
 ///
-/// The initial values are the defaults. ``ConfigurationTable`` says by which keys they are set and what they mean, and
+/// The initial values are the defaults. ``ConfigurationTable`` defines their keys and meaning, and
 /// ``ConfigurationInput`` reads them.
 package struct GatewayConfiguration: Sendable {
     /// The data listener, where tenants' services connect.
     package struct DataListener: Sendable {
-        /// Where it listens, and its bounds; the reliability document has the reasons, in sections 8 and 9.
+        /// The address and the limits; sections 8 and 9 of the reliability document explain them.
         package var server = HTTPServerConfiguration(host: "0.0.0.0", port: 8080)
         package var tls = TLSFiles()
-        /// Requests in flight at once; one tenant gets half of them, messages without high priority four fifths.
+        /// The most requests in flight; one tenant gets at most half of them, messages without high priority four
+        /// fifths.
         package var maxInFlight = 1_024
         package var maxLag = Duration.milliseconds(4)
         package var drainGrace = Duration.seconds(5)
@@ -30,15 +31,15 @@ package struct GatewayConfiguration: Sendable {
     package struct AdminListener: Sendable {
         package var server = HTTPServerConfiguration(host: "127.0.0.1", port: 8081)
         package var tls = TLSFiles()
-        /// The operators' token; only `config check` and `config show` do without one.
+        /// The operators' token; only `config check` and `config show` work without it.
         package var token: Redacted<String>?
-        /// Names by which the listener is addressed, in lower case, besides `localhost` and addresses.
+        /// The names that requests may use for the listener, in lower case, besides `localhost` and addresses.
         package var allowedHosts: [String] = []
 
         fileprivate init() { self.server.maxConnections = 256 }
     }
 
-    /// The PEM files that make a listener speak TLS.
+    /// The PEM files of a listener that speaks TLS.
     package struct TLSFiles: Sendable, Equatable {
         package var certificateFile: String?
         package var privateKeyFile: String?
@@ -53,35 +54,35 @@ package struct GatewayConfiguration: Sendable {
         package var isPlain: Bool { self.certificateFile == nil }
     }
 
-    /// What a store needs besides its address, if it is PostgreSQL.
+    /// The settings of a PostgreSQL store besides its address.
     package struct Store: Sendable {
         package var password: Redacted<String>?
         package var poolSize = 8
-        /// Whether `serve` brings the schema up to date by itself.
+        /// True if `serve` migrates the schema by itself.
         package var migrates = false
-        /// How long a replica has something to itself; it renews that after a third.
+        /// The length of a replica's lease; the replica renews it after a third.
         package var lease = Duration.seconds(30)
-        /// For how long a snapshot of the directory serves that can't be compared with the store.
+        /// The longest use of a directory snapshot that can't be compared with the store.
         package var maxStale = Duration.seconds(900)
     }
 
-    /// Rate limiting, whose state lives in memory or, where replicas share it, in Redis.
+    /// Rate limiting; its state is in memory or, if replicas share it, in Redis.
     package struct Limits: Sendable {
         /// Empty for limits in memory.
         package var redisURL = ""
         package var redisPassword: Redacted<String>?
-        /// The authorities of Redis' certificate, in place of the system's.
+        /// The authorities of Redis' certificate, instead of the system's.
         package var redisCAFile: String?
         package var redisTimeout = Duration.milliseconds(25)
         package var whenRedisFails = RedisRateLimiter.Fallback.local
-        /// Whether each replica is meant to allow the limits by itself.
+        /// True if each replica may deliberately allow the full limits by itself.
         package var perReplica = false
         package var device = RatePolicy.deviceDefaults
         package var deviceCollapsible = RatePolicy.deviceCollapsibleDefaults
         package var topic = RatePolicy.topicDefaults
         package var tenant = RatePolicy.tenantDefaults
 
-        /// The policies of tenants that have none of their own.
+        /// The policies of tenants without their own.
         package var defaults: LimitPolicies {
             LimitPolicies(
                 tenant: self.tenant,
@@ -92,9 +93,9 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// Traces: which of them FCM learns, and where the gateway's own spans go.
+    /// Traces: which callers' traces are passed to FCM, and the receiver of the gateway's own spans.
     package struct Tracing: Sendable {
-        /// The part of callers' traces that FCM learns.
+        /// The callers' traces that are passed to FCM.
         package enum Propagation: String, Sendable, CaseIterable {
             case all
             case none
@@ -119,7 +120,7 @@ package struct GatewayConfiguration: Sendable {
     package var tracing = Tracing()
     package var eventLoops = System.coreCount
     package var dataDir = "/var/lib/fcm-gateway"
-    /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` do without one.
+    /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` work without it.
     package var masterKey: Redacted<[UInt8]>?
     package var previousMasterKey: Redacted<[UInt8]>?
 
@@ -137,15 +138,15 @@ package struct GatewayConfiguration: Sendable {
     /// The path of the audit's second sink, if it is a file.
     package var auditSinkPath: String? { self.audit.sinkFile.map(self.path) }
 
-    /// A path that is relative to the data directory.
+    /// Resolves a path relative to the data directory.
     private func path(_ path: String) -> String {
         guard !path.hasPrefix("/") else { return path }
         return self.dataDir.hasSuffix("/") ? self.dataDir + path : "\(self.dataDir)/\(path)"
     }
 
-    // MARK: What several values must have in common
+    // MARK: Relations between values
 
-    /// What is wrong with the values together, although each can be used by itself.
+    /// The problems between values that are each valid alone.
     var problems: [ConfigurationProblem] {
         var problems = Self.problems(self.http.tls, "http") + Self.problems(self.admin.tls, "admin")
         func report(_ key: String, or other: String? = nil, _ message: String) {
@@ -167,7 +168,8 @@ package struct GatewayConfiguration: Sendable {
                 "upstream.timeoutMs must not exceed upstream.deadlineMs"
             )
         }
-        // Renewed between a third and half of it, a lease has to outlast the attempt that begins just before.
+        // A lease is renewed between a third and half of its length, so it must outlast an attempt that begins just
+        // before.
         if !self.storeURL.hasPrefix(Self.sqliteScheme), self.store.lease / 2 <= self.upstream.timeout {
             report(
                 "store.leaseMs",
@@ -211,9 +213,9 @@ package struct GatewayConfiguration: Sendable {
         return [ConfigurationProblem(key: "\(section).\(problem.name)", message: "needs \(problem.missing)")]
     }
 
-    /// What keeps `serve` from starting while commands do without it.
+    /// The problems that keep `serve`, but no command, from starting.
     ///
-    /// PostgreSQL is there for several replicas, of which each would allow the limits by itself.
+    /// PostgreSQL is for several replicas; without Redis each of them would allow the full limits by itself.
     var servingProblems: [ConfigurationProblem] {
         guard self.postgreSQL != nil, self.limits.redisURL.isEmpty, !self.limits.perReplica else { return [] }
         return [
@@ -226,9 +228,9 @@ package struct GatewayConfiguration: Sendable {
         ]
     }
 
-    /// What `serve` starts with, and tells at each start.
+    /// Warnings that do not stop `serve`, which logs them at each start.
     ///
-    /// Limits stand in Redis under names that the store's secrets make: gateways of different stores share none.
+    /// Redis keys are derived from the store's secrets, so gateways of different stores never share limits.
     var servingWarnings: [ConfigurationProblem] {
         var warnings = self.transportWarnings
         if self.postgreSQL == nil, !self.limits.redisURL.isEmpty {
@@ -243,7 +245,7 @@ package struct GatewayConfiguration: Sendable {
         return warnings
     }
 
-    /// Secrets that travel beyond this machine in the clear, or to a server whose certificate is not verified.
+    /// Secrets that leave this machine unencrypted, or go to a server whose certificate is not verified.
     private var transportWarnings: [ConfigurationProblem] {
         var warnings: [ConfigurationProblem] = []
         for (section, host, tls, secret) in [
@@ -290,7 +292,7 @@ package struct GatewayConfiguration: Sendable {
         return warnings
     }
 
-    /// True for loopback, and for a socket, whose name is a path or empty.
+    /// True for loopback and for a Unix socket, whose name is a path or empty.
     private static func isThisMachine(_ host: String) -> Bool {
         if host.isEmpty || host.hasPrefix("/") || host.hasPrefix("@") || host == "localhost" { return true }
         guard let address = try? SocketAddress(ipAddress: host, port: 0) else { return false }
@@ -299,7 +301,7 @@ package struct GatewayConfiguration: Sendable {
 
     // MARK: Secrets
 
-    /// What does not stop `config check`: the secrets without which `serve` does not start, and what it starts with.
+    /// Problems that do not fail `config check`: secrets that `serve` needs, and the warnings at its start.
     package var warnings: [ConfigurationProblem] { self.missingSecrets + self.servingWarnings }
 
     private var missingSecrets: [ConfigurationProblem] {
@@ -307,7 +309,7 @@ package struct GatewayConfiguration: Sendable {
             .map { Self.missingSecret($0.0) }
     }
 
-    /// The secrets that serving needs; throws one problem for each that is missing.
+    /// The secrets that serving needs; throws a problem for each missing one.
     package func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
         guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
             throw ConfigurationProblems(self.missingSecrets)
@@ -315,7 +317,7 @@ package struct GatewayConfiguration: Sendable {
         return ServingSecrets(masterKey: masterKey, previousMasterKey: self.previousMasterKey, adminToken: adminToken)
     }
 
-    /// What stands in the way of opening the store's secrets without a master key.
+    /// The problem of opening the store's secrets without a master key.
     package static var missingMasterKey: ConfigurationProblems {
         ConfigurationProblems([Self.missingSecret("masterKey")])
     }

@@ -1,7 +1,7 @@
 package import Foundation
 package import GatewayCore
 
-/// A secret that prints, reflects and interpolates as `<redacted>`; `revealed` is easy to find in a review.
+/// A secret that prints, reflects and interpolates as `<redacted>`; its uses are easy to find by `revealed`.
 package struct Redacted<Value: Sendable>: Sendable {
     package let revealed: Value
 
@@ -17,10 +17,10 @@ extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, Custo
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The secrets without which the gateway does not start.
+/// The secrets that the gateway needs to start.
 package struct ServingSecrets: Sendable {
     package let masterKey: Redacted<[UInt8]>
-    /// While something may still be sealed by it.
+    /// Set while secrets may still be sealed with it.
     package var previousMasterKey: Redacted<[UInt8]>?
     package let adminToken: Redacted<String>
 
@@ -36,7 +36,7 @@ package struct ServingSecrets: Sendable {
 }
 
 extension MasterKey {
-    /// The configured master key, and the one before it; `invalid` for a key of another length.
+    /// The configured master key and the previous one; throws `invalid` for a wrong length.
     package init(_ key: Redacted<[UInt8]>, previous: Redacted<[UInt8]>?) throws(GatewayError) {
         guard
             let masterKey = MasterKey(
@@ -50,15 +50,15 @@ extension MasterKey {
     }
 }
 
-/// A secret that comes from a variable, or from the file that another variable names.
+/// A secret from a variable, or from the file that another variable names.
 package enum SecretVariable {
-    /// A secret, and the variable it came by.
+    /// A secret, and the variable that named it.
     package struct Found: Sendable {
         package var value: Redacted<String>
         package var variable: String
     }
 
-    /// Why a file holds no secret; never holds the secret.
+    /// The reason why a file holds no secret; never holds the secret itself.
     package struct Unusable: Error {
         package let message: String
     }
@@ -66,8 +66,8 @@ package enum SecretVariable {
     /// The largest secret file read, in bytes.
     static let maxBytes = 64 * 1_024
 
-    /// Finds a secret by its variable's name, or by the file's that the variable with `_FILE` behind it names; nil when
-    /// neither is set.
+    /// Finds a secret by its variable, or by the file that the variable with the suffix `_FILE` names; `nil` if neither
+    /// is set.
     package static func find(_ name: String, in environment: [String: String]) throws(ConfigurationProblems) -> Found? {
         let fileVariable = "\(name)_FILE"
         switch (environment[name], environment[fileVariable]) {
@@ -99,13 +99,13 @@ package enum SecretVariable {
         return try Self.secret(data, from: path)
     }
 
-    /// The secret that a file's content holds; the file's name is for messages.
+    /// Returns the secret in a file's content; the file's name is for messages.
     package static func secret(_ data: Data, from name: String) throws(Unusable) -> String {
         guard data.count <= Self.maxBytes, let text = String(bytes: data, encoding: .utf8) else {
             throw Unusable(message: "\(name) is not a secret: text of at most \(Self.maxBytes) bytes")
         }
         var secret = Substring(text)
-        // "\r\n" is one character, so this also takes a line end written elsewhere.
+        // "\r\n" is one character, so this also removes a Windows line end.
         if secret.last?.isNewline == true {
             secret.removeLast()
         }

@@ -1,17 +1,17 @@
 import Foundation
 package import Yams
 
-/// A YAML file as nodes that know their lines, or why it is none.
+/// A YAML file as nodes with their lines, or its problem.
 package struct YAMLSource {
-    /// The most uses of anchors: each can multiply what the uses before it stand for, and the reader of YAML compares
-    /// keys by all they stand for.
+    /// The most uses of anchors: each can multiply the content of earlier ones, and the YAML reader compares keys by
+    /// their whole content.
     static let maxAliases = 16
 
     /// The path as the operator wrote it.
     package let name: String
-    /// The outermost node; nil for an empty file, or one with a problem.
+    /// The root node; `nil` for an empty file, or one with a problem.
     package private(set) var root: Node?
-    /// Why the file can't be read; nil for one that could.
+    /// The reason why the file can't be read; `nil` if it can.
     package private(set) var problem: ConfigurationProblem?
 
     package init(path: String, maxBytes: Int) {
@@ -52,7 +52,7 @@ package struct YAMLSource {
         self.problem = ConfigurationProblem(.file(name, line: nil), message: message)
     }
 
-    /// What kind of node one is, in words that quote nothing of it: it may be a secret in the wrong place.
+    /// Returns the kind of a node without quoting it, since it may be a misplaced secret.
     package static func kind(of node: Node) -> String {
         switch node {
         case .mapping: "keys and values"
@@ -62,7 +62,7 @@ package struct YAMLSource {
         }
     }
 
-    /// What a node is instead of what was expected, for the end of a message.
+    /// Returns what was found instead of the expected node, for the end of a message.
     package static func butFound(_ node: Node) -> String {
         switch node {
         case .mapping: return ", but found keys and values"
@@ -85,7 +85,7 @@ package struct YAMLSource {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            // What is missing at the end is noticed on a line behind the last one.
+            // The reader notices a missing end on a line behind the last one.
             line = min(mark.line, Self.lineCount(of: text))
             message = problem
         case .duplicatedKeysInMapping(let duplicates, let context):
@@ -102,15 +102,15 @@ package struct YAMLSource {
         return ConfigurationProblem(.file(name, line: line), key: key, message: message)
     }
 
-    /// The lines of a text, as YAML breaks them; an empty text has one.
+    /// The number of lines of a text, as YAML breaks them; 1 for an empty text.
     private static func lineCount(of text: String) -> Int {
         let breaks = text.count(where: \.isNewline)
         return max(1, text.last?.isNewline == true ? breaks : breaks + 1)
     }
 
-    /// The line of the first use of an anchor that is one too many; nil where there is none.
+    /// Returns the line of the first excess use of an anchor; `nil` if there is none.
     ///
-    /// Whatever looks like one is counted, in comments and quotes too.
+    /// Also counts what only looks like a use, in comments and quotes.
     private static func lineOfExcessAlias(in text: String) -> Int? {
         var aliases = 0
         var line = 1
@@ -128,7 +128,7 @@ package struct YAMLSource {
         return nil
     }
 
-    /// Whether a byte may stand in the name of an anchor, as the reader of YAML has it.
+    /// True if the YAML reader allows a byte in the name of an anchor.
     private static func isAnchorName(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -141,10 +141,10 @@ package struct YAMLSource {
 }
 
 extension Node {
-    /// The number that a plain decimal whole number is.
+    /// The value of a plain decimal whole number.
     ///
-    /// YAML also calls `0x1F`, `1_000` and `1:30` integers. Those are refused: the last surprises an operator who meant
-    /// a time, and none of them could be written in the environment.
+    /// YAML also calls `0x1F`, `1_000` and `1:30` integers. They are refused: the last would surprise an operator who
+    /// meant a time, and none of them has a form for the environment.
     package var wholeNumber: Int? {
         guard case .scalar(let scalar) = self, scalar.resolvedTagName == .int else { return nil }
         return Int(scalar.string)
@@ -152,7 +152,7 @@ extension Node {
 }
 
 extension Node.Scalar {
-    /// The tag YAML gives the scalar: the one written, or the one its text implies when it is unquoted.
+    /// The scalar's tag in YAML: the written one, or the one that its unquoted text implies.
     package var resolvedTagName: Tag.Name {
         Tag.Name(rawValue: Node.scalar(self).tag.rawValue)
     }

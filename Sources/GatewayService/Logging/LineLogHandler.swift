@@ -3,9 +3,9 @@ import GatewayHTTP
 package import Logging
 
 extension LogConfiguration {
-    /// Makes the logger of the whole process as configured; what it was told last is written with ``Logger/flush()``.
+    /// Creates the logger of the whole process as configured; ``Logger/flush()`` writes its last lines.
     ///
-    /// Where a reload may change levels, they are given.
+    /// If a reload may change levels, they are passed in.
     package func bootstrap(_ levels: LogLevelSetting? = nil) -> Logger {
         let format = self.lineFormat(environment: ProcessInfo.processInfo.environment, isTerminal: isatty(2) == 1)
         let clock = LogClock()
@@ -26,7 +26,7 @@ extension LogConfiguration {
             clock: clock,
             output: output
         )
-        // A log whose reader has gone must not end the process.
+        // A log whose reader is gone must not end the process.
         signal(SIGPIPE, SIG_IGN)
         LoggingSystem.bootstrap { LineLogHandler(label: $0, shared: shared) }
         return Logger(label: LogPart.gateway.rawValue)
@@ -40,9 +40,10 @@ extension LogConfiguration {
     }
 }
 
-/// Writes what is logged as lines, at levels that may change for all loggers at once.
+/// Writes log events as lines, at levels that may change for all loggers at once.
 ///
-/// Metadata given as an `Int` (`.stringConvertible(8080)`) is a number in JSON; interpolated text (`"\(port)"`) is text.
+/// Metadata given as an `Int` (`.stringConvertible(8080)`) is a number in JSON; interpolated text (`"\(port)"`) is
+/// text.
 struct LineLogHandler: LogHandler {
     struct Shared: Sendable {
         let levels: LogLevelSetting
@@ -51,7 +52,7 @@ struct LineLogHandler: LogHandler {
         let output: LogOutput
     }
 
-    /// What the line itself says of each; metadata of these names is set apart.
+    /// The names of the line's own fields; metadata with these names is renamed.
     private static let ownNames: Set<String> = ["time", "level", "logger", "message"]
 
     var metadata: Logger.Metadata = [:]
@@ -59,10 +60,10 @@ struct LineLogHandler: LogHandler {
     let shared: Shared
     private let label: String
     private let part: LogPart?
-    /// The level of a single logger that was given one of its own.
+    /// The level of a single logger, if it has one of its own.
     private var ownLevel: Logger.Level?
 
-    /// A handler for the logger of a name; a part's name makes it that part's.
+    /// Creates a handler for a logger's name; a part's name gives it that part's level.
     init(label: String, shared: Shared) {
         self.label = label
         self.part = LogPart(rawValue: label)
@@ -91,7 +92,7 @@ struct LineLogHandler: LogHandler {
         var fields = self.metadata
         if let provided = self.metadataProvider?.get() { fields.merge(provided) { $1 } }
         if let own = event.metadata { fields.merge(own) { $1 } }
-        // Its text may hold what nobody has looked at, such as an address with a token.
+        // An error's text is unchecked: it may hold an address with a token.
         if let error = event.error, fields["error"] == nil { fields["error"] = "\(type(of: error))" }
         var line = LogLine(
             self.shared.format,
@@ -113,25 +114,25 @@ struct LineLogHandler: LogHandler {
 }
 
 extension Logger {
-    /// The same logger for a part of the gateway, by its name and at its level.
+    /// The logger for a part of the gateway, with the part's name and level.
     ///
-    /// A logger that writes elsewhere, as tests have them, is every part's.
+    /// A logger with another handler, as in tests, is returned unchanged.
     func part(_ part: LogPart) -> Logger {
         guard let handler = self.handler as? LineLogHandler else { return self }
         return Logger(label: part.rawValue) { _ in handler.handler(for: part) }
     }
 
-    /// Returns when everything that was logged is written, or can't be for now.
+    /// Returns once all earlier lines are written, or can't be written now.
     package func flush() {
         (self.handler as? LineLogHandler)?.shared.output.flush()
     }
 }
 
-/// Writes the access log's lines as the other lines are written, without a dictionary for each.
+/// Writes the access log's lines like all others, but without a dictionary for each.
 struct LineAccessLog: AccessLogSink {
     private let shared: LineLogHandler.Shared
 
-    /// The log beside a logger; `nil` for one that writes elsewhere.
+    /// Shares a logger's output; `nil` for a logger with another handler.
     init?(beside logger: Logger) {
         guard let handler = logger.handler as? LineLogHandler else { return nil }
         self.init(handler.shared)

@@ -1,9 +1,9 @@
 package import Logging
 import Synchronization
 
-/// The section `log`: what is logged, and how a line looks.
+/// The section `log`: levels, and the form of a line.
 package struct LogConfiguration: Sendable, Equatable {
-    /// One JSON object a line, for collectors, or plain text, for people.
+    /// One JSON object per line, for collectors, or plain text, for people.
     package enum Format: String, Sendable, CaseIterable {
         case json
         case text
@@ -20,26 +20,26 @@ package struct LogConfiguration: Sendable, Equatable {
     }
 }
 
-/// The parts of the gateway that are logged at levels of their own; each is also the name of its logger.
+/// The parts of the gateway with levels of their own; each also names its logger.
 package enum LogPart: String, Sendable, CaseIterable {
     /// One line for every request.
     case access
-    /// The listeners: connections, certificates, keys that are refused, requests that can't be served.
+    /// The listeners: connections, certificates, refused keys, failed requests.
     case http
     /// Calls to FCM, and the access tokens for them.
     case upstream
     /// The audit trail.
     case audit
-    /// What else is kept: retired tokens, idempotency keys, the levels of rate limits.
+    /// Other state: retired tokens, idempotency keys, the levels of rate limits.
     case state
     /// Start, stop, reloads, and whatever belongs to no other part.
     case gateway
 }
 
-/// The least severe levels that are logged, which may change while the gateway runs.
+/// The minimum levels that are logged; they may change while the gateway runs.
 package final class LogLevelSetting: Sendable {
     private static let levels = Logger.Level.allCases
-    /// A byte for each part, the general level's in front of them: all change at once, and reading them takes no lock.
+    /// A byte per part, after the general level's: all change at once, and reading takes no lock.
     private let indices: Atomic<UInt64>
 
     init(_ configuration: LogConfiguration) {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// One line of the log while it is being written.
 ///
-/// Nothing that a line tells can end it or begin another: whatever is no plain text is escaped.
+/// No content can end a line or begin another: everything but plain text is escaped.
 struct LogLine {
     enum Format: Sendable, Hashable {
         case json
@@ -49,7 +49,7 @@ struct LogLine {
         self.bytes.append(decimal: number)
     }
 
-    /// Adds a field of text by one of the gateway's own names, which are plain words.
+    /// Adds a text field under one of the gateway's own names, which are plain words.
     mutating func add(plain name: String, _ text: String) {
         self.begin { $0.append(utf8: name) }
         self.end(text)
@@ -83,11 +83,11 @@ struct LogLine {
         }
     }
 
-    /// Begins a field; its name is written as far escaped as it has to be.
+    /// Begins a field; escapes its name if necessary.
     private mutating func begin(_ writeName: (inout [UInt8]) -> Void) {
         switch self.format {
         case .json:
-            // Byte by byte, which costs a tenth of what short texts cost.
+            // Byte by byte, at a tenth of the cost of short strings.
             self.bytes.append(UInt8(ascii: ","))
             self.bytes.append(UInt8(ascii: "\""))
             writeName(&self.bytes)
@@ -113,7 +113,7 @@ extension Logger.Level {
     }
 }
 
-/// Writes texts into lines so that they stay what they are: text within one line.
+/// Writes texts so that they stay within one line.
 private enum LogText {
     static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
@@ -121,7 +121,7 @@ private enum LogText {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Appends text as one word: in quotes, unless it is one already.
+    /// Appends text as one word: quoted unless it is a single word.
     static func appendWord(_ text: String, to bytes: inout [UInt8]) {
         let isWord = !text.isEmpty && text.utf8.allSatisfy { Self.isPlain($0) && $0 != 0x20 && $0 != UInt8(ascii: "=") }
         if isWord {
@@ -131,10 +131,10 @@ private enum LogText {
         }
     }
 
-    /// Appends text; quotes, backslashes and whatever a reader could take for the line's end or act upon are escaped.
+    /// Appends text; escapes quotes, backslashes, and all that a reader could treat as a line end or a command.
     static func append(_ text: String, to bytes: inout [UInt8]) {
         let start = bytes.count
-        // Nearly all texts are plain: they are copied first and looked at where they lie.
+        // Nearly all texts are plain, so they are copied first and checked in place.
         bytes.append(utf8: text)
         if Self.isPlain(bytes.span, from: start) { return }
         bytes.removeSubrange(start...)
@@ -164,12 +164,12 @@ private enum LogText {
         return true
     }
 
-    /// Printable ASCII that means nothing to JSON.
+    /// True for printable ASCII without a special meaning in JSON.
     private static func isPlain(_ byte: UInt8) -> Bool {
         (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
-    /// Control characters, other line ends, and what is not seen, such as marks that turn the direction of writing.
+    /// True for control characters, other line ends, and invisible characters such as marks of the writing direction.
     private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -178,11 +178,11 @@ private enum LogText {
     }
 }
 
-/// The time as lines tell it; the text of a second is made once.
+/// The time in log lines; the text of a second is created once.
 final class LogClock: Sendable {
     private struct Second {
         var number = Int.min
-        /// Up to the point before the milliseconds.
+        /// The text up to the dot before the milliseconds.
         var text: [UInt8] = []
     }
 

@@ -2,23 +2,23 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Where log lines go; whole lines, in order, never mixed.
+/// Writes log lines completely, in order and never mixed.
 ///
-/// Nobody waits for a line to be written: who reads the log must not be able to stop the gateway by not reading. Lines
-/// are gathered for a moment and written together by a queue of their own, those that tell of trouble at once.
+/// No caller waits for a line to be written, so a log reader that stalls can't stop the gateway. A queue collects lines
+/// for a few milliseconds and writes them together; urgent lines are written at once.
 final class LogOutput: Sendable {
-    /// The most that waits or is being written, in bytes; what comes then is lost, and counted.
+    /// The most bytes that wait or are being written; further lines are dropped and counted.
     static let maxBytes = 8 * 1_024 * 1_024
-    /// What is left for lines that tell of trouble, in bytes: a flood of others must not hide its cause.
+    /// The bytes reserved for urgent lines: a flood of others must not hide its cause.
     private static let urgentBytes = 1_024 * 1_024
     private static let fullBytes = 64 * 1_024
     private static let delay = DispatchTimeInterval.milliseconds(5)
 
     private struct State {
         var pending: [UInt8] = []
-        /// What was written last, emptied, so that its memory is used again.
+        /// The buffer of the last write, emptied, so that its memory is reused.
         var spare: [UInt8] = []
-        /// How much of what was taken is not written yet, in bytes.
+        /// The bytes being written.
         var writing = 0
         var lost = 0
         var isScheduled = false
@@ -31,8 +31,8 @@ final class LogOutput: Sendable {
     private let timeout: DispatchTimeInterval
     private let lossLine: @Sendable (Int) -> [UInt8]
 
-    /// An output to a file; the end of a process waits for a reader for so long, and `lossLine` makes the line that tells
-    /// how many lines were lost.
+    /// Creates an output to a file. At the end of the process, a flush waits for the reader until the timeout;
+    /// `lossLine` creates the line that reports the number of lost lines.
     init(
         _ handle: sending FileHandle,
         timeout: DispatchTimeInterval = .seconds(2),
@@ -43,7 +43,7 @@ final class LogOutput: Sendable {
         self.lossLine = lossLine
     }
 
-    /// Has a line written soon, an urgent one at once: it may tell why the process is about to end.
+    /// Queues a line; an urgent one is written at once, since it may say why the process is about to end.
     func write(_ line: [UInt8], isUrgent: Bool) {
         let bound = isUrgent ? Self.maxBytes : Self.maxBytes - Self.urgentBytes
         let deadline: DispatchTime? = self.state.withLock { state in
@@ -60,7 +60,7 @@ final class LogOutput: Sendable {
         if let deadline { self.queue.asyncAfter(deadline: deadline) { self.drain() } }
     }
 
-    /// Returns when every line is written that came before, or when the timeout ends because nobody reads them.
+    /// Returns once all earlier lines are written, or at the timeout if they are not read.
     func flush() {
         let isDrained = DispatchSemaphore(value: 0)
         self.queue.async {
@@ -70,9 +70,9 @@ final class LogOutput: Sendable {
         _ = isDrained.wait(timeout: .now() + self.timeout)
     }
 
-    /// Writes what waits; on the queue only, so that lines stay in order.
+    /// Writes the waiting lines; on the queue only, so that they stay in order.
     ///
-    /// A line that can't be written is lost, and counted: nothing may stop because its log has nowhere to go.
+    /// A line that can't be written is dropped and counted: a broken log must stop nothing.
     private func drain() {
         var (bytes, lost) = self.state.withLock { state in
             let taken = (state.pending, state.lost)
@@ -85,24 +85,24 @@ final class LogOutput: Sendable {
         bytes.removeAll(keepingCapacity: bytes.capacity <= 2 * Self.fullBytes)
         self.state.withLock { state in
             (state.spare, state.writing) = (bytes, 0)
-            // The line that told of losses is none of those that were to be told of.
+            // The line about losses is not itself one of the lost lines.
             if unwritten > 0 { state.lost += max(unwritten - (lost > 0 ? 1 : 0), 0) + lost }
         }
     }
 }
 
-/// A file that lines are written to, whatever it takes at a time.
+/// A file of lines, which may accept only part of the bytes at a time.
 private struct LineFile {
     private let handle: FileHandle
-    /// Whether the last line was cut off, so that the next must not follow it.
+    /// True if the last line was truncated, so that the next needs a newline first.
     private var isCut = false
 
     init(_ handle: FileHandle) {
         self.handle = handle
     }
 
-    /// Writes lines, and waits while the file takes nothing; returns how many at the end could not be written, one that
-    /// was cut off included.
+    /// Writes lines, waiting while the file accepts nothing; returns how many at the end were not written, including a
+    /// truncated one.
     mutating func append(_ lines: Span<UInt8>) -> Int {
         if self.isCut {
             guard self.put([UInt8(ascii: "\n")].span) == 1 else { return Self.count(lines, from: 0) }

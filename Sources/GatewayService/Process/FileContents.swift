@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The reason that a file can't be read, in the system's words; never holds a part of its content.
+/// The reason why a file can't be read, in the system's words; never holds any of its content.
 package struct UnreadableFile: Error, CustomStringConvertible {
     private let path: String
     /// The reason without the file's name.
@@ -36,11 +36,11 @@ extension Data {
 /// The system's errors in words.
 package enum SystemError {
     package static func text(_ number: Int32) -> String {
-        // The text belongs to the system and is copied at once.
+        // The system owns the text, which is copied at once.
         unsafe String(cString: strerror(number))
     }
 
-    /// The reason of an error of Foundation's files, whose own text may be its number alone.
+    /// The reason of a Foundation file error, whose own text may be only its number.
     package static func text(_ error: any Error) -> String {
         guard let reason = (error as? CocoaError)?.underlying as? POSIXError else { return error.localizedDescription }
         return self.text(reason.code.rawValue)

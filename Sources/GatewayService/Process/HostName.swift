@@ -6,13 +6,13 @@ import Musl
 import Glibc
 #endif
 
-/// The machine's name, by which operators know a replica.
+/// The machine's name, which tells operators the replica.
 enum HostName {
-    /// As the system has it; no name server is asked.
+    /// The system's own name for the machine, without a query to a name server.
     static var current: String {
         // POSIX allows 255 bytes and a zero.
         var name = [CChar](repeating: 0, count: 256)
-        // Unsafe: the call fills the array it is handed, within its bounds, and keeps no reference to it.
+        // Unsafe: the call fills the array within its bounds, and keeps no reference to it.
         let status = unsafe gethostname(&name, 255)
         guard status == 0 else { return "gateway" }
         return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
