@@ -1,25 +1,25 @@
-/// Where the emulator listens, whom it lets in and how much it remembers.
+/// The emulator's address, accepted credentials and memory limits.
 package struct EmulatorConfiguration: Sendable {
     package var host: String
     /// TCP port to bind; 0 lets the system choose, see ``FCMEmulator/boundPort()``.
     package var port: Int
-    /// Legacy server keys that are let in; while there are none, every key that is not empty is let in.
+    /// The accepted legacy server keys; while the set is empty, every non-empty key is accepted.
     package var serverKeys: Set<String>
-    /// Certificate and key the port is served with, over TLS; nil for plain text.
+    /// Certificate and key for TLS; `nil` for plain text.
     ///
-    /// Either way HTTP/2 and HTTP/1.1 are spoken.
+    /// The port speaks HTTP/2 and HTTP/1.1 either way.
     package var certificate: EmulatorCertificate?
     /// Service accounts whose assertions are accepted from the start; see also
     /// ``FCMEmulator/makeServiceAccount(projectID:clientEmail:)``.
     package var serviceAccounts: [ServiceAccountFile] = []
-    /// How it behaves at first, and again after ``FCMEmulator/reset()``.
+    /// The settings at the start, and after ``FCMEmulator/reset()``.
     package var settings = EmulatorSettings()
     /// Largest request body read, in bytes; a larger one is answered with status 413.
     package var maxBodyBytes = 4 * 1024 * 1024
-    /// Journal entries kept; the oldest are dropped first, also beyond the bytes of request bodies.
+    /// The most journal entries; the oldest are dropped first, also if request bodies exceed their bytes.
     package var maxJournalEntries = 10_000
     package var maxJournalBytes = 64 * 1024 * 1024
-    /// Deliveries kept; the oldest are dropped first.
+    /// The most deliveries; the oldest are dropped first.
     package var maxDeliveries = 10_000
 
     package init(
@@ -35,17 +35,17 @@ package struct EmulatorConfiguration: Sendable {
     }
 }
 
-/// How the emulator behaves; unlike ``EmulatorConfiguration`` it may change while it runs.
+/// The emulator's behaviour; unlike ``EmulatorConfiguration`` it may change at run time.
 package struct EmulatorSettings: Sendable, Equatable {
-    /// How long every answer is held back after the request was handled; control routes are not.
+    /// The delay of every answer after its request was handled; control routes have none.
     package var latency = Duration.zero
-    /// How many streams a client may have open at once on one HTTP/2 connection, at least 1; FCM usually allows 100.
+    /// The most open streams of one HTTP/2 connection, at least 1; FCM usually allows 100.
     package var maxConcurrentStreams = 100
-    /// How often every HTTP/2 connection is told to go away; nil for never.
+    /// The interval between rounds of GOAWAY on every HTTP/2 connection; `nil` for none.
     package var goAwayInterval: Duration?
-    /// How long an access token is valid, in whole seconds, at least 1.
+    /// The lifetime of an access token, in whole seconds, at least 1.
     package var tokenLifetimeSeconds = 3_599
-    /// How many of a hundred tokens are called unregistered whatever they are, always the same ones; 0 to 100.
+    /// The percentage of tokens that are reported as unregistered, always the same ones; 0 to 100.
     package var unregisteredPercent = 0
 }
 
@@ -56,8 +56,8 @@ package struct EmulatorSettings: Sendable, Equatable {
 /// | `latency_ms` | pause before every answer | 0 to 3,600,000 |
 /// | `max_concurrent_streams` | streams per HTTP/2 connection | 1 to 1,000,000 |
 /// | `goaway_every_ms` | pause between two rounds of GOAWAY, 0 for none | 0 to 86,400,000 |
-/// | `token_lifetime_s` | life of an access token | 1 to 86,400 |
-/// | `unregistered_percent` | share of tokens that are called unregistered | 0 to 100 |
+/// | `token_lifetime_s` | lifetime of an access token | 1 to 86,400 |
+/// | `unregistered_percent` | percentage of tokens reported as unregistered | 0 to 100 |
 extension EmulatorSettings {
     private enum Member {
         static let latency = "latency_ms"
@@ -67,7 +67,7 @@ extension EmulatorSettings {
         static let unregistered = "unregistered_percent"
     }
 
-    /// Takes over the members present; the others stay.
+    /// Applies the members present; the other settings stay.
     mutating func apply(_ members: ControlMembers) throws(ControlError) {
         try members.allow([
             Member.latency, Member.streams, Member.goAway, Member.lifetime, Member.unregistered,
@@ -107,14 +107,14 @@ extension EmulatorSettings {
     }
 }
 
-/// Why the emulator could not be used as asked.
+/// The reason why the emulator could not be used as requested.
 package enum EmulatorError: Error, Equatable {
     /// `run()` was called a second time; an emulator runs once.
     case alreadyRun
     /// `run()` ended before the port was bound.
     case neverBound
-    /// The text is no topic name: 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`, without `/topics/`.
+    /// The text is not a topic name: 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`, without `/topics/`.
     case badTopic(String)
-    /// The text is no service-account file; the value says why.
+    /// The text is not a service-account file; the value is the reason.
     case badServiceAccount(String)
 }

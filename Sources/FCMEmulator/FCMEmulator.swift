@@ -7,11 +7,11 @@ import NIOSSL
 import ServiceLifecycle
 import Synchronization
 
-/// A fake FCM for tests: it speaks the protocols, judges requests strictly, records them and plays scripted faults.
+/// A fake FCM for tests: speaks the protocols, checks requests strictly, records them, and plays scripted faults.
 ///
-/// Add it to a `ServiceGroup` or call ``run()`` in a task. It is controlled over HTTP below `/_emulator/`, and in process
-/// by the methods here. Its state is behind one lock: decisions are made under it, held requests and observers of the
-/// journal are resumed after it was released.
+/// Add it to a `ServiceGroup` or call ``run()`` in a task. It is controlled over HTTP below `/_emulator/`, or in
+/// process by the methods here. One lock guards its state. Decisions are made under the lock; held requests and
+/// observers of the journal are resumed after its release.
 package final class FCMEmulator: Service {
     private struct State {
         var journal: Journal
@@ -23,10 +23,10 @@ package final class FCMEmulator: Service {
         var settings: EmulatorSettings
         var accounts: [String: ServiceAccount] = [:]
         var accessTokens = AccessTokens()
-        /// Requests and answers held back, by the number of the hold.
+        /// Held requests and answers, by the number of the hold.
         var held: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastHold = 0
-        /// Tells the one task that says GOAWAY regularly that the interval changed.
+        /// Notifies the one task that sends GOAWAY regularly of a changed interval.
         var intervalObserver: AsyncStream<Void>.Continuation?
         var observers: [Int: AsyncStream<JournalEntry>.Continuation] = [:]
         var lastObserver = 0
@@ -49,31 +49,32 @@ package final class FCMEmulator: Service {
             return Hold(id: self.lastHold, end: end)
         }
 
-        /// Writes a decision into the request's entry, or a new entry if it has none; nil if that was forgotten.
+        /// Writes a decision into the request's journal entry, or a new entry if it has none; `nil` if that entry was
+        /// dropped.
         mutating func close(_ request: ReceivedRequest, id: Int?, decision: JournalDecision) -> JournalEntry? {
             guard let id else { return self.journal.record(request, fault: nil, decision: decision) }
             return self.journal.complete(id, decision: decision)
         }
 
-        /// Forgets which requests are held back; the caller lets them go.
+        /// Removes and returns all holds; the caller releases them.
         mutating func takeHeld() -> [AsyncStream<Void>.Continuation] {
             defer { self.held = [:] }
             return Array(self.held.values)
         }
     }
 
-    /// A request or an answer that is held back until ``FCMEmulator/release(_:)``.
+    /// A request or an answer that is held until ``FCMEmulator/release(_:)``.
     struct Hold: Sendable {
         let id: Int
         let end: AsyncStream<Void>
     }
 
-    /// How the handling of a request begins.
+    /// The first step of handling a request.
     enum Admission {
         case handle
-        /// A fault is played for the journal entry of this id.
+        /// A fault is played for the journal entry with this id.
         case fault(FaultAction, id: Int)
-        /// A fault holds back the request with the journal entry of this id.
+        /// A fault holds the request with the journal entry of this id.
         case hold(FaultAction, id: Int, Hold)
     }
 
@@ -86,9 +87,9 @@ package final class FCMEmulator: Service {
     private let state: Mutex<State>
     let connections = Connections()
 
-    /// Creates an emulator; it listens once it runs.
+    /// Creates an emulator, which listens once it runs.
     ///
-    /// The clock measures pauses; `now` is what assertions are judged by and access tokens expire by.
+    /// The clock measures pauses; `now` is the time for assertions and the expiry of access tokens.
     package init(
         configuration: EmulatorConfiguration = EmulatorConfiguration(),
         logger: Logger,
@@ -104,9 +105,9 @@ package final class FCMEmulator: Service {
 
     // MARK: Running
 
-    /// Serves until graceful shutdown or cancellation; requests held back by a fault are let go at shutdown.
+    /// Serves until graceful shutdown or cancellation; shutdown releases requests that a fault holds.
     ///
-    /// - Throws: what prevented binding the port or using the certificate or a service account;
+    /// - Throws: the reason why the port, the certificate or a service account can't be used;
     ///   ``EmulatorError/alreadyRun`` on a second call.
     package func run() async throws {
         guard !self.hasRun.exchange(true, ordering: .acquiringAndReleasing) else { throw EmulatorError.alreadyRun }
@@ -155,7 +156,7 @@ package final class FCMEmulator: Service {
         }
     }
 
-    /// Lets every held request go on and holds none from now on, so that the server can drain.
+    /// Releases every held request and holds no more, so that the server can drain.
     private func shutDown() {
         let waiting = self.state.withLock { state in
             state.isShutDown = true
@@ -164,7 +165,7 @@ package final class FCMEmulator: Service {
         for release in waiting { release.finish() }
     }
 
-    /// Tells every HTTP/2 connection to go away, as often as the settings ask for; until cancelled.
+    /// Sends GOAWAY on every HTTP/2 connection at the configured interval, until cancelled.
     private func sayGoAwayRegularly() async {
         while !Task.isCancelled, let (interval, change) = self.observeGoAwayInterval() {
             guard let interval else {
@@ -176,8 +177,8 @@ package final class FCMEmulator: Service {
         }
     }
 
-    /// The interval between rounds of GOAWAY, and a stream that ends when it changes or the emulator stops; nil once it
-    /// has stopped.
+    /// Returns the interval between rounds of GOAWAY, and a stream that ends when it changes or the emulator stops;
+    /// `nil` once it has stopped.
     private func observeGoAwayInterval() -> (Duration?, AsyncStream<Void>)? {
         self.state.withLock { state in
             guard !state.isShutDown else { return nil }
@@ -187,12 +188,12 @@ package final class FCMEmulator: Service {
         }
     }
 
-    /// Waits until the port is bound; throws what prevented that, or `CancellationError`.
+    /// Waits until the port is bound; throws the reason if it can't be, or `CancellationError`.
     package func boundPort() async throws -> Int {
         try await self.port.value()
     }
 
-    /// Where the emulator is reached from the same machine, such as `http://127.0.0.1:8085`; waits until it listens.
+    /// The emulator's URL on this machine, such as `http://127.0.0.1:8085`; waits until it listens.
     package func baseURL() async throws -> String {
         let isAnyAddress = ["0.0.0.0", "::", ""].contains(self.configuration.host)
         let host = isAnyAddress ? "127.0.0.1" : self.configuration.host
@@ -205,7 +206,7 @@ package final class FCMEmulator: Service {
 
     package var settings: EmulatorSettings { self.state.withLock { $0.settings } }
 
-    /// Changes the settings; open HTTP/2 connections are told of a new limit of streams.
+    /// Changes the settings; announces a new limit of streams on open HTTP/2 connections.
     package func updateSettings(_ change: (inout EmulatorSettings) -> Void) {
         let (before, after, observer) = self.state.withLock { state in
             let before = state.settings
@@ -222,17 +223,17 @@ package final class FCMEmulator: Service {
 
     package var connectionReport: ConnectionReport { self.connections.report }
 
-    /// Says GOAWAY on every HTTP/2 connection, and returns how many there are.
+    /// Sends GOAWAY on every HTTP/2 connection; returns their number.
     ///
-    /// Streams that are open are answered, then the connection closes.
+    /// Open streams are answered, then the connection closes.
     @discardableResult
     package func goAway() -> Int {
         self.connections.command(.goAway(refusing: nil))
     }
 
-    /// Forgets journal, deliveries, subscriptions, device groups and faults, and returns to the first settings.
+    /// Clears journal, deliveries, subscriptions, device groups and faults, and restores the first settings.
     ///
-    /// Every held request goes on. Service accounts and access tokens stay valid: they are credentials.
+    /// Releases every held request. Service accounts and access tokens stay valid: they are credentials.
     package func reset() {
         let first = self.configuration.settings
         self.updateSettings { $0 = first }
@@ -256,7 +257,7 @@ package final class FCMEmulator: Service {
         self.state.withLock { $0.faults.add(fault) }
     }
 
-    /// Forgets the faults and lets every request go on that one of them holds back.
+    /// Removes the faults, and releases the requests that they hold.
     package func deleteFaults() {
         let held = self.state.withLock { state in
             state.faults.removeAll()
@@ -265,7 +266,7 @@ package final class FCMEmulator: Service {
         for release in held { release.finish() }
     }
 
-    /// Looks whether a fault is to be played for a request; if so, the request enters the journal without a decision.
+    /// Finds a fault for a request; if there is one, the request enters the journal without a decision.
     func admit(_ request: ReceivedRequest) -> Admission {
         let (isEmpty, looksAtTokens) = self.state.withLock { ($0.faults.isEmpty, $0.faults.looksAtTokens) }
         guard !isEmpty else { return .handle }
@@ -284,7 +285,7 @@ package final class FCMEmulator: Service {
         return admission
     }
 
-    /// Holds an answer back for the latency that is set; nil for no latency.
+    /// Holds an answer for the configured latency; `nil` without latency.
     func holdAnswer() -> (Duration, Hold)? {
         self.state.withLock { state in
             guard state.settings.latency > .zero else { return nil }
@@ -298,12 +299,12 @@ package final class FCMEmulator: Service {
 
     // MARK: The journal
 
-    /// The latest requests, newest first; those held back by a fault without a decision.
+    /// The latest requests, newest first; those held by a fault have no decision.
     package func journal(limit: Int = .max) -> [JournalEntry] {
         self.state.withLock { $0.journal.newest(limit) }
     }
 
-    /// Requests as they are recorded, from now on; one held back by a fault comes again with its decision.
+    /// Requests as they are recorded, from now on; a request held by a fault appears again with its decision.
     package func journalEntries() -> AsyncStream<JournalEntry> {
         let (stream, observer) = AsyncStream<JournalEntry>.makeStream(bufferingPolicy: .bufferingNewest(10_000))
         let id = self.state.withLock { state in
@@ -342,7 +343,7 @@ package final class FCMEmulator: Service {
 
     // MARK: Messages
 
-    /// Settles an accepted message with subscribers and members of groups, delivers and records it.
+    /// Determines the recipients of an accepted message, delivers it, and records it.
     func deliver(
         _ request: ReceivedRequest,
         id: Int?,
@@ -377,12 +378,12 @@ package final class FCMEmulator: Service {
         self.setRegistration(of: tokens, isEnded: true, canonical: nil)
     }
 
-    /// Makes registrations good again; with a canonical token, the legacy protocol's answers name that.
+    /// Restores registrations; with a canonical token, the legacy protocol's answers name it.
     package func register(_ tokens: [String], canonical: String? = nil) {
         self.setRegistration(of: tokens, isEnded: false, canonical: canonical)
     }
 
-    /// Returns how many registrations are ended now.
+    /// Changes registrations; returns the number of ended ones.
     @discardableResult
     func setRegistration(of tokens: [String], isEnded: Bool, canonical: String?) -> Int {
         self.state.withLock { state in
@@ -395,7 +396,7 @@ package final class FCMEmulator: Service {
         self.state.withLock { $0.registrations = Registrations() }
     }
 
-    /// Subscribes devices to a topic, named without `/topics/`, and returns how many devices it has now.
+    /// Subscribes devices to a topic, named without `/topics/`; returns the number of its devices.
     @discardableResult
     package func subscribe(_ tokens: [String], to topic: String) throws(EmulatorError) -> Int {
         guard TopicName.isValid(topic.utf8) else { throw .badTopic(topic) }
@@ -425,7 +426,7 @@ package final class FCMEmulator: Service {
 
     var groups: [GroupRegistry.Group] { self.state.withLock { $0.groups.all } }
 
-    /// The members of a device group in the order they joined; nil where there is none.
+    /// The members of a device group in the order of joining; `nil` if there is no such group.
     package func members(ofGroup name: String, senderID: String) -> [String]? {
         self.state.withLock { $0.groups.group(named: name, sender: senderID)?.members }
     }
@@ -435,22 +436,23 @@ package final class FCMEmulator: Service {
         self.groups.filter { $0.sender == senderID }.map(\.name)
     }
 
-    /// Deletes a device group whatever its members, so that its keys die; returns whether there was one.
+    /// Deletes a device group with all members, so that its keys become invalid; returns true if there was one.
     @discardableResult
     package func deleteGroup(named name: String, senderID: String) -> Bool {
         self.state.withLock { $0.groups.delete(named: name, sender: senderID) }
     }
 
-    /// Sets which tokens no device group takes, in place of those set before.
+    /// Sets the tokens that no device group accepts, replacing the earlier ones.
     package func refuse(tokens: Set<String>) {
         self.state.withLock { $0.groups.invalidTokens = tokens }
     }
 
     // MARK: Credentials
 
-    /// Makes a service account whose assertions are accepted; waits until the emulator listens.
+    /// Creates a service account whose assertions are accepted; waits until the emulator listens.
     ///
-    /// Returns the sender's file, with the emulator's `token_uri` and an address made from the project if none is given.
+    /// Returns the sender's file, with the emulator's `token_uri`, and an address made from the project unless one is
+    /// given.
     package func makeServiceAccount(
         projectID: String,
         clientEmail: String? = nil
@@ -461,13 +463,13 @@ package final class FCMEmulator: Service {
         return file
     }
 
-    /// Accepts the assertions of an account made elsewhere, in place of one with the same address.
+    /// Accepts the assertions of an account created elsewhere; replaces an account with the same address.
     package func addServiceAccount(_ file: ServiceAccountFile) throws(EmulatorError) {
         let account = try ServiceAccount(file)
         self.state.withLock { $0.accounts[account.email] = account }
     }
 
-    /// Forgets an account, whose assertions are refused from then on; returns whether it was known.
+    /// Removes an account, whose assertions are refused from then on; returns true if it was known.
     ///
     /// Access tokens issued to it stay valid.
     @discardableResult
@@ -479,7 +481,7 @@ package final class FCMEmulator: Service {
         self.state.withLock { $0.accounts[email] }
     }
 
-    /// Whether some account belongs to the project.
+    /// True if an account belongs to the project.
     func knows(project: String) -> Bool {
         self.state.withLock { $0.accounts.values.contains { $0.projectID == project } }
     }
@@ -489,7 +491,7 @@ package final class FCMEmulator: Service {
         self.state.withLock { $0.accessTokens.revokeAll() }
     }
 
-    /// Issues an access token, and returns its life in seconds with it.
+    /// Issues an access token; returns it with its lifetime in seconds.
     func issueToken(for grant: AccessGrant, now: Date) -> (String, Int) {
         self.state.withLock { state in
             let seconds = state.settings.tokenLifetimeSeconds

@@ -1,14 +1,14 @@
 import Foundation
 import HTTPTypes
 
-/// A fault to be played for the next requests that match.
+/// A fault for the next requests that match.
 package struct Fault: Sendable, Equatable {
     /// Path of the requests, without query; nil for any.
     package var path: String?
     /// A recipient of the requests, exactly as in `to`, `registration_ids`, `registration_id`, `message.token`,
     /// `message.fid` or `registration_tokens`, or in the path of a subscription; nil for any.
     package var token: String?
-    /// How many requests it is played for, at least 1.
+    /// The number of requests to play it for, at least 1.
     package var times: Int
     package var action: FaultAction
 
@@ -27,18 +27,18 @@ package struct Fault: Sendable, Equatable {
     }
 }
 
-/// What a scripted fault does to a request.
+/// The effect of a scripted fault on a request.
 package enum FaultAction: Sendable, Equatable {
     case delay(Duration)
-    /// No answer until the faults are deleted; then the request is handled. Ends when the client goes away.
+    /// No answer until the faults are deleted; then the request is handled. Ends when the client leaves.
     case hang
-    /// The connection is closed with a TCP reset, together with every other stream on it; the request is not handled.
+    /// The connection is closed with a TCP reset, and with it all its streams; the request is not handled.
     case reset
     case status(Int, body: String?, headers: [HeaderField])
-    /// Status 200 with a body that is no JSON; the request is not handled.
+    /// Status 200 with a body that is not JSON; the request is not handled.
     case garbage
     case truncate
-    /// The connection is told to go away with GOAWAY and closes once its open streams have ended.
+    /// The connection gets GOAWAY, and closes once its open streams have ended.
     ///
     /// The request is handled, unless it is refused: then GOAWAY declares it as not processed. With HTTP/1.1 the
     /// connection closes after the answer, or is reset instead of handling a refused request.
@@ -65,7 +65,7 @@ package enum FaultAction: Sendable, Equatable {
     }
 }
 
-/// The faults still to be played, in the order they were added.
+/// The remaining faults, in order of addition.
 struct FaultScript {
     private var faults: [Fault] = []
 
@@ -171,7 +171,7 @@ extension Fault {
             else {
                 throw .badRequest("action.headers.\(name) is no valid header field")
             }
-            // The length is the body's; another value would break the connection instead of scripting an answer.
+            // Both follow from the body; another value would break the connection instead of scripting an answer.
             guard !["content-length", "transfer-encoding"].contains(name.lowercased()) else {
                 throw .badRequest("action.headers.\(name) cannot be scripted; see truncate")
             }

@@ -1,6 +1,6 @@
-/// Whom a message addresses.
+/// The recipients of a message.
 enum MessageTarget: Sendable, Equatable {
-    /// `to` with a registration token, a form's `registration_id`, `token` or `fid`; or the key of a device group.
+    /// A registration token in `to`, `registration_id`, `token` or `fid`; or the key of a device group.
     case device(String)
     /// `registration_ids`.
     case devices([String])
@@ -8,7 +8,7 @@ enum MessageTarget: Sendable, Equatable {
     case topic(String)
     case condition(ConditionEvaluator)
 
-    /// How many results the legacy answer lists; nil when it has the shape of T6.
+    /// The number of results in the legacy answer; `nil` for the shape of T6.
     var resultCount: Int? {
         switch self {
         case .device: 1
@@ -18,13 +18,13 @@ enum MessageTarget: Sendable, Equatable {
     }
 }
 
-/// A send request that passed every check of its protocol.
+/// A send request that passed all checks of its protocol.
 struct AcceptedMessage: Sendable, Equatable {
     let target: MessageTarget
     let content: DeliveredMessage
-    /// Whether it is only checked: `dry_run`, or `validate_only` of v1.
+    /// True for a dry run: `dry_run`, or `validate_only` of v1.
     let isDryRun: Bool
-    /// What is allowed but would not come from a careful caller; recorded in the journal.
+    /// Allowed parts that a careful caller would not write; recorded in the journal.
     let notes: [String]
 }
 
@@ -35,18 +35,18 @@ package struct DeliveredMessage: Sendable, Equatable {
     /// Members of `notification`, values as text.
     package var notification: [String: String] = [:]
     package var collapseKey: String?
-    /// `normal` or `high`, if the sender chose.
+    /// `normal` or `high`, if the sender set it.
     package var priority: String?
-    /// Life of the message for a device that is away, in seconds.
+    /// The message's lifetime for an unreachable device, in seconds.
     package var timeToLive: Int?
-    /// Apple: wake the app.
+    /// Apple: wakes the app.
     package var contentAvailable: Bool?
-    /// Apple: let an extension rewrite the notification.
+    /// Apple: lets an extension change the notification.
     package var mutableContent: Bool?
-    /// Android: the application package the token must belong to.
+    /// Android: the package that the token must belong to.
     package var restrictedPackageName: String?
     /// The members `android`, `apns`, `webpush` and `fcm_options` of a v1 message, each as JSON without blanks and with
-    /// its members sorted; nil for a legacy message.
+    /// sorted members; `nil` for a legacy message.
     package var platforms: [String: String]?
 }
 

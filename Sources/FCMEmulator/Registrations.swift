@@ -1,13 +1,13 @@
-/// What is known of registrations beside what tokens say by their own text.
+/// The state of registrations, in addition to what tokens say by their own text.
 struct Registrations {
     private var ended: Set<String> = []
     private var canonical: [String: String] = [:]
-    /// How many of a hundred tokens are dead whatever they are.
+    /// The percentage of tokens that are dead, whatever their text.
     var unregisteredPercent = 0
 
     var endedCount: Int { self.ended.count }
 
-    /// Ends registrations, or makes them good again with or without a canonical token.
+    /// Ends registrations, or restores them with or without a canonical token.
     mutating func set(_ tokens: [String], isEnded: Bool, canonical: String?) {
         for token in tokens {
             self.canonical[token] = isEnded ? nil : canonical
@@ -15,7 +15,8 @@ struct Registrations {
         }
     }
 
-    /// What becomes of a message to a token: what was set for it, else what a switch for all says, else its own text.
+    /// Returns the fate of a message to a token: by the token's own setting, else by the setting for all, else by its
+    /// text.
     func script(of token: String) -> TokenScript {
         if self.ended.contains(token) { return .failed(LegacyErrorName.notRegistered.rawValue) }
         if let canonical = self.canonical[token] { return .accepted(canonical: canonical) }
@@ -25,7 +26,7 @@ struct Registrations {
         return TokenScript(token: token)
     }
 
-    /// A number from 0 to 99 that is a token's own for good, evenly spread over tokens (FNV-1a).
+    /// Returns a fixed number from 0 to 99 for a token, evenly distributed over tokens (FNV-1a).
     private static func percentile(of token: String) -> Int {
         let hash = token.utf8.reduce(UInt64(0xCBF2_9CE4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         // The low bits of this hash are the weakest.
@@ -33,9 +34,9 @@ struct Registrations {
     }
 }
 
-/// What a token's own text makes the emulator do.
+/// The emulator's behaviour that a token's own text selects.
 enum TokenScript: Equatable {
-    /// Accepted; with a canonical token when the text names one.
+    /// Accepted; with a canonical token if the text names one.
     case accepted(canonical: String?)
     case failed(String)
 
@@ -44,8 +45,9 @@ enum TokenScript: Equatable {
 
     /// Reads a token.
     ///
-    /// `ERROR_<name>` gives that error, a name of T9 or of v1 ending where no further letter follows; other names run to
-    /// the first character that is neither letter, digit nor underscore. `CANONICAL_<other>` takes the rest of the token.
+    /// `ERROR_<name>` selects that error. A name of T9 or of v1 matches if no letter follows it; any other name extends
+    /// to the first character that is not a letter, digit or underscore. `CANONICAL_<other>` uses the rest of the
+    /// token.
     init(token: String) {
         if let rest = Self.rest(of: token, after: Self.errorMark), let name = Self.errorName(in: rest) {
             self = .failed(name)

@@ -1,24 +1,24 @@
 import Foundation
 
-/// One device that receives a message, and the id the message carries.
+/// A device that receives a message, and the message's id there.
 struct Recipient: Sendable, Equatable {
     let token: String
     let messageID: String
 }
 
-/// What an accepted message leads to, whichever protocol it came by.
+/// The outcome of an accepted message, for either protocol.
 struct Settlement: Sendable, Equatable {
     let message: AcceptedMessage
     let answer: Answer
     var recipients: [Recipient] = []
-    /// Why recipients failed; nil when none did.
+    /// The reason why recipients failed; `nil` if none did.
     var reason: String?
 }
 
 // MARK: The legacy protocol
 
 extension Settlement {
-    /// A result for each device, one id for a topic or condition.
+    /// A result per device, or one id for a topic or condition.
     static func legacy(
         _ message: AcceptedMessage,
         format: LegacyFormat,
@@ -109,7 +109,7 @@ extension Settlement {
         }
     }
 
-    /// For the journal; nil when every member of a group is reached.
+    /// The reason for the journal; `nil` if all members of a group are reached.
     private static func reason(_ failed: [String]) -> String? {
         failed.isEmpty ? nil : "it fails for \(failed.count) of the group's members"
     }
@@ -145,7 +145,7 @@ extension Settlement {
             case .dead: return refused("UNREGISTERED", "the device group is gone")
             case .group(let group):
                 let (accepted, failed) = group.settle(at: now)
-                // Neither an id nor counts: failed members are not to be seen.
+                // Neither an id nor counts: the answer hides failed members.
                 return Self(
                     message: message,
                     answer: .json("{}"),
@@ -167,7 +167,7 @@ extension Settlement {
 }
 
 extension GroupRegistry.Group {
-    /// Which members a message reaches, and which it fails for.
+    /// Returns the members that a message reaches, and those that it fails for.
     fileprivate func settle(at now: Date) -> (accepted: [Recipient], failed: [String]) {
         var accepted: [Recipient] = []
         var failed: [String] = []
@@ -181,9 +181,9 @@ extension GroupRegistry.Group {
     }
 }
 
-/// Message ids in the shapes the service uses.
+/// Message ids in FCM's shapes.
 enum MessageID {
-    /// What the service answers to a dry run.
+    /// FCM's answer to a dry run.
     static let dryRun = "fake_message_id"
 
     /// An id such as `0:1500415314455276%31bd1c9631bd1c96`: microseconds since 1970 and 16 hexadecimal digits.

@@ -1,20 +1,20 @@
 import NIOCore
 import NIOHTTP2
 
-/// What the emulator tells one of its HTTP/2 connections to do; sent as an outbound event.
+/// A command to one of the emulator's HTTP/2 connections; sent as an outbound event.
 enum ConnectionCommand: Sendable, Equatable {
-    /// Announce with GOAWAY that no further stream is taken, and close once the open ones have ended.
+    /// Announces with GOAWAY that no further stream is accepted, and closes once the open ones have ended.
     ///
     /// The stream to refuse, if there is one, is declared as not processed.
     case goAway(refusing: HTTP2StreamID?)
     case allow(streams: Int)
 }
 
-/// Governs one HTTP/2 connection: counts its streams, says GOAWAY, announces limits and closes when all is done.
+/// Governs one HTTP/2 connection: counts its streams, sends GOAWAY, announces limits, and closes when all is done.
 ///
-/// It sits behind the HTTP/2 handler and carries out each ``ConnectionCommand``. When the last stream has ended after
-/// GOAWAY, a PING is sent, and the connection closes with its answer: by then the client has read every answer, and
-/// nothing it wrote is left unread, which would turn the close into a reset.
+/// It sits behind the HTTP/2 handler and executes each ``ConnectionCommand``. After GOAWAY and the end of the last
+/// stream it sends a PING, and closes when the answer arrives. By then the client has read every response, and the
+/// emulator all of the client's bytes; unread bytes would turn the close into a reset.
 final class ConnectionControl: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame
@@ -49,7 +49,7 @@ final class ConnectionControl: ChannelDuplexHandler {
         self.lateFrames = lateFrames
     }
 
-    /// What the HTTP/2 handler reports to.
+    /// Returns the observer of the HTTP/2 handler's streams.
     func delegate(on eventLoop: any EventLoop) -> Delegate {
         Delegate(control: NIOLoopBound(self, eventLoop: eventLoop))
     }
@@ -81,7 +81,7 @@ final class ConnectionControl: ChannelDuplexHandler {
             self.isShuttingDown = true
             self.goAway(refusing: nil, context: context)
         } else if case .inputClosed? = event as? ChannelEvent {
-            // Half-closed connections are allowed for HTTP/1.1. With HTTP/2 a client that stops writing has gone.
+            // Half-closed connections are allowed for HTTP/1.1. With HTTP/2, a client that stops writing is gone.
             context.close(promise: nil)
         } else {
             context.fireUserInboundEventTriggered(event)
@@ -96,15 +96,15 @@ final class ConnectionControl: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The HTTP/2 handler has said what was wrong; a client that breaks the protocol gets no second chance.
+        // The HTTP/2 handler has reported the error; a client that violates the protocol is disconnected.
         context.close(promise: nil)
     }
 
-    /// Says GOAWAY, the first time only.
+    /// Sends GOAWAY, the first time only.
     ///
-    /// A refused stream lies above the announced last stream where no later one exists. Where there is one, GOAWAY would
-    /// declare that too as not processed although it is; so it announces all, and the refused stream is reset instead
-    /// (RFC 9113, 8.7).
+    /// The last stream that GOAWAY announces excludes a refused stream if that is the newest. If a later stream exists,
+    /// GOAWAY would declare it as not processed too, although it is. Then GOAWAY announces all streams, and the refused
+    /// one is reset (RFC 9113, 8.7).
     private func goAway(refusing refused: HTTP2StreamID?, context: ChannelHandlerContext) {
         var last = self.highest
         if let refused, self.streams.contains(refused) {
@@ -141,7 +141,7 @@ final class ConnectionControl: ChannelDuplexHandler {
 
     private func closeIfDone() {
         guard self.isGoingAway, self.streams.isEmpty, let context = self.context else { return }
-        // A stream ends within the write of its last frame, which is to be written before what follows.
+        // A stream ends within the write of its last frame; that write must finish first.
         context.eventLoop.assumeIsolated()
             .execute {
                 guard let context = self.context, self.streams.isEmpty else { return }
@@ -158,23 +158,23 @@ final class ConnectionControl: ChannelDuplexHandler {
     }
 }
 
-/// Drops what a client sends for streams above the last one that GOAWAY named.
+/// Drops a client's frames for streams above the last one that GOAWAY named.
 ///
-/// Until it has read GOAWAY a client goes on beginning streams, whose frames are to be passed over (RFC 9113, 6.8). The
-/// HTTP/2 handler behind takes them for errors and gives up the streams that it should finish. No header block that
-/// counts comes after a dropped one, so that the shared table of header compression may be left behind.
+/// A client that has not read GOAWAY yet still begins streams, whose frames must be ignored (RFC 9113, 6.8). The HTTP/2
+/// handler behind would treat them as errors and abandon the streams that it should finish. No header block that
+/// matters follows a dropped one, so the shared table of header compression may become outdated.
 final class LateFrameFilter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private static let prefaceBytes = 24
     private static let frameHeaderBytes = 9
-    /// The last stream that GOAWAY named; `nil` until there was one.
+    /// The last stream that GOAWAY named; `nil` before the first GOAWAY.
     private var last: HTTP2StreamID?
     private var isBehindPreface = false
     private var unread: ByteBuffer?
 
-    /// Passes over all later streams from now on; a lower number than before counts.
+    /// Drops all later streams from now on; a lower number replaces an earlier one.
     func drop(after last: HTTP2StreamID) {
         self.last = min(last, self.last ?? .maxID)
     }
@@ -192,7 +192,7 @@ final class LateFrameFilter: ChannelInboundHandler {
         self.unread = bytes.readableBytes > 0 ? bytes : nil
     }
 
-    /// Cuts the connection's preface off the bytes, or a whole frame.
+    /// Splits the connection's preface, or a whole frame, off the bytes.
     private func next(_ bytes: inout ByteBuffer) -> ByteBuffer? {
         guard self.isBehindPreface else {
             let preface = bytes.readSlice(length: Self.prefaceBytes)

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The connections that are open, and how many streams they carry.
+/// The open connections, and the numbers of their streams.
 final class Connections: Sendable {
     enum HTTPVersion: String {
         case http1 = "http/1.1"
@@ -25,7 +25,7 @@ final class Connections: Sendable {
 
     private let state = Mutex(State())
 
-    /// Counts a connection until it closes.
+    /// Counts a connection until it closes; returns its number.
     func accept(_ channel: any Channel, version: HTTPVersion) -> Int {
         let id = self.state.withLock { state in
             state.lastID += 1
@@ -62,7 +62,7 @@ final class Connections: Sendable {
         self.state.withLock { $0.open[id]?.report.isGoingAway = true }
     }
 
-    /// Gives every HTTP/2 connection a command.
+    /// Sends a command to every HTTP/2 connection; returns their number.
     @discardableResult
     func command(_ command: ConnectionCommand) -> Int {
         let channels = self.state.withLock { state in
@@ -74,7 +74,7 @@ final class Connections: Sendable {
         return channels.count
     }
 
-    /// What is open now, and what was at most.
+    /// The open connections and streams, and the maximum so far.
     var report: ConnectionReport {
         self.state.withLock { state in
             ConnectionReport(
@@ -108,9 +108,9 @@ final class Connections: Sendable {
     }
 }
 
-/// How many connections and streams there are.
+/// The numbers of connections and streams.
 package struct ConnectionReport: Sendable, Equatable {
-    /// One connection that is open; its streams are always 0 with HTTP/1.1.
+    /// An open connection; its streams are always 0 with HTTP/1.1.
     package struct Connection: Sendable, Equatable {
         /// The connection's number, as in the journal; counted from 1 and never reused.
         package let id: Int
@@ -128,7 +128,7 @@ package struct ConnectionReport: Sendable, Equatable {
     }
 
     package let accepted: Int
-    /// Connections that are open, oldest first; one counts as soon as its protocol is known.
+    /// The open connections, oldest first; a connection counts once its protocol is known.
     package let connections: [Connection]
     package let streams: Int
     package let maxStreams: Int

@@ -14,7 +14,7 @@ package struct EmulatorCertificate: Sendable, Equatable {
         self.privateKey = privateKey
     }
 
-    /// Makes a certificate that vouches for itself: clients must be told to trust it.
+    /// Creates a self-signed certificate, which clients must be configured to trust.
     package static func selfSigned(
         for hosts: [String] = ["localhost", "127.0.0.1"],
         now: Date = Date()
@@ -50,7 +50,7 @@ package struct EmulatorCertificate: Sendable, Equatable {
         return .ipAddress(ASN1OctetString(contentBytes: bytes[...]))
     }
 
-    /// What a server needs to offer HTTP/2 and HTTP/1.1 with it.
+    /// Returns the TLS context of a server that offers HTTP/2 and HTTP/1.1 with this certificate.
     func serverContext() throws -> NIOSSLContext {
         let chain = try NIOSSLCertificate.fromPEMBytes(Array(self.certificateChain.utf8))
         let key = try NIOSSLPrivateKey(bytes: Array(self.privateKey.utf8), format: .pem)

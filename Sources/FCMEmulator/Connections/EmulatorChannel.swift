@@ -10,8 +10,8 @@ import NIOTLS
 
 /// Serves a connection with HTTP/2 or HTTP/1.1, with TLS or without, as its client chooses.
 ///
-/// Hummingbird's own HTTP/2 channel can neither set the number of streams nor say GOAWAY when asked; those are what the
-/// emulator is needed for. Requests and responses remain Hummingbird's.
+/// Hummingbird's own HTTP/2 channel can neither limit the streams nor send GOAWAY on demand, and the emulator is needed
+/// for both. Requests and responses remain Hummingbird's.
 struct EmulatorChannel: ServerChildChannel {
     typealias Stream = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 
@@ -96,7 +96,7 @@ struct EmulatorChannel: ServerChildChannel {
             HTTP2Setting(parameter: .maxConcurrentStreams, value: self.emulator.settings.maxConcurrentStreams),
             HTTP2Setting(parameter: .maxHeaderListSize, value: 80 * 1024),
         ]
-        // Clients under test cancel streams as often as they like; the limits against abuse would close on them.
+        // Clients under test may cancel any number of streams; the limits against abuse would disconnect them.
         configuration.stream.streamResetFrameRateLimit.maximumCount = 1_000_000
         configuration.stream.streamErrorRateLimit.maximumCount = 1_000_000
         configuration.connection.controlFrameRateLimit.maximumCount = 1_000_000
@@ -125,7 +125,7 @@ struct EmulatorChannel: ServerChildChannel {
                 var body = ByteBuffer()
                 var part = try await parts.next()
                 while case .body(var bytes)? = part {
-                    // The first piece beyond the limit is kept, so that the responder sees it exceeded.
+                    // The first piece beyond the limit is stored too, so that the responder notices the excess.
                     if body.readableBytes <= self.maxBodyBytes { body.writeBuffer(&bytes) }
                     part = try await parts.next()
                 }
@@ -141,10 +141,10 @@ struct EmulatorChannel: ServerChildChannel {
     }
 }
 
-/// Finds out which HTTP a new connection speaks, has its pipeline configured and removes itself.
+/// Detects the HTTP version of a new connection, has its pipeline configured, and removes itself.
 ///
-/// With TLS the handshake's ALPN decides. Without, the first bytes do: HTTP/2 begins with a preface that is no HTTP/1.1
-/// request (RFC 9113, 3.4).
+/// With TLS, the handshake's ALPN decides. Without TLS, the first bytes do: HTTP/2 begins with a preface that is not an
+/// HTTP/1.1 request (RFC 9113, 3.4).
 final class ProtocolChoice<Connection: Sendable>: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -164,11 +164,11 @@ final class ProtocolChoice<Connection: Sendable>: ChannelInboundHandler, Removab
         self.promise = eventLoop.makePromise()
     }
 
-    /// What was configured; fails when the connection ends before.
+    /// The configured connection; fails if the connection ends first.
     var connection: EventLoopFuture<Connection> { self.promise.futureResult }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        // Without effect once the protocol was chosen.
+        // Has no effect once the protocol was chosen.
         self.promise.fail(ChannelError.eof)
     }
 

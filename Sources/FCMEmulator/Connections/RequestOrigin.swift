@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// The connection a request came by, and its stream if that is HTTP/2; what faults on the wire act upon.
+/// A request's connection and, with HTTP/2, its stream; faults on the wire act on them.
 struct RequestOrigin: Sendable {
     /// One request's part of an HTTP/2 connection.
     struct Stream: Sendable {
@@ -31,7 +31,7 @@ struct RequestOrigin: Sendable {
         try? await self.connection.triggerUserOutboundEvent(SocketReset.Event()).get()
     }
 
-    /// Declares the request as not processed: its stream is refused, or an HTTP/1.1 connection is reset.
+    /// Declares the request as not processed: refuses its stream, or resets an HTTP/1.1 connection.
     func refuse() async {
         guard let stream = self.stream else { return await self.reset() }
         let refusal = NIOHTTP2FramePayloadToHTTPEvent.reset(code: .refusedStream)
@@ -50,11 +50,10 @@ struct RequestOrigin: Sendable {
     }
 }
 
-/// Knows where the requests of a connection or stream come from, and notices when their client goes away, also while a
-/// request is being handled.
+/// Knows the origin of a connection's or stream's requests, and detects at any time that the client has gone.
 ///
-/// Hummingbird allows half-closed connections, so a client that closed its socket shows up as the end of input, not as a
-/// closed channel. A stream that was cancelled is a closed channel.
+/// Hummingbird allows half-closed connections, so a client that closed its socket appears as the end of input, not as a
+/// closed channel. A cancelled stream appears as a closed channel.
 final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
 
@@ -72,7 +71,7 @@ final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler, Sendable 
 
     var isGone: Bool { self.state.withLock { $0.isGone } }
 
-    /// Sets what runs when the client goes away; at once if it has gone already.
+    /// Sets the action for when the client leaves; runs it at once if the client has already left.
     func onDeparture(_ action: @escaping @Sendable () -> Void) {
         let isGone = self.state.withLock { state in
             if !state.isGone { state.action = action }
@@ -105,8 +104,8 @@ final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler, Sendable 
 
 /// Closes a connection so that its peer sees a reset instead of an orderly end.
 ///
-/// A socket that must not linger discards what is unsent and sends RST on close. The handler stands in front of all
-/// others: TLS would say goodbye first, and the peer would see that.
+/// A socket with a linger time of zero discards unsent bytes and sends RST on close. The handler precedes all others,
+/// because TLS would send its own close first, and the peer would see it.
 final class SocketReset: ChannelOutboundHandler, Sendable {
     typealias OutboundIn = ByteBuffer
 

@@ -103,7 +103,7 @@ struct GroupEndpoint {
     }
 }
 
-/// Why a request to manage device groups is not carried out; always status 400.
+/// The reason why a request to manage device groups is refused; always status 400.
 enum GroupFailure: RequestRefusal, Equatable {
     case alreadyExists
     case notFound

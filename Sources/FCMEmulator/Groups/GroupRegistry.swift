@@ -1,4 +1,4 @@
-/// A request to manage device groups that passed every check of its form.
+/// A request to manage device groups whose form is valid.
 enum GroupCommand: Sendable, Equatable {
     case lookUp(name: String, sender: String)
     case create(name: String, sender: String, tokens: [String])
@@ -6,7 +6,7 @@ enum GroupCommand: Sendable, Equatable {
     case remove(key: String, name: String?, sender: String, tokens: [String])
 }
 
-/// The device groups, and the keys they go by.
+/// The device groups, and their keys.
 struct GroupRegistry {
     struct Group: Sendable, Equatable {
         let sender: String
@@ -45,7 +45,7 @@ struct GroupRegistry {
         return self.groups[number].map { .group($0) } ?? .dead
     }
 
-    /// Deletes a group whatever its members.
+    /// Deletes a group with all its members.
     mutating func delete(named name: String, sender: String) -> Bool {
         guard let number = self.numbers.removeValue(forKey: Name(sender: sender, name: name)) else { return false }
         self.groups[number] = nil
@@ -76,7 +76,7 @@ struct GroupRegistry {
             let leaving = try self.valid(tokens)
             let members = group.members.filter { !leaving.contains($0) }
             self.groups[number]?.members = members
-            // With its last member a group is gone.
+            // Without its last member, a group is deleted.
             if members.isEmpty { _ = self.delete(named: group.name, sender: sender) }
             return Self.key(of: number)
         }
@@ -90,7 +90,7 @@ struct GroupRegistry {
         return (number, group)
     }
 
-    /// Different tokens that can be members; invalid ones are dropped silently while one is valid.
+    /// Returns the distinct tokens that can be members; drops invalid ones silently if at least one is valid.
     private func valid(_ tokens: [String]) throws(GroupFailure) -> [String] {
         var valid: [String] = []
         for token in tokens where !self.isInvalid(token) && !valid.contains(token) {

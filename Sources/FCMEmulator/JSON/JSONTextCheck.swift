@@ -1,9 +1,9 @@
 import Foundation
 
-/// Refuses JSON that Foundation's reader would let through: a byte order mark, trailing commas, member names that occur
-/// twice, more than 16 levels (L-JSON, L-DUPKEY, L-DEPTH).
+/// Refuses JSON that Foundation's reader would accept: a byte order mark, trailing commas, repeated member names, more
+/// than 16 levels (L-JSON, L-DUPKEY, L-DEPTH).
 ///
-/// It walks the structure only. What a number or a string may look like is left to Foundation, which runs afterwards.
+/// It checks the structure only. Foundation, which runs afterwards, checks the form of numbers and strings.
 struct JSONTextCheck {
     private static let maxDepth = 16
     private let bytes: [UInt8]
@@ -39,8 +39,8 @@ struct JSONTextCheck {
 
     private mutating func object(depth: Int) throws(JSONTextError) {
         try self.open(depth: depth)
-        // Swift compares strings up to canonical equivalence, as Foundation's dictionary does: names that differ in
-        // normalisation alone could not be told apart later, so they are refused here instead of losing one.
+        // Swift compares strings by canonical equivalence, as Foundation's dictionary does. Names that differ only in
+        // normalisation would later count as equal, so they are refused here instead of losing one.
         var names: Set<String> = []
         if self.close(UInt8(ascii: "}")) { return }
         while true {
@@ -68,7 +68,7 @@ struct JSONTextCheck {
         }
     }
 
-    /// Steps over a string and returns its bytes, quotes included.
+    /// Skips a string and returns its bytes, quotes included.
     private mutating func string() throws(JSONTextError) -> ArraySlice<UInt8> {
         let start = self.index
         self.index += 1
@@ -147,7 +147,7 @@ struct JSONTextCheck {
     }
 }
 
-/// Says why a text is not acceptable JSON.
+/// The reason why a text is not acceptable JSON.
 struct JSONTextError: Error, Equatable {
     let reason: String
 }

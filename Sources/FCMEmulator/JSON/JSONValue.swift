@@ -1,6 +1,6 @@
 import Foundation
 
-/// One value of a JSON text as Foundation read it, told apart by its JSON type.
+/// One value of a JSON text as Foundation read it, classified by its JSON type.
 enum JSONValue {
     case null
     case bool(Bool)
@@ -46,7 +46,7 @@ enum JSONValue {
         case let members as [String: Any]:
             self = .object(members.mapValues { Self($0) })
         case let number as NSNumber:
-            // `as? Bool` also succeeds for the numbers 0 and 1; only the class tells them from booleans.
+            // `as? Bool` also succeeds for the numbers 0 and 1; only the class distinguishes booleans.
             let isBool = type(of: number) == type(of: NSNumber(value: true))
             self = isBool ? .bool(number.boolValue) : .number(number)
         default:
@@ -55,12 +55,12 @@ enum JSONValue {
     }
 }
 
-/// Writing values as text, where the protocol counts or delivers them as text (L-STRINGIFY).
+/// Values as text, for the parts of the protocol that count or deliver text (L-STRINGIFY).
 extension JSONValue {
-    /// What the value becomes as a data value: a string as it is, anything else as JSON without blanks, members sorted
-    /// by code point.
+    /// The value as text in `data`: a string unchanged, anything else as JSON without blanks, members sorted by code
+    /// point.
     ///
-    /// A number is written as Foundation understood it, so `1.50` becomes `1.5` (the gateway itself keeps the text).
+    /// A number has Foundation's form, so `1.50` becomes `1.5` (the gateway itself preserves the text).
     var text: String {
         guard case .string(let text) = self else { return self.compactJSON }
         return text
@@ -87,7 +87,7 @@ extension JSONValue {
     }
 
     static func quoted(_ text: String) -> String {
-        // Ids and names need no escape as a rule; bulk answers are mostly made of them.
+        // Ids and names rarely need escapes, and most of a bulk answer consists of them.
         guard text.utf8.contains(where: Self.needsEscape) else { return "\"" + text + "\"" }
         var result = "\""
         for scalar in text.unicodeScalars {
@@ -116,13 +116,13 @@ extension JSONValue {
 
 /// Access to the members of an object, by name and type.
 extension [String: JSONValue] {
-    /// A member's text; nil if it is no string.
+    /// A member's text; `nil` if it is not a string.
     func string(_ name: String) -> String? {
         guard case .string(let text)? = self[name] else { return nil }
         return text
     }
 
-    /// A member's members; none if it is no object.
+    /// A member's members; empty if it is not an object.
     func object(_ name: String) -> [String: JSONValue] {
         guard case .object(let members)? = self[name] else { return [:] }
         return members

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The requests received, oldest forgotten first; bounded in number and in bytes of bodies.
+/// The received requests; the oldest are dropped first, by number and by bytes of bodies.
 struct Journal {
     private let maxBytes: Int
     private var entries: RingBuffer<JournalEntry>
@@ -38,7 +38,7 @@ struct Journal {
         self.entries.newest(limit)
     }
 
-    /// Forgets every entry; ids go on.
+    /// Drops all entries; the numbering of ids continues.
     mutating func removeAll() {
         while let entry = self.entries.removeFirst() {
             self.forget(entry)
@@ -50,12 +50,12 @@ struct Journal {
     }
 }
 
-/// One request the emulator received, and what it decided.
+/// One request that the emulator received, and its decision.
 package struct JournalEntry: Sendable, Equatable {
     /// Position in the order of arrival, counted from 1 and never reused.
     package let id: Int
     package let connection: Int?
-    /// The stream it came by; nil with HTTP/1.1.
+    /// The request's stream; `nil` with HTTP/1.1.
     package let stream: Int?
     package let time: Date
     package let method: String
@@ -67,7 +67,7 @@ package struct JournalEntry: Sendable, Equatable {
     /// The body in Base64, if it is not UTF-8.
     package let bodyBase64: String?
     package let fault: String?
-    /// What was decided; nil while a fault holds the request back.
+    /// The decision; `nil` while a fault holds the request.
     package internal(set) var decision: JournalDecision?
 
     init(id: Int, request: ReceivedRequest, fault: FaultAction?, decision: JournalDecision?) {
@@ -92,11 +92,11 @@ extension JournalEntry: Encodable {
     }
 }
 
-/// What the emulator answered to a request, and why.
+/// The emulator's answer to a request, and the reason.
 package struct JournalDecision: Sendable, Equatable {
-    /// Status of the answer; nil when none was sent.
+    /// Status of the answer; `nil` if none was sent.
     package let status: Int?
-    /// Body of the answer; nil when none was sent.
+    /// Body of the answer; `nil` if none was sent.
     package let body: String?
     package let deliveredTo: [String]
     package let reason: String?

@@ -1,4 +1,4 @@
-/// A queue of bounded length that forgets its oldest elements.
+/// A bounded queue that drops its oldest elements.
 ///
 /// Appending and reading an element take constant time.
 struct RingBuffer<Element> {
@@ -47,7 +47,7 @@ struct RingBuffer<Element> {
         return element
     }
 
-    /// Elements that satisfy a condition, newest first and no more than the limit.
+    /// Returns the elements that satisfy a condition, newest first, at most `limit`.
     func newest(_ limit: Int, where isIncluded: (Element) -> Bool = { _ in true }) -> [Element] {
         var result: [Element] = []
         for position in (0..<self.count).reversed() where result.count < limit {

@@ -1,6 +1,6 @@
-/// What became of one recipient (T5).
+/// One recipient's result (T5).
 enum RecipientResult: Equatable {
-    /// Accepted; with the canonical token when the recipient has a newer one.
+    /// Accepted; with the canonical token if the recipient has a newer one.
     case accepted(messageID: String, canonical: String?)
     case failed(String)
 }
@@ -32,8 +32,8 @@ struct LegacyAnswers {
 
     /// The answer to a message to devices.
     ///
-    /// Results come in the request's order. A request that addressed one device by `to` is single; for it,
-    /// `InvalidParameters` has its own status (T9).
+    /// Results have the request's order. A request with one device in `to` is single; then `InvalidParameters` has a
+    /// status of its own (T9).
     func devices(_ results: [RecipientResult], isSingle: Bool, multicastID: MulticastID) -> Answer {
         switch self.format {
         case .form:

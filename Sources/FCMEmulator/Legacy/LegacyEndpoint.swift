@@ -2,7 +2,7 @@
 struct LegacyEndpoint: Sendable {
     static let path = "/fcm/send"
     private static let scheme = "key="
-    /// Server keys let in; empty lets in every key that is not empty.
+    /// The accepted server keys; an empty set accepts every non-empty key.
     let serverKeys: Set<String>
 
     func message(in request: ReceivedRequest) throws(Refused) -> (AcceptedMessage, LegacyFormat) {
@@ -24,7 +24,7 @@ struct LegacyEndpoint: Sendable {
         }
     }
 
-    /// Why an `Authorization` field is refused; nil where it is not.
+    /// Returns why an `Authorization` field is refused; `nil` if it is accepted.
     func refusal(of authorization: String?) -> String? {
         guard let authorization else { return "no Authorization header" }
         guard authorization.hasPrefix(Self.scheme) else { return "Authorization does not start with key=" }
@@ -40,8 +40,8 @@ enum LegacyFormat: Sendable, Equatable {
     case json
     case form
 
-    /// The encoding a media type selects: `application/json` in any case and with any parameters is JSON, everything
-    /// else, also none, is a form (L-CT).
+    /// The encoding of a media type: `application/json`, in any case and with any parameters, is JSON; any other type,
+    /// or none, is a form (L-CT).
     init(contentType: String?) {
         let mediaType = (contentType ?? "").prefix { $0 != ";" }
         let isJSON = mediaType.split(whereSeparator: \.isWhitespace).joined().lowercased() == "application/json"

@@ -5,7 +5,7 @@ struct LegacyFormValidator {
     private static let dataPrefix = "data."
     private var registrationIDs: [String] = []
     private var data: [String: String] = [:]
-    /// The last value of each option that is not empty (P-REPEAT, P-EMPTY).
+    /// The last non-empty value of each option (P-REPEAT, P-EMPTY).
     private var options: [String: String] = [:]
     private var notes: [String] = []
 

@@ -1,4 +1,4 @@
-/// The members a legacy JSON request may have, and their types (T1, T2).
+/// The allowed members of a legacy JSON request, and their types (T1, T2).
 enum LegacyFields {
     enum Kind {
         case string
@@ -6,11 +6,11 @@ enum LegacyFields {
         case number
         case strings
         case object
-        /// Any type at all: the member is ignored (L-DWI).
+        /// Any type; the member is ignored (L-DWI).
         case ignored
         /// A string of digits or a number (L-BADGE).
         case badge
-        /// An array, or a string holding one (L-LOCARGS).
+        /// An array, or a string that contains one (L-LOCARGS).
         case list
     }
 
@@ -31,7 +31,7 @@ enum LegacyFields {
         "notification": .object,
     ]
 
-    /// Members of `notification`, together for all platforms.
+    /// The members of `notification`, for all platforms together.
     static let notification: [String: Kind] = [
         "title": .string,
         "body": .string,
@@ -69,21 +69,21 @@ enum LegacyFields {
     }
 }
 
-/// The limits of T1, T3 and T9 that JSON and forms share.
+/// The limits of T1, T3 and T9 that are common to JSON and forms.
 enum PayloadRules {
-    /// Allowed values of `time_to_live`, in seconds: up to four weeks.
+    /// The allowed values of `time_to_live`, in seconds: up to four weeks.
     static let timeToLive = 0...2_419_200
     /// Largest payload to devices, in bytes.
     static let maxDeviceBytes = 4_096
     /// Largest payload to a topic or condition, in bytes.
     static let maxTopicBytes = 2_048
 
-    /// Whether FCM keeps the key for itself, or no platform could deliver it (L-RESERVED, L-EMPTYKEY).
+    /// True if FCM reserves the key, or no platform could deliver it (L-RESERVED, L-EMPTYKEY).
     static func isForbidden(dataKey key: String) -> Bool {
         key.isEmpty || key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm")
     }
 
-    /// Keys and values together, in bytes (L-SIZE).
+    /// Returns the bytes of keys and values together (L-SIZE).
     static func byteCount(_ pairs: [String: String]...) -> Int {
         pairs.joined().reduce(0) { sum, pair in sum + pair.key.utf8.count + pair.value.utf8.count }
     }
@@ -104,7 +104,7 @@ enum PayloadRules {
     }
 }
 
-/// The error names of the legacy protocol as they stand on the wire (T9).
+/// The error names of the legacy protocol, as on the wire (T9).
 enum LegacyErrorName: String, Sendable, CaseIterable {
     case missingRegistration = "MissingRegistration"
     case invalidRegistration = "InvalidRegistration"
@@ -122,15 +122,15 @@ enum LegacyErrorName: String, Sendable, CaseIterable {
     case invalidAPNsCredential = "InvalidApnsCredential"
 }
 
-/// Why a send request is refused before any recipient is looked at.
+/// The reason why a send request is refused before any recipient is checked.
 ///
-/// The reasons are for the journal and for the `reason` member of the answer.
+/// The reasons appear in the journal and in the answer's member `reason`.
 enum LegacyRefusal: Error, Equatable {
     /// The body is not JSON: status 400 with text.
     case malformedJSON(reason: String)
     /// A parameter has the wrong name, type or value: status 400, in a form `Error=InvalidParameters`.
     case invalidParameters(reason: String)
-    /// An error of T9 with status 200, repeated for each of the results; without results in the shape of T6.
+    /// An error of T9 with status 200, repeated for each result; without results in the shape of T6.
     case failed(LegacyErrorName, results: Int?, reason: String)
 
     var reason: String {

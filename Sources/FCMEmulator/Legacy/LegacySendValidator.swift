@@ -2,9 +2,9 @@ import Foundation
 
 /// Checks one JSON request to `/fcm/send` in the order of L-ORDER.
 ///
-/// It is stricter than the service: an unknown member, `null` and empty strings are refused instead of skipped, so
-/// that a sloppy caller is caught before the service guesses what was meant. What the protocol allows and a careful
-/// caller would not write is let through with a note.
+/// It is stricter than FCM: it refuses unknown members, `null` and empty strings instead of skipping them, so that a
+/// careless caller is caught before FCM guesses the meaning. It accepts, with a note, what the protocol allows but a
+/// careful caller would not write.
 struct LegacySendValidator {
     static let maxTokens = 1_000
     private let members: [String: JSONValue]
@@ -197,7 +197,7 @@ struct LegacySendValidator {
     }
 }
 
-/// Values inside `notification` that have a form of their own.
+/// Values of `notification` with a form of their own.
 extension LegacySendValidator {
     private static let badges = 0...2_147_483_647
 

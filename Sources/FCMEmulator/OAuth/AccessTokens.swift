@@ -1,6 +1,6 @@
 import Foundation
 
-/// The access tokens that were issued, the latest 10,000 of them.
+/// The latest 10,000 access tokens that were issued.
 struct AccessTokens {
     enum Access: Equatable {
         case granted(AccessGrant)
@@ -30,7 +30,7 @@ struct AccessTokens {
     }
 }
 
-/// Whom an access token was issued to, and for what.
+/// The account and scopes of an access token.
 struct AccessGrant: Sendable, Equatable {
     static let sendingScopes: Set<String> = [
         "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",

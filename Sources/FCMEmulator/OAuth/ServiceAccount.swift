@@ -2,14 +2,14 @@ import CryptoExtras
 import Foundation
 import JWTKit
 
-/// The content of a service-account file, as the v1 protocol's senders are given it.
+/// The content of a service-account file, as senders by v1 get it.
 package struct ServiceAccountFile: Sendable, Equatable {
     package var projectID: String
     package var privateKeyID: String
     /// RSA key as PKCS#8 in PEM.
     package var privateKey: String
     package var clientEmail: String
-    /// Where access tokens are asked for; the audience of assertions.
+    /// The endpoint that issues access tokens; the audience of assertions.
     package var tokenURI: String
 
     package init(making projectID: String, clientEmail: String? = nil, tokenURI: String) throws {
@@ -56,7 +56,7 @@ package struct ServiceAccountFile: Sendable, Equatable {
     }
 }
 
-/// What the token endpoint knows of a service account.
+/// The token endpoint's data of a service account.
 struct ServiceAccount: Sendable {
     let email: String
     let projectID: String

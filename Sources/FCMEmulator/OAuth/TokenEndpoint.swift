@@ -6,7 +6,7 @@ struct TokenEndpoint: Sendable {
     static let path = "/token"
     private static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     private static let scopePrefix = "https://www.googleapis.com/auth/"
-    /// Google's client libraries name Google's endpoint, wherever the key file's `token_uri` sends them.
+    /// Google's client libraries use this audience, regardless of the key file's `token_uri`.
     private static let googleAudience = "https://oauth2.googleapis.com/token"
     private static let maxLifeSeconds = 3_600
     private static let skewSeconds = 60
@@ -51,9 +51,9 @@ struct TokenEndpoint: Sendable {
         return assertion
     }
 
-    /// Whether the header announces RS256 and the account's key.
+    /// True if the header announces RS256 and the account's key.
     ///
-    /// The library would verify with the key it was given, whatever the header says.
+    /// The library would verify with the given key whatever the header says.
     private static func isSigned(_ assertion: String, with keyID: String) -> Bool {
         var text = String(assertion.prefix { $0 != "." }).replacing("-", with: "+").replacing("_", with: "/")
         text += String(repeating: "=", count: (4 - text.count % 4) % 4)
@@ -94,7 +94,7 @@ struct TokenEndpoint: Sendable {
     }
 }
 
-/// The claims of an assertion; whether they hold is judged by ``TokenEndpoint``, by the emulator's own clock.
+/// The claims of an assertion; ``TokenEndpoint`` checks them, by the emulator's own clock.
 struct AssertionClaims: JWTPayload, Equatable {
     var iss: String
     var scope: String?
@@ -107,7 +107,7 @@ struct AssertionClaims: JWTPayload, Equatable {
     func verify(using algorithm: some JWTAlgorithm) {}
 }
 
-/// Why no access token is issued (RFC 6749, 5.2).
+/// The reason why no access token is issued (RFC 6749, 5.2).
 struct TokenRefusal: RequestRefusal, Equatable {
     let status: Int
     /// The member `error`.

@@ -16,12 +16,12 @@ struct Answer: Sendable, Equatable {
         self.body = body
     }
 
-    /// JSON, status 200 unless said otherwise.
+    /// JSON, by default with status 200.
     static func json(_ body: String, status: Int = 200) -> Self {
         Self(status: status, contentType: "application/json; charset=UTF-8", body: body)
     }
 
-    /// Plain text, status 200 unless said otherwise.
+    /// Plain text, by default with status 200.
     static func text(_ body: String, status: Int = 200) -> Self {
         Self(status: status, contentType: "text/plain; charset=UTF-8", body: body)
     }
@@ -57,7 +57,7 @@ extension Response {
         let half = ByteBuffer(bytes: answer.body.utf8.prefix(answer.body.utf8.count / 2))
         let body = ResponseBody(contentLength: answer.body.utf8.count) { writer in
             try await writer.write(half)
-            // Hummingbird closes the connection when a body cannot be written to its end.
+            // Hummingbird closes the connection if a body can't be written completely.
             throw Truncation()
         }
         return Response(status: .init(code: answer.status), headers: HTTPFields(answer), body: body)

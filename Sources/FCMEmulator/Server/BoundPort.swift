@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Tells who asks the port the emulator listens on, as soon as there is one.
+/// Returns the port that the emulator listens on, as soon as it is bound.
 final class BoundPort: Sendable {
     private typealias Waiter = CheckedContinuation<Int, any Error>
 
@@ -30,7 +30,7 @@ final class BoundPort: Sendable {
         self.settle(.success(port))
     }
 
-    /// Announces that there will be none; ignored once there is one.
+    /// Reports that there will be none; ignored if there is one.
     func fail(_ error: any Error) {
         self.settle(.failure(error))
     }
@@ -38,7 +38,7 @@ final class BoundPort: Sendable {
     private func wait(_ id: Int, _ waiter: Waiter) {
         let outcome: Result<Int, any Error>? = self.state.withLock { state in
             if let outcome = state.outcome { return outcome }
-            // The handler of a cancellation may have run before the waiter was here to be found.
+            // The cancellation handler may have run before the waiter was added.
             if Task.isCancelled { return .failure(CancellationError()) }
             state.waiters[id] = waiter
             return nil

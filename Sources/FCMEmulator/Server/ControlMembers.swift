@@ -25,7 +25,7 @@ struct ControlMembers {
         throw .badRequest("unknown member \(self.field(unknown))")
     }
 
-    /// A string, or nil if absent.
+    /// A string, or `nil` if absent.
     func string(_ name: String) throws(ControlError) -> String? {
         switch self.members[name] {
         case nil: return nil
@@ -34,7 +34,7 @@ struct ControlMembers {
         }
     }
 
-    /// A boolean, or nil if absent.
+    /// A boolean, or `nil` if absent.
     func boolean(_ name: String) throws(ControlError) -> Bool? {
         switch self.members[name] {
         case nil: return nil
@@ -43,7 +43,7 @@ struct ControlMembers {
         }
     }
 
-    /// An integer within bounds, or nil if absent.
+    /// An integer within bounds, or `nil` if absent.
     func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
         guard let value = self.members[name] else { return nil }
         guard case .number(let number) = value, let integer = Int(exactly: number.doubleValue), range.contains(integer)
@@ -53,7 +53,7 @@ struct ControlMembers {
         return integer
     }
 
-    /// An object, or nil if absent.
+    /// An object, or `nil` if absent.
     func object(_ name: String) throws(ControlError) -> ControlMembers? {
         switch self.members[name] {
         case nil: return nil
@@ -62,7 +62,7 @@ struct ControlMembers {
         }
     }
 
-    /// An array of strings that are not empty, or nil if absent.
+    /// An array of non-empty strings, or `nil` if absent.
     func strings(_ name: String) throws(ControlError) -> [String]? {
         guard let value = self.members[name] else { return nil }
         guard case .array(let entries) = value else {
@@ -83,7 +83,7 @@ struct ControlMembers {
     }
 }
 
-/// Why a control request is refused.
+/// The reason why a control request is refused.
 struct ControlError: Error, Equatable {
     let status: Int
     let message: String

@@ -189,7 +189,7 @@ struct ControlRoutes: Sendable {
             throw .badRequest("project_id is missing")
         }
         let email = try members.string("client_email")
-        // The address the caller reached the emulator at is the one it will reach the token endpoint at.
+        // The caller reaches the token endpoint at the same address as the emulator.
         let host = request.header("host") ?? "localhost"
         let uri = try members.string("token_uri") ?? "\(self.scheme)://\(host)\(TokenEndpoint.path)"
         guard let file = try? ServiceAccountFile(making: project, clientEmail: email, tokenURI: uri) else {

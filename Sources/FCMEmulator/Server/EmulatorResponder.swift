@@ -3,19 +3,19 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Why a request is refused, in its protocol's words and for the journal.
+/// The reason why a request is refused, in its protocol's words and for the journal.
 protocol RequestRefusal: Error {
     var answer: Answer { get }
     var reason: String { get }
 }
 
-/// A refusal before a protocol's own errors.
+/// A refusal before a protocol's own checks.
 struct Refused: RequestRefusal, Equatable {
     let answer: Answer
     let reason: String
 }
 
-/// Hands a request's channel from Hummingbird to its handler, for faults that happen on the wire.
+/// Passes a request's channel from Hummingbird to its handler, for faults on the wire.
 struct EmulatorContext: InitializableFromSource {
     let channel: any Channel
 
@@ -29,14 +29,14 @@ struct EmulatorResponder: HTTPResponder {
     let emulator: FCMEmulator
     let legacy: LegacyEndpoint
     let maxBodyBytes: Int
-    /// Scheme of the URLs it hands out.
+    /// The scheme of the URLs in answers.
     let scheme: String
     let clock: any Clock<Duration>
     let now: @Sendable () -> Date
 
     func respond(to request: Request, context: EmulatorContext) async throws -> Response {
         let response = try await self.answer(to: request, context: context)
-        // To HEAD, no body follows (RFC 9110, 9.3.2); a client takes a stream that has one for broken.
+        // An answer to HEAD has no body (RFC 9110, 9.3.2); clients treat a stream with one as broken.
         return request.method == .head ? response.createHeadResponse() : response
     }
 
@@ -72,7 +72,7 @@ struct EmulatorResponder: HTTPResponder {
         }
     }
 
-    /// The body's bytes, or nil if there are too many.
+    /// Returns the body's bytes; `nil` if there are too many.
     private func body(of request: Request) async throws -> [UInt8]? {
         do {
             return Array(buffer: try await request.body.collect(upTo: self.maxBodyBytes))
@@ -220,7 +220,7 @@ struct EmulatorResponder: HTTPResponder {
         self.emulator.record(request, id: id, decision: JournalDecision(answer: nil, reason: reason))
     }
 
-    /// Waits until the request is released, then handles it; unless the client has gone by then.
+    /// Waits until the request is released, then handles it unless the client has gone.
     private func hang(
         _ request: ReceivedRequest,
         id: Int,

@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// One request, complete with its body.
 struct ReceivedRequest: Sendable {
-    /// A body as text, and as Base64 where text cannot hold it.
+    /// A body as text, and as Base64 if it is not UTF-8.
     struct Body: Sendable {
         let text: String
         let base64: String?
@@ -17,7 +17,7 @@ struct ReceivedRequest: Sendable {
         }
     }
 
-    /// Where it came from; nil in tests that need no connection.
+    /// The connection of the request; `nil` in tests without one.
     let origin: RequestOrigin?
     let time: Date
     let method: String
@@ -47,7 +47,7 @@ struct ReceivedRequest: Sendable {
     }
 
     init(origin: RequestOrigin, time: Date, head: HTTPRequest, bodyBytes: [UInt8]) {
-        // The server keeps the Host field apart; it goes back to where clients usually send it.
+        // The server separates the Host field; it returns to its usual place.
         let host = head.authority.map { [HeaderField(name: "Host", value: $0)] } ?? []
         self.init(
             origin: origin,
@@ -63,7 +63,7 @@ struct ReceivedRequest: Sendable {
         self.headers.first { $0.name.lowercased() == name }?.value
     }
 
-    /// The recipients a request seems to name, whether it is valid or not; what faults are matched with.
+    /// The recipients that a request seems to name, valid or not; used to match faults.
     var tokens: [String] {
         if let path = TopicRequestPath(self.path) { return path.tokens(body: self.bodyBytes) }
         guard V1Endpoint.project(in: self.path) == nil else { return self.v1Tokens }

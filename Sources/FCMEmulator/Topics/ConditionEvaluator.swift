@@ -1,6 +1,7 @@
-/// A condition over topics: parsed, checked and ready to be evaluated.
+/// A condition over topics: parsed, checked, and ready to be evaluated.
 ///
-/// Parentheses come first; the rest goes strictly from left to right, `&&` and `||` being equals (C-LTR).
+/// Parentheses come first. The rest is evaluated strictly from left to right; `&&` and `||` have the same precedence
+/// (C-LTR). Example: `a || b && c` means `(a || b) && c`.
 struct ConditionEvaluator: Sendable, Equatable {
     struct Refusal: Error, Equatable {
         let reason: String
@@ -35,7 +36,7 @@ struct ConditionEvaluator: Sendable, Equatable {
         Self.evaluate(self.root, isSubscribed)
     }
 
-    /// Whether it can hold only for a device that follows one of its topics.
+    /// True if it can hold only for devices that follow one of its topics.
     var needsSubscription: Bool { !self.matches { _ in false } }
 
     private static func evaluate(_ node: Node, _ isSubscribed: (String) -> Bool) -> Bool {
@@ -165,7 +166,7 @@ extension ConditionEvaluator {
             self.takeBytes(Array(symbol.description.utf8)) { $0 }
         }
 
-        /// Takes a keyword in any case (C-CASE).
+        /// Reads a keyword in any case (C-CASE).
         private mutating func takeWord(_ word: StaticString) -> Bool {
             self.takeBytes(Array(word.description.utf8)) { $0 | 0x20 }
         }
@@ -189,11 +190,11 @@ extension ConditionEvaluator {
 
 /// The rule for topic names: 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %` (L-TOPIC, C-NAME).
 enum TopicName {
-    /// What precedes a topic's name in `to`.
+    /// The prefix of a topic's name in `to`.
     static let prefix = "/topics/"
     private static let maxLength = 900
 
-    /// Whether the bytes are a topic's name, without prefix.
+    /// True if the bytes are a topic's name, without prefix.
     static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
         (1...Self.maxLength).contains(bytes.count) && bytes.allSatisfy(Self.isNameByte)
     }

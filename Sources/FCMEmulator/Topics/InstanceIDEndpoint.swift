@@ -1,6 +1,6 @@
 import Foundation
 
-/// The Instance ID API: method, credentials and body of a request, then what it does.
+/// The Instance ID API: method, credentials and body of a request, then its effect.
 struct InstanceIDEndpoint {
     private static let tokenCounts = 1...1_000
     private static let scheme = "Bearer "

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Which devices are subscribed to which topics, and since when.
+/// The devices' subscriptions to topics, with their times.
 struct Subscriptions {
     static let maxTopics = 2_000
     private var tokensByTopic: [String: Set<String>] = [:]
@@ -32,7 +32,7 @@ struct Subscriptions {
         self.topicsByToken[token] ?? [:]
     }
 
-    /// Whether a device can follow a topic: it does already, or it does not follow too many others.
+    /// True if a device may follow a topic: it already does, or has not reached the limit.
     func mayFollow(_ topic: String, token: String) -> Bool {
         let topics = self.topicsByToken[token] ?? [:]
         return topics[topic] != nil || topics.count < Self.maxTopics
@@ -42,9 +42,9 @@ struct Subscriptions {
         (self.tokensByTopic[topic] ?? []).sorted()
     }
 
-    /// The devices a condition holds for, sorted.
+    /// The devices that a condition holds for, sorted.
     ///
-    /// With a negation it may hold for devices that follow none of its topics; those that follow no topic at all are
+    /// With a negation, the condition may hold for devices without any of its topics. Devices without any topic are
     /// unknown here and left out.
     func tokens(matching condition: ConditionEvaluator) -> [String] {
         let topics = condition.needsSubscription ? condition.topics : Array(self.tokensByTopic.keys)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A path by which subscriptions are kept.
+/// A path of the APIs for subscriptions.
 enum TopicRequestPath: Equatable {
     /// `/iid/v1:batchAdd` and `/iid/v1:batchRemove`.
     case batch(adds: Bool)
@@ -45,7 +45,7 @@ enum TopicRequestPath: Equatable {
     }
 }
 
-/// v1's topic subscriptions: method, credentials and parameters of a request, then what it does.
+/// v1's topic subscriptions: method, credentials and parameters of a request, then its effect.
 struct V1TopicEndpoint {
     private static let defaultPageSize = 1_000
     private static let maxPageSize = 2_000

@@ -4,7 +4,7 @@ struct V1Endpoint {
     private static let suffix = "/messages:send"
     private static let scheme = "Bearer "
 
-    /// The project a path is for; nil if nothing is sent there.
+    /// The project of a send path; `nil` for any other path.
     static func project(in path: String) -> String? {
         guard path.hasPrefix(Self.prefix), path.hasSuffix(Self.suffix),
             path.utf8.count > Self.prefix.utf8.count + Self.suffix.utf8.count

@@ -15,7 +15,7 @@ struct V1Failure: RequestRefusal, Sendable, Equatable {
         )
     }
 
-    /// For the journal: the message, and the fields that are wrong.
+    /// The text for the journal: the message and the invalid fields.
     var reason: String {
         let violations = self.details.flatMap { detail -> [V1Violation] in
             guard case .badRequest(let violations) = detail else { return [] }
@@ -27,10 +27,10 @@ struct V1Failure: RequestRefusal, Sendable, Equatable {
     }
 }
 
-// MARK: The front end, which knows nothing of messages
+// MARK: The front end, which does not know messages
 
 extension V1Failure {
-    /// The body is no JSON, or not of the request's type: no FcmError.
+    /// The body is not JSON, or not of the request's type; has no FcmError.
     static func malformed(_ violations: [V1Violation]) -> Self {
         Self(
             code: 400,
@@ -107,23 +107,23 @@ extension V1Failure {
         .invalid(field, "Invalid data payload key: \(key)", message: "Invalid data payload key: \(key)")
     }
 
-    /// The payload has too many bytes.
+    /// The payload is too large.
     static let tooBig: Self = .invalid("message", "Message is too big", message: "Android message is too big")
 }
 
-/// The failures a token can ask for by its own text.
+/// The failures that a token can select by its own text.
 extension V1Failure {
-    /// Names beyond those of the legacy protocol that `ERROR_<name>` gives a meaning of its own.
+    /// Names, besides the legacy protocol's, that have a meaning of their own in `ERROR_<name>`.
     static let scriptedNames = [
         "INVALID_ARGUMENT", "UNREGISTERED", "SENDER_ID_MISMATCH", "QUOTA_EXCEEDED", "UNAVAILABLE", "INTERNAL",
         "UNSPECIFIED_ERROR", "THIRD_PARTY_AUTH_ERROR", "APNS_AUTH_ERROR", "RATE_LIMIT_EXCEEDED", "SERVICE_DISABLED",
         "ACCESS_TOKEN_EXPIRED",
     ]
 
-    /// The failure a token asks for by a name.
+    /// The failure that a token selects by a name.
     ///
-    /// The name is an `errorCode`, a `reason` of the front end, or a name of the legacy protocol, in the meaning it has
-    /// in v1. Any other name becomes an unknown `errorCode` with status 500.
+    /// The name is an `errorCode`, a `reason` of the front end, or a name of the legacy protocol with its meaning in
+    /// v1. Any other name becomes an unknown `errorCode` with status 500.
     init(scripted name: String) {
         switch name {
         case "RATE_LIMIT_EXCEEDED", "SERVICE_DISABLED", "ACCESS_TOKEN_EXPIRED":
@@ -252,9 +252,9 @@ enum V1Detail: Sendable, Equatable {
     }
 }
 
-/// One field that is wrong, and why (`google.rpc.BadRequest.FieldViolation`).
+/// An invalid field and the reason (`google.rpc.BadRequest.FieldViolation`).
 struct V1Violation: Sendable, Equatable {
-    /// Path of the field in `snake_case`; nil where the text is no JSON at all.
+    /// Path of the field in `snake_case`; `nil` if the text is not JSON.
     let field: String?
     let description: String
 

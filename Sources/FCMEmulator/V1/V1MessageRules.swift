@@ -1,8 +1,8 @@
 import Foundation
 
-/// Checks the values of a request that satisfies the schema; what it finds carries an FcmError.
+/// Checks the values of a request that satisfies the schema; its failures carry an FcmError.
 ///
-/// The first rule broken answers, in the order target, data, common fields, Android, Apple, web, size.
+/// The first violated rule decides, in the order target, data, common fields, Android, Apple, web, size.
 struct V1MessageRules {
     private let request: [String: JSONValue]
     let body: [String: JSONValue]
@@ -106,7 +106,7 @@ struct V1MessageRules {
         }
     }
 
-    // MARK: What is delivered
+    // MARK: Delivered content
 
     private func content(timeToLive: Int?) -> DeliveredMessage {
         let aps = self.applePayload.object("aps")
@@ -128,7 +128,7 @@ struct V1MessageRules {
     }
 }
 
-/// The rules of the platforms' own parts.
+/// The rules of the platform-specific parts.
 extension V1MessageRules {
     private static let maxCollapseIDBytes = 64
 
@@ -169,7 +169,7 @@ extension V1MessageRules {
             throw .invalid("message.apns.headers", "apns-collapse-id is longer than 64 bytes")
         }
         try self.checkAps()
-        // The service says so of a background push at the wrong priority, although no token is wrong.
+        // FCM reports a background push with the wrong priority this way, although no token is wrong.
         if self.isBackgroundPush, let priority = headers["apns-priority"], priority != "5" {
             throw .invalid("message.token", "Invalid registration token", message: "Invalid registration token")
         }
@@ -229,10 +229,10 @@ extension V1MessageRules {
 /// A protobuf duration as JSON writes it: decimal seconds, up to nine fractional digits, the suffix `s`.
 struct V1Duration: Equatable {
     private static let maxSeconds: Int64 = 315_576_000_000
-    /// Whole seconds, rounded down for durations that are not negative.
+    /// Whole seconds, rounded down for non-negative durations.
     let seconds: Int64
     let isNegative: Bool
-    /// Whether there is a fraction beside the whole seconds.
+    /// True if there is a fraction besides the whole seconds.
     let hasFraction: Bool
 
     init?(_ text: String) {

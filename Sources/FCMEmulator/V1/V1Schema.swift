@@ -100,7 +100,7 @@ enum V1Schema {
     ]
 }
 
-/// The type of a field, as far as JSON shows it.
+/// The type of a field, as far as JSON distinguishes it.
 indirect enum V1FieldType: Sendable {
     case string
     case boolean
@@ -110,12 +110,12 @@ indirect enum V1FieldType: Sendable {
     case duration
     /// RFC 3339.
     case timestamp
-    /// One of the names; the type's name is for messages.
+    /// One of the names; the type's name is for error texts.
     case enumeration(String, [String], foldsCase: Bool)
     case list(V1FieldType)
     case stringMap
     case structure
-    /// An object of these fields; the type's name is for messages.
+    /// An object with these fields; the type's name is for error texts.
     case message(String, [String: V1FieldType])
 
     var name: String {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Checks a request against ``V1Schema`` as the service's front end does, and brings it into one spelling.
+/// Checks a request against ``V1Schema`` as FCM's front end does, and normalises its spelling.
 ///
-/// All violations are collected. Names may be written in `snake_case` or `lowerCamelCase`, `null` means absent; what a
-/// careful caller would not write is let through with a note. Elements of maps are counted in the order of their names,
-/// because Foundation's reader does not keep the order of the text.
+/// All violations are collected. Names may be in `snake_case` or `lowerCamelCase`, and `null` means absent; allowed but
+/// careless spellings get a note. Elements of maps are numbered in the order of their names, because Foundation's
+/// reader does not preserve the order of the text.
 struct V1SchemaCheck {
     private var violations: [V1Violation] = []
     private var notes: [String] = []
@@ -167,9 +167,9 @@ struct V1SchemaCheck {
         path.isEmpty ? name : path + "." + name
     }
 
-    /// `lowerCamelCase` as `snake_case`.
+    /// Converts `lowerCamelCase` to `snake_case`.
     ///
-    /// A text with underscores stays as it is: it was not found, and half of each spelling is neither.
+    /// A text with underscores stays unchanged: it was not found, and a mix of both spellings is neither.
     private static func snakeCase(_ name: String) -> String {
         guard !name.contains("_") else { return name }
         return name.reduce(into: "") { result, character in
