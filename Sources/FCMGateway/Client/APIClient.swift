@@ -10,7 +10,7 @@ import NIOPosix
 import NIOSSL
 import StrictJSON
 
-/// A listener's address: scheme, host, port and perhaps a path in front of the API's own; no user, query or fragment.
+/// A listener's address: scheme, host, port and an optional path before the API's own; no user, query or fragment.
 struct BaseURL: Sendable, Equatable {
     let origin: HTTPOrigin
     /// The path before the API's own paths: empty, or starts with a slash.
@@ -31,7 +31,7 @@ struct BaseURL: Sendable, Equatable {
         self.text = text
     }
 
-    /// The address in a variable, or the default where it is not set; throws `ValidationError` for text that is none.
+    /// The address in a variable, or the default if it is not set; throws `ValidationError` for an invalid one.
     static func inVariable(_ name: String, default text: String, _ environment: [String: String]) throws -> BaseURL {
         guard let url = BaseURL(environment[name] ?? text) else {
             throw ValidationError("\(name) is not an address such as \(text).")
@@ -52,10 +52,10 @@ extension BaseURL: ExpressibleByArgument, CustomStringConvertible {
     var description: String { self.text }
 }
 
-/// Calls one of the gateway's listeners, by HTTP/1.1 and with a bearer token.
+/// Calls one of the gateway's listeners, by HTTP/1.1 with a bearer token.
 ///
-/// Follows no redirect, which would carry the token to an address that the operator did not name, and tries to connect
-/// once: a gateway that is not running is reported at once.
+/// Follows no redirect, which would send the token to an address that the operator did not name. Connects once, so that
+/// a gateway that is not running is reported at once.
 struct APIClient: Sendable {
     enum Method: String, Sendable {
         case get = "GET"
@@ -75,7 +75,8 @@ struct APIClient: Sendable {
         }
     }
 
-    /// How an operator sets where a listener is and what it is shown, said where a call fails because of them.
+    /// The options and variables of a listener's address and token, for the message of a call that fails because of
+    /// them.
     struct Directions: Sendable {
         let address: String
         let token: String
@@ -107,7 +108,7 @@ struct APIClient: Sendable {
     private let token: Redacted<String>?
     private let directions: Directions?
 
-    /// Runs a body with a client whose connections are closed afterwards, whatever happens.
+    /// Runs a body with a client, and always closes its connections afterwards.
     static func with<Result>(
         _ url: BaseURL,
         token: Redacted<String>? = nil,
@@ -119,12 +120,12 @@ struct APIClient: Sendable {
         configuration.protocols = [.http1]
         configuration.connectTimeout = .seconds(5)
         configuration.maxResponseBodyBytes = self.maxAnswerBytes
-        // Half of it is for one origin.
+        // One origin may use half of it.
         configuration.collecting = HTTPBodyBudget(limit: 4 * self.maxAnswerBytes)
         let pool = try HTTPClientPool(
             origin: url.origin,
             configuration: configuration,
-            // One loop, so that calls one after the other share a connection.
+            // A single loop, so that consecutive calls share a connection.
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
             logger: Logger(label: "fcm-gateway") { _ in SwiftLogNoOpLogHandler() }
         )
@@ -138,10 +139,10 @@ struct APIClient: Sendable {
         }
     }
 
-    /// Makes one call and returns the answer's JSON; nil where it has no content.
+    /// Makes one call and returns the answer's JSON; `nil` if it has no content.
     ///
-    /// The body is JSON text, sent as it is. Throws `APIError` for any status outside of 200–299, `CommandFailure` when
-    /// nothing readable came back.
+    /// The body is JSON text, sent unchanged. Throws `APIError` for any status outside 200–299, `CommandFailure`
+    /// without a readable answer.
     func call(
         _ method: Method,
         _ path: [String],
@@ -152,7 +153,7 @@ struct APIClient: Sendable {
         try await self.taggedCall(method, path, query: query, headers: further, body: body).json
     }
 
-    /// Makes one call as ``call(_:_:query:headers:body:)`` does; returns the answer's `ETag` as well.
+    /// Makes one call like ``call(_:_:query:headers:body:)``; also returns the answer's `ETag`.
     func taggedCall(
         _ method: Method,
         _ path: [String],
@@ -207,10 +208,10 @@ struct APIClient: Sendable {
     }
 }
 
-/// Why no answer came, in words for people.
+/// The reason why no answer came, in words for people.
 struct TransportFault: CustomStringConvertible {
     let description: String
-    /// True if the two sides could not agree on TLS: the listener runs.
+    /// True if the TLS handshake failed, which means that the listener runs.
     let isOfTLS: Bool
 
     /// Parts of the library's texts of TLS errors, with their meanings.
@@ -265,24 +266,24 @@ struct TransportFault: CustomStringConvertible {
     }
 }
 
-/// An answer other than success: problem details where the gateway sent them.
+/// An answer other than success; with problem details if the gateway sent them.
 struct APIError: Error, Sendable {
     let status: Int
     let requestID: String?
-    /// The problem details; nil when something else answered.
+    /// The problem details; `nil` if another server answered.
     let problem: JSONValue?
-    /// Advice for the operator; nil where the gateway's own words are enough.
+    /// Advice for the operator; `nil` if the gateway's own words are enough.
     var hint: String?
 
     var code: String? { self.problem?.text("code") }
 
-    /// True if the gateway itself says that nothing was done.
+    /// True if the gateway's answer says that nothing was done.
     private var meansUndone: Bool {
         guard let code = self.code else { return false }
         return (400...499).contains(self.status) || code == OutcomeCode.auditUnavailable.rawValue
     }
 
-    /// Returns a failure with advice for the case that the work was done in spite of it.
+    /// Returns a failure with advice in case the work was done nevertheless.
     static func doubting(_ error: any Error, _ advice: String) -> any Error {
         switch error {
         case var refusal as APIError:
@@ -308,7 +309,7 @@ extension APIError: LocalizedError, CustomStringConvertible {
             }
             for error in problem.list("errors") {
                 let text = error.text("detail")?.printable ?? error.cell
-                // Without a pointer it is about the whole body.
+                // Without a pointer, the error is about the whole body.
                 if let pointer = error.text("pointer"), !pointer.isEmpty {
                     lines.append("  \(pointer.printable): \(text)")
                 } else if text != detail.printable {
@@ -327,7 +328,7 @@ extension APIError: LocalizedError, CustomStringConvertible {
     var errorDescription: String? { self.description }
 }
 
-/// Speaks the admin API.
+/// A client of the admin API.
 struct AdminClient: Sendable {
     static let maxPageElements = 500
 
@@ -337,7 +338,7 @@ struct AdminClient: Sendable {
         self.api = api
     }
 
-    /// Makes one call below `/admin/v1`; nil where the answer has no content.
+    /// Makes one call below `/admin/v1`; returns `nil` if the answer has no content.
     func call(
         _ method: APIClient.Method,
         _ path: [String],
@@ -349,7 +350,7 @@ struct AdminClient: Sendable {
         return try await self.api.call(method, ["admin", "v1"] + path, query: query, headers: headers, body: body)
     }
 
-    /// Reads what may not exist, with its `ETag`.
+    /// Reads something that may not exist, with its `ETag`.
     func find(_ path: [String]) async throws -> (json: JSONValue, tag: String?)? {
         do {
             let (json, tag) = try await self.api.taggedCall(.get, ["admin", "v1"] + path)
@@ -365,7 +366,7 @@ struct AdminClient: Sendable {
         return answer
     }
 
-    /// Reads the list in a member of the answers, page after page: to the end, or so many elements.
+    /// Reads the list in a member of the answers, page by page, to the end or up to a number of elements.
     func list(
         _ path: [String],
         member: String,
@@ -377,7 +378,7 @@ struct AdminClient: Sendable {
         return elements
     }
 
-    /// Gives a body each page of a list, to the end or so many elements; returns whether more follow.
+    /// Calls a body with each page of a list, to the end or up to a number of elements; returns true if more follow.
     @discardableResult
     func forEachPage(
         _ path: [String],

@@ -3,7 +3,7 @@ import Foundation
 import GatewayService
 import NIOSSL
 
-/// The options by which verbs verify a listener's certificate and show their own.
+/// The options for verifying a listener's certificate and presenting one's own.
 struct TLSOptions: ParsableArguments {
     @Option(
         name: .long,
@@ -59,7 +59,7 @@ struct TLSOptions: ParsableArguments {
     }
 }
 
-/// A file that an option names, else a variable, and which of the two it was.
+/// A file named by an option or else a variable, and the name of that option or variable.
 private struct NamedFile {
     let path: String
     let name: String

@@ -23,7 +23,7 @@ extension ClientName: ExpressibleByArgument {
 }
 
 extension Timestamp: ExpressibleByArgument {
-    /// Accepts a time, or a date, which stands for its first moment in UTC.
+    /// Accepts a time, or a date, which means its first moment in UTC.
     package init?(argument: String) {
         self.init(rfc3339: argument.utf8.count == 10 ? "\(argument)T00:00:00Z" : argument)
     }
@@ -34,7 +34,7 @@ extension RatePolicy: ExpressibleByArgument {
 }
 
 extension AuditPublicKey: ExpressibleByArgument {
-    /// Accepts the key in base64, or the path of a file that holds it.
+    /// Accepts the key in base64, or the path of a file with it.
     package init?(argument: String) {
         if let key = AuditPublicKey(base64: argument) {
             self = key
@@ -48,7 +48,7 @@ extension AuditPublicKey: ExpressibleByArgument {
     }
 }
 
-/// A length of time such as `90s`, `15m`, `24h` or `7d`.
+/// A duration such as `90s`, `15m`, `24h` or `7d`.
 struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
     let seconds: Int
 
@@ -71,7 +71,7 @@ struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
 
 // MARK: Options
 
-/// The option of every verb that prints a list.
+/// The option of all verbs that print a list.
 struct ListOptions: ParsableArguments {
     @Option(name: .long, help: "The most to print (default: all).") var limit: Int?
 
@@ -80,17 +80,17 @@ struct ListOptions: ParsableArguments {
     }
 }
 
-/// The option of every verb that works on the configuration directly.
+/// The option of all verbs that read the configuration directly.
 struct ConfigOptions: ParsableArguments {
     @Option(name: .long, help: "The YAML configuration file.", completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
-    /// The file and the environment, not yet checked.
+    /// The file and the environment, unchecked.
     func input(environment: [String: String] = ProcessInfo.processInfo.environment) -> ConfigurationInput {
         ConfigurationInput(file: self.config, environment: environment)
     }
 
-    /// The configuration in force; prints what is wrong with it and throws `ExitCode.failure`.
+    /// The configuration in force; prints its problems and throws `ExitCode.failure` if there are any.
     func load(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> GatewayConfiguration {
         do {
             return try self.input(environment: environment).configuration()
@@ -101,7 +101,7 @@ struct ConfigOptions: ParsableArguments {
     }
 }
 
-/// The options of every verb that speaks the admin API.
+/// The options of all verbs that call the admin API.
 struct AdminOptions: ParsableArguments {
     static let defaultURL = "http://127.0.0.1:8081"
 
@@ -131,7 +131,7 @@ struct AdminOptions: ParsableArguments {
     }
 }
 
-/// The address of the data listener and a tenant's key for it.
+/// The address of the data listener, and a tenant's key for it.
 struct ServiceOptions: ParsableArguments {
     @Option(name: .long, help: "The data listener's address.") var url: BaseURL?
     @Option(name: .long, help: "The file that holds the API key, or - for standard input.", completion: .file())
@@ -142,7 +142,7 @@ struct ServiceOptions: ParsableArguments {
         try BearerToken.find(file: self.keyFile, option: "--key-file", variable: "GATEWAY_KEY", environment)
     }
 
-    /// Has a body call the data listener, and prints what it returns; a refusal exits with 1.
+    /// Runs a body that calls the data listener, and prints its output; a refusal exits with 1.
     func call(_ body: (APIClient) async throws -> CommandOutput) async throws {
         let environment = ProcessInfo.processInfo.environment
         let url = try self.url ?? BaseURL.inVariable("GATEWAY_URL", default: "http://127.0.0.1:8080", environment)
@@ -155,7 +155,7 @@ struct ServiceOptions: ParsableArguments {
     }
 }
 
-/// The option of verbs that ask before they remove something.
+/// The option of verbs that ask for confirmation before they delete something.
 struct ConfirmationOptions: ParsableArguments {
     @Flag(name: .long, help: "Do it without asking.") var yes = false
 
@@ -165,7 +165,7 @@ struct ConfirmationOptions: ParsableArguments {
         }
     }
 
-    /// Asks on the terminal; throws where the answer is not yes, and with the other text where there is no terminal.
+    /// Asks on the terminal; throws unless the answer is yes, and with the other text if there is no terminal.
     static func ask(_ question: String, orTell text: String) throws {
         let environment = ProcessInfo.processInfo.environment
         guard Terminal(.standardInput, environment: environment).isTerminal,
@@ -176,11 +176,11 @@ struct ConfirmationOptions: ParsableArguments {
     }
 }
 
-/// A verb that speaks the admin API.
+/// A verb that calls the admin API.
 protocol AdminVerb: AsyncParsableCommand {
     var admin: AdminOptions { get }
 
-    /// Does the work; the closure prints.
+    /// Does the work; the closure prints output.
     func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws
 }
 
@@ -202,10 +202,10 @@ extension AdminVerb {
 
 // MARK: Tokens and files of options
 
-/// The token that a verb presents.
+/// The token that a verb sends.
 enum BearerToken {
-    /// Finds a token in the file that an option names, else in a variable, else in the file that a variable names;
-    /// throws `ValidationError` when there is none, `CommandFailure` when it can't be used.
+    /// Finds a token: in the file that an option names, else in a variable, else in the file that a variable names.
+    /// Throws `ValidationError` if there is none, `CommandFailure` if it can't be used.
     static func find(
         file: String?,
         option: String,
@@ -225,7 +225,7 @@ enum BearerToken {
                 throw CommandFailure(problems.description)
             }
         }
-        // A newline or a blank in a header's value would end it early or never be valid.
+        // A newline or blank would be invalid in a header's value, or end it early.
         guard token.revealed.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw CommandFailure("the token may hold visible ASCII characters only")
         }
@@ -233,7 +233,7 @@ enum BearerToken {
     }
 }
 
-/// Reads the file that an option names, or standard input for `-`. A failure names the file and quotes nothing of it.
+/// Reads the file that an option names; `-` is standard input. A failure names the file without quoting its content.
 enum InputFile {
     static func read(_ path: String) throws(CommandFailure) -> ByteBuffer {
         ByteBuffer(bytes: try self.data(path))
@@ -257,7 +257,7 @@ enum InputFile {
         }
     }
 
-    /// Reads the tokens of a file with one a line; none is a failure.
+    /// Reads a file's tokens, one per line; throws if there are none.
     static func readTokens(_ path: String) throws(CommandFailure) -> [String] {
         guard let text = String(bytes: try self.data(path), encoding: .utf8) else {
             throw CommandFailure("\(path) is not UTF-8")

@@ -3,7 +3,7 @@ import Foundation
 import GatewayService
 import StrictJSON
 
-/// `completion`: lets a shell complete verbs and options.
+/// `completion`: sets up a shell's completion of verbs and options.
 struct CompletionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completion",
@@ -45,7 +45,7 @@ struct CompletionCommand: ParsableCommand {
         }
     }
 
-    /// A shell and where it looks for completions.
+    /// A shell, and the place of its completions.
     enum Shell: String, CaseIterable, ExpressibleByArgument {
         case bash
         case zsh
@@ -71,7 +71,7 @@ struct CompletionCommand: ParsableCommand {
             }
         }
 
-        /// The folder, and what the user has yet to do.
+        /// Returns the folder, and what the user still has to do.
         func directory(isRoot: Bool, _ environment: [String: String]) -> (path: String, remark: String?) {
             let home = environment["HOME"] ?? NSHomeDirectory()
             let data = environment["XDG_DATA_HOME"] ?? "\(home)/.local/share"

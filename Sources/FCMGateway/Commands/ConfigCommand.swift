@@ -40,7 +40,7 @@ struct ConfigCommand: ParsableCommand {
             }
         }
 
-        /// Everything that `serve` checks before it starts, but for the secrets.
+        /// Checks everything that `serve` checks before it starts, except the secrets.
         static func check(_ input: ConfigurationInput) throws(ConfigurationProblems) -> GatewayConfiguration {
             let configuration = try input.configuration()
             try input.checkServing(configuration)

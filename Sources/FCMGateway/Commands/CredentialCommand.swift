@@ -4,7 +4,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// `credential`: manages what a tenant's messages are sent with.
+/// `credential`: manages the credentials that send a tenant's messages.
 struct CredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credential",
@@ -69,7 +69,8 @@ struct CredentialCommand: ParsableCommand {
             try print(output)
         }
 
-        /// Gives a tenant without a project the account's, and tells what keeps its messages from going by the credential.
+        /// Sets the account's project on a tenant that has none; returns warnings if messages would not use the
+        /// credential.
         private func remarks(of account: JSONValue?, _ client: AdminClient) async throws -> [String] {
             let path = ["tenants", self.tenant.text]
             let tenant = try await client.get(path)

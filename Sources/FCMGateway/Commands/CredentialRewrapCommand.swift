@@ -4,7 +4,7 @@ import GatewayService
 import GatewayStorage
 import StrictJSON
 
-/// `credential rewrap`: has everything that the store keeps sealed, sealed by the new master key.
+/// `credential rewrap`: reseals everything sealed in the store with the new master key.
 struct CredentialRewrapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rewrap",
@@ -23,7 +23,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             """
     )
 
-    /// A gateway that serves the store may replace a secret between two passes; more often than this it does not.
+    /// A gateway that serves the store may replace secrets between passes, but not this often.
     private static let maxPasses = 5
 
     @OptionGroup var options: ConfigOptions

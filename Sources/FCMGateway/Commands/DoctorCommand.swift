@@ -6,8 +6,8 @@ import GatewayStorage
 import GatewayUpstream
 import NIOSSL
 
-/// `doctor`: does the checks of `config check`, `health` and `credential check`, one after the other, looks at files, store
-/// and the ends of the audit's chains, and says what to do about what is not well.
+/// `doctor`: runs the checks of `config check`, `health` and `credential check`, examines files, store and the ends of
+/// audit chains, and advises on each problem.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

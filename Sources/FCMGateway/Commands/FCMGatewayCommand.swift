@@ -42,7 +42,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
         ]
     )
 
-    /// Runs the verb that the arguments name; every verb handles secrets, so the process is protected first.
+    /// Runs the verb that the arguments name. Every verb handles secrets, so the process is protected first.
     static func main() async {
         ProcessProtection.begin()
         do {
@@ -69,10 +69,10 @@ struct FCMGatewayCommand: AsyncParsableCommand {
 }
 
 extension FCMGatewayCommand {
-    /// The widest line of a help text.
+    /// The most columns of a help text.
     static let helpWidth = 80
 
-    /// The verb that arguments may mean, on a line of its own; empty where they name one, or none is near.
+    /// A line with the verb that the arguments probably mean; empty if they name one, or no verb is similar.
     static func hint(for arguments: [String]) -> String {
         var command: any ParsableCommand.Type = Self.self
         for word in arguments.dropFirst() {
@@ -87,14 +87,14 @@ extension FCMGatewayCommand {
         return ""
     }
 
-    /// Wraps the line of a help text that lists all options, which the library leaves as long as it is.
+    /// Wraps the line of a help text that lists all options; the library never wraps it.
     static func wrapped(_ help: String) -> String {
         help.split(separator: "\n", omittingEmptySubsequences: false)
             .map { line in
                 guard line.uppercased().hasPrefix("USAGE: "), line.count > Self.helpWidth else { return String(line) }
                 var lines = [""]
                 for part in line.replacing(" [", with: "\n[").replacing(" <", with: "\n<").split(separator: "\n") {
-                    // An option and its value, which a blank parts, stay together.
+                    // An option and its value, separated by a blank, stay on one line.
                     let joined = lines[lines.count - 1] + (lines[lines.count - 1].isEmpty ? "" : " ") + part
                     if joined.count <= Self.helpWidth {
                         lines[lines.count - 1] = joined
@@ -108,7 +108,7 @@ extension FCMGatewayCommand {
     }
 }
 
-/// `serve`: runs the gateway until it is told to stop.
+/// `serve`: runs the gateway until it is stopped.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
@@ -156,7 +156,7 @@ struct MovedEmulatorCommand: ParsableCommand {
 }
 
 extension CommandConfiguration {
-    /// A verb that has no help but where it went, which the error and `help` both say.
+    /// A verb whose only help is its new place, shown by the error and by `help`.
     fileprivate init(movedVerb verb: String) {
         self.init(
             commandName: verb,

@@ -7,23 +7,23 @@ import NIOCore
 import NIOSSL
 import StrictJSON
 
-/// Asks an admin listener how its gateway is; shows it no token.
+/// Reads the state of a gateway from its admin listener, without a token.
 struct HealthProbe: Sendable {
-    /// How long one question may take; shorter than the intervals at which service managers ask.
+    /// The timeout of one request; shorter than the intervals of service managers.
     var timeout = TimeAmount.seconds(4)
     let url: BaseURL
     let tls: TLSConfiguration
 
-    /// Asks at an address that the operator named.
+    /// Creates a probe of an address that the operator named.
     init(url: BaseURL, tls: TLSConfiguration) {
         (self.url, self.tls) = (url, tls)
     }
 
-    /// Asks the gateway of this machine that a configuration describes.
+    /// Creates a probe of this machine's gateway, as configured.
     ///
-    /// Its certificate names the host as others see it, so the name is not verified, and nothing is where no authority is
-    /// named: nothing secret is sent or learnt. Throws when the listener's port can't be known, or when it asks for a
-    /// client's certificate and there is none.
+    /// Its certificate is for the host's public name, so the name is not verified; without authorities, neither is the
+    /// certificate. No secrets are sent or received. Throws if the listener's port is unknown, or if it requires a
+    /// client certificate and there is none.
     init(_ listener: GatewayConfiguration.AdminListener, tls: TLSConfiguration) throws(CommandFailure) {
         let server = listener.server
         guard server.port != 0 else {
@@ -48,10 +48,10 @@ struct HealthProbe: Sendable {
         self.tls = local
     }
 
-    /// Asks once for `readyz` or `livez`: the answer's status, whether it is one that gateways give, and a problem's
-    /// detail; throws `CommandFailure` when none comes.
+    /// Requests `readyz` or `livez` once; throws `CommandFailure` without an answer.
     ///
-    /// Each question has a connection of its own: a kept one would hold up a listener that closes.
+    /// Returns the answer's status, true if it has a gateway's form, and a problem's detail. Each request has its own
+    /// connection, because an idle one would delay a listener that closes.
     func answer(to path: String) async throws -> (status: Int, isGateways: Bool, detail: String?) {
         try await APIClient.with(self.url, tls: self.tls) { api in
             let response = try await api.send(.get, [path], timeout: self.timeout)
@@ -61,7 +61,7 @@ struct HealthProbe: Sendable {
         }
     }
 
-    /// Asks once; throws `CommandFailure` for every answer but 200, and when none comes.
+    /// Requests once; throws `CommandFailure` unless the answer is 200.
     func ask(_ path: String) async throws {
         let (status, _, detail) = try await self.answer(to: path)
         guard status != 200 else { return }
@@ -71,7 +71,7 @@ struct HealthProbe: Sendable {
     }
 }
 
-/// `health`: asks a gateway whether it takes requests, for container engines and service managers.
+/// `health`: reports whether a gateway accepts requests, for container engines and service managers.
 struct HealthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
@@ -115,7 +115,7 @@ struct HealthCommand: AsyncParsableCommand {
         }
     }
 
-    /// The gateway that was named, else the one that the configuration describes.
+    /// The probe of the gateway named, or else of the configured one.
     func probe(environment: [String: String]) throws -> HealthProbe {
         let tls = try self.tls.configuration(environment: environment)
         if let url = self.adminURL { return HealthProbe(url: url, tls: tls) }
@@ -126,7 +126,7 @@ struct HealthCommand: AsyncParsableCommand {
         return try HealthProbe(self.options.load(environment: environment).admin, tls: tls)
     }
 
-    /// Does something until it succeeds or the time is up; without a limit, once. Throws what the body threw last.
+    /// Repeats a body until it succeeds or the time is up; runs it once without a limit. Throws the body's last error.
     static func repeating<C: Clock<Duration>>(
         for limit: Duration?,
         pause: Duration,

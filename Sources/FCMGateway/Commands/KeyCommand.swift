@@ -4,7 +4,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// `key`: manages the keys that tenants' services present.
+/// `key`: manages the keys of tenants' services.
 struct KeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key",
@@ -71,7 +71,7 @@ struct KeyCommand: ParsableCommand {
             do {
                 answer = try await client.call(.post, ["tenants", self.tenant.text, "keys"], body: body)
             } catch {
-                // What is imported can be imported again.
+                // An import can be repeated.
                 throw imported == nil ? KeyCommand.doubting(error, tenant: self.tenant) : error
             }
             guard imported == nil else {
@@ -144,7 +144,7 @@ struct KeyCommand: ParsableCommand {
             try print(KeyCommand.once(answer, tenant: self.tenant, json: self.wantsJSON))
         }
 
-        /// The id of the key that the argument names; the argument itself where no key has that name.
+        /// Returns the id of the key with the argument's name; the argument itself if no key has that name.
         private func id(_ client: AdminClient) async throws -> String {
             let keys = try await client.list(["tenants", self.tenant.text, "keys"], member: "keys")
             if keys.contains(where: { $0.text("id") == self.key }) { return self.key }
@@ -186,7 +186,7 @@ struct KeyCommand: ParsableCommand {
         }
     }
 
-    /// `key generate`: makes a key without a gateway.
+    /// `key generate`: creates a key without a gateway.
     struct Generate: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a key that no gateway knows yet, and print it.",
@@ -218,7 +218,7 @@ struct KeyCommand: ParsableCommand {
 
     // MARK: Keys of the admin API
 
-    /// A key to be made, or imported, as the admin API takes it.
+    /// The admin API's body for a key to be created or imported.
     static func body(_ draft: APIKeyDraft, imported: Redacted<String>?) -> ByteBuffer {
         JSONWriter.object { writer in
             writer.member("expires_at", ifPresent: draft.expiresAt?.rfc3339)
@@ -229,7 +229,7 @@ struct KeyCommand: ParsableCommand {
         }
     }
 
-    /// Why no key came, with what to do where one may have been made all the same.
+    /// Returns the failure of a creation, with advice in case the key was created nevertheless.
     private static func doubting(_ error: any Error, tenant: TenantID) -> any Error {
         APIError.doubting(
             error,
@@ -238,13 +238,13 @@ struct KeyCommand: ParsableCommand {
         )
     }
 
-    /// Advice about a key that was made and never shown.
+    /// The advice for a key that was created but never shown.
     static func adviceIfLost(_ id: String, tenant: TenantID) -> String {
         "The key \(id) of tenant \(tenant) was made and could not be shown: revoke it "
             + "(fcm-gateway key revoke \(tenant) \(id)) and make another"
     }
 
-    /// A new key: the secret on standard output, so that `KEY=$(…)` takes it, the rest beside it.
+    /// The output for a new key: the secret on standard output, for `KEY=$(…)`, the rest on standard error.
     private static func once(_ answer: JSONValue?, tenant: TenantID, json: Bool) throws -> CommandOutput {
         guard let answer, let key = answer.text("key") else {
             throw CommandFailure("the gateway's answer holds no key")

@@ -3,7 +3,7 @@ import GatewayCore
 import NIOCore
 import StrictJSON
 
-/// The policies of a tenant's scopes, as options.
+/// Options for the policies of a tenant's scopes.
 struct PolicyOptions: ParsableArguments {
     static let explanation = """
         A policy is RATE/PERIOD:BURST, such as 180/60s:60, and admits at most BURST + RATE·t/PERIOD in any span t. Repeat \
@@ -175,7 +175,7 @@ struct LimitCommand: ParsableCommand {
         return CommandOutput(TextTable(titles: ["SCOPE", "POLICY"], rows: rows).text)
     }
 
-    /// A policy of an answer as the options write it.
+    /// A policy of an answer, in the options' notation.
     static func policy(_ json: JSONValue) -> String {
         let (rate, period, burst) = (json["rate"]?.cell, json["per_s"]?.cell, json["burst"]?.cell)
         return "\(rate ?? "?")/\(period ?? "?")s:\(burst ?? "?")"

@@ -2,7 +2,7 @@ import ArgumentParser
 import GatewayCore
 import StrictJSON
 
-/// `retired-token`: what FCM said of a tenant's tokens, as the tenant's service may take it back.
+/// `retired-token`: lets a tenant's service remove tokens from its list of dead tokens.
 struct RetiredTokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retired-token",

@@ -60,7 +60,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 }
 
-/// The options that make a message, or name a file that holds one.
+/// The options that define a message, or name a file with one.
 struct MessageOptions: ParsableArguments {
     enum Priority: String, CaseIterable, ExpressibleByArgument {
         case normal
@@ -136,7 +136,7 @@ struct MessageOptions: ParsableArguments {
         }
     }
 
-    /// The JSON body to send; a file's content is sent as it is, so that the gateway judges it.
+    /// Returns the JSON body; a file's content is unchanged, so that the gateway validates it.
     func makeBody() throws(CommandFailure) -> ByteBuffer {
         if let file = self.file { return try InputFile.read(file) }
         let tokens = if let file = self.tokensFile { try InputFile.readTokens(file) } else { self.tokens }

@@ -4,7 +4,7 @@ import GatewayService
 import GatewayStorage
 import StrictJSON
 
-/// `store`: verbs for the database itself.
+/// `store`: verbs for the database.
 struct StoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
@@ -13,7 +13,7 @@ struct StoreCommand: ParsableCommand {
     )
 }
 
-/// `store migrate`: brings PostgreSQL's schema up to date, as the owner of its tables.
+/// `store migrate`: migrates PostgreSQL's schema, as the owner of its tables.
 struct StoreMigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
@@ -55,7 +55,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
     }
 }
 
-/// `store copy`: takes the store of a gateway that was stopped from SQLite to PostgreSQL.
+/// `store copy`: copies a stopped gateway's store from SQLite to PostgreSQL.
 struct StoreCopyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "copy",

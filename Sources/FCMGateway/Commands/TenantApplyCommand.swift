@@ -3,7 +3,7 @@ import GatewayCore
 import GatewayService
 import StrictJSON
 
-/// `tenant apply`: makes the gateway's tenants what a file declares.
+/// `tenant apply`: changes the gateway's tenants to what a file declares.
 struct TenantApplyCommand: AdminVerb {
     static let configuration = CommandConfiguration(
         commandName: "apply",
@@ -100,7 +100,7 @@ struct TenantApplyCommand: AdminVerb {
     }
 }
 
-/// `tenant diff`: compares a gateway with a file of tenants, and changes nothing.
+/// `tenant diff`: compares a gateway's tenants with a file; changes nothing.
 struct TenantDiffCommand: AdminVerb {
     static let configuration = CommandConfiguration(
         commandName: "diff",

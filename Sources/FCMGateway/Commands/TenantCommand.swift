@@ -104,7 +104,7 @@ struct TenantCommand: ParsableCommand {
             try print(.object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
         }
 
-        /// Returns the present settings that the call would reset although no option names them.
+        /// Returns the settings that the call would reset although no option names them.
         private func resets(of present: JSONValue) -> [String] {
             var resets: [String] = []
             func compare(_ key: String, isNamed: Bool, _ new: String?) {

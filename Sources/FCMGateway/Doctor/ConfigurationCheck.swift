@@ -4,9 +4,9 @@ import GatewayService
 import GatewayUpstream
 import NIOPosix
 
-/// Does what `serve` and `config check` do before anything is started, and says all that they would refuse.
+/// Repeats the checks that `serve` and `config check` make before anything starts, and reports all refusals.
 struct ConfigurationCheck {
-    /// A certificate that ends within so many days should have been renewed.
+    /// A certificate that expires within so many days should have been renewed.
     private static let warningDays = 14
 
     private(set) var findings: [Finding] = []
@@ -65,7 +65,7 @@ struct ConfigurationCheck {
         self.findings += problems.map { .problem(check, nil, $0.description, "serve does not start with this\(rest)") }
     }
 
-    /// How long a certificate is good; that it fits its key is part of reading it.
+    /// Reports the remaining days of a certificate; reading it has checked that its key matches.
     private static func finding(_ certificate: ListenerCertificate, _ subject: String, now: Timestamp) -> Finding {
         let advice = "Renew it, then send the gateway a SIGHUP"
         if let problem = certificate.untimeliness(at: now) {
@@ -77,7 +77,7 @@ struct ConfigurationCheck {
             ? .warning(.certificates, subject, seen, advice) : .ok(.certificates, subject, seen)
     }
 
-    /// Tenants that ask for client certificates, which nothing can show where the data listener asks for none.
+    /// Reports tenants that require client certificates although the data listener requests none.
     static func clientNames(_ configuration: GatewayConfiguration, _ tenants: [Tenant]) -> [Finding] {
         guard configuration.http.tls.clientCAFile == nil else { return [] }
         return tenants.filter { !$0.clientNames.isEmpty }
@@ -92,7 +92,7 @@ struct ConfigurationCheck {
             }
     }
 
-    /// True if the Redis that limits are kept in answers; nothing where they are kept in memory.
+    /// Reports whether the limits' Redis answers; nothing if limits are in memory.
     static func limits(_ configuration: GatewayConfiguration) async -> [Finding] {
         guard !configuration.limits.redisURL.isEmpty else { return [] }
         do {
@@ -104,7 +104,7 @@ struct ConfigurationCheck {
         }
     }
 
-    /// True if the connections that are configured fit the file descriptors, by the plan that `serve` goes by.
+    /// Reports whether the configured connections fit the file descriptors, by the plan that `serve` uses.
     static func descriptors(_ configuration: GatewayConfiguration, limit: Int?) -> Finding {
         guard let limit else { return .ok(.resources, "file descriptors", "are not bounded") }
         let plan = DescriptorPlan(configuration, limit: limit)

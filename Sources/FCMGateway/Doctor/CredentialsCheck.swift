@@ -4,19 +4,19 @@ import GatewayStorage
 import NIOSSL
 import StrictJSON
 
-/// Looks at each tenant's credentials: by a running gateway against FCM, else whether they can be opened.
+/// Checks each tenant's credentials: against FCM through a running gateway, else only that they can be opened.
 struct CredentialsCheck: Sendable {
     private static let maxConcurrent = 8
 
     let tenants: [StoreInspection.TenantCredentials]
-    /// What does not open with the master key.
+    /// The credentials that the master key does not open.
     let unopened: Set<SealedSecret>
     let isMasterKeyTried: Bool
     let plainHTTP: PlainHTTP
-    /// A running gateway's admin listener; nil to call none.
+    /// A running gateway's admin listener; `nil` to call none.
     let gateway: BaseURL?
     let tls: TLSConfiguration
-    /// The admin token; without one, no gateway is asked.
+    /// The admin token; without it no gateway is called.
     let token: Redacted<String>?
     let now: Timestamp
 
@@ -70,8 +70,8 @@ struct CredentialsCheck: Sendable {
         }
     }
 
-    /// A finding for each credential of a tenant, and one for the one that is missing; without checks, no gateway was
-    /// asked.
+    /// Returns a finding for each credential of a tenant, and one for a missing credential; `checks` is `nil` if no
+    /// gateway was called.
     func findings(_ tenant: StoreInspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
         let upstream = tenant.tenant.upstream
         var findings = tenant.credentials.map { stored in

@@ -4,9 +4,9 @@ import StrictJSON
 struct Finding: Sendable, Equatable {
     enum Status: String, Sendable, CaseIterable, Comparable {
         case ok
-        /// The gateway works, but somebody should look at it.
+        /// The gateway works, but needs attention.
         case warning
-        /// The gateway does not work, or not as it was meant to.
+        /// The gateway does not work, or not as intended.
         case problem
 
         static func < (left: Status, right: Status) -> Bool {
@@ -14,7 +14,7 @@ struct Finding: Sendable, Equatable {
         }
     }
 
-    /// The checks, in the order they are printed; programs know findings by these names.
+    /// The checks in the order of printing; programs identify findings by these names.
     enum Check: String, Sendable, CaseIterable {
         case configuration
         case files
@@ -29,12 +29,12 @@ struct Finding: Sendable, Equatable {
     }
 
     var check: Check
-    /// The thing examined, such as a file or a tenant; nil where the check says it all.
+    /// The thing examined, such as a file or a tenant; `nil` if the check's name is enough.
     var subject: String?
     var status: Status
     /// The observation; never holds a secret.
     var seen: String
-    /// Advice; nil where nothing is to be done.
+    /// Advice; `nil` if there is nothing to do.
     var advice: String?
 
     static func ok(_ check: Check, _ subject: String?, _ seen: String) -> Finding {
@@ -50,9 +50,9 @@ struct Finding: Sendable, Equatable {
     }
 }
 
-/// All that `doctor` found.
+/// All findings of `doctor`.
 struct Diagnosis: Sendable {
-    /// In the order of the checks.
+    /// The findings, in the order of the checks.
     let findings: [Finding]
 
     init(_ findings: [Finding]) {

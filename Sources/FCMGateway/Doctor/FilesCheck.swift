@@ -6,10 +6,10 @@ struct FileFacts: Sendable, Equatable {
     var owner: Int
     var mode: Int
     var isDirectory: Bool
-    /// True if somebody who is neither its owner nor of its group can reach it: all directories above let them through.
+    /// True if users other than owner and group can reach it, because all directories above admit them.
     var isReachableByOthers: Bool
 
-    /// Looks at a file, behind symbolic links; nil when it is not there, or can't be reached.
+    /// Examines a file behind symbolic links; `nil` if it is missing or unreachable.
     init?(_ path: String) {
         let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.path),
@@ -40,7 +40,7 @@ struct FileFacts: Sendable, Equatable {
     }
 }
 
-/// Looks at the files that the configuration names: whether they are there, and who else can read or change them.
+/// Examines the files that the configuration names: their presence, and the access of other users.
 enum FilesCheck {
     static func examine(
         file: String?,
@@ -97,11 +97,11 @@ enum FilesCheck {
     }
 }
 
-/// Looks at the directories that the gateway writes to.
+/// Examines the directories that the gateway writes to.
 enum DataDirectoryCheck {
-    /// With less, the store soon can't grow, and nothing can be recorded.
+    /// With less space, the store soon can't grow and nothing can be recorded.
     static let problemBytes = 64 << 20
-    /// With less, somebody should make room.
+    /// With less space, the operator should free some.
     static let warningBytes = 1 << 30
 
     static func examine(_ configuration: GatewayConfiguration) -> [Finding] {
@@ -120,7 +120,7 @@ enum DataDirectoryCheck {
         return [access] + [Self.freeBytes(path).map { Self.space(path, freeBytes: $0) }].compactMap(\.self)
     }
 
-    /// The room that is left on the disk of a file or directory.
+    /// Returns the free bytes on the disk of a file or directory.
     static func freeBytes(_ path: String) -> Int? {
         let free = try? FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize] as? NSNumber
         return free?.intValue
@@ -156,7 +156,7 @@ enum DataDirectoryCheck {
         if facts.isReachableByOthers, facts.mode & 0o002 != 0 {
             return .problem(.dataDirectory, path, "everybody can replace what is in it (\(owner))", "chmod 700 \(path)")
         }
-        // Root can do everything anyway, and owns what Kubernetes gives to a group (fsGroup).
+        // Root has access anyway, and owns directories that Kubernetes gives to a group (fsGroup).
         guard [0, user].contains(facts.owner) else {
             let seen = "is not this user's (\(owner); this is user \(user))"
             let advice = "Run doctor as the gateway's user, so that it sees what the gateway sees"

@@ -2,11 +2,11 @@ import GatewayCore
 import GatewayService
 import NIOSSL
 
-/// Looks for a gateway that runs, and asks how it is as `health` does.
+/// Looks for a running gateway, and reads its state as `health` does.
 struct RunningGatewayCheck: Sendable {
     struct Result: Sendable {
         var findings: [Finding] = []
-        /// The admin listener of a gateway that runs and may be shown a token; nil when none answers.
+        /// The admin listener of a running gateway that may get a token; `nil` if none answers.
         var adminURL: BaseURL?
     }
 
@@ -21,7 +21,7 @@ struct RunningGatewayCheck: Sendable {
         var result = Result()
         let given = self.environment[Self.variable].flatMap { BaseURL($0) }
         if self.environment[Self.variable] != nil, given == nil {
-            // Says nothing of what the variable holds, which may be a password.
+            // Does not repeat the variable's value, which may be a password.
             result.findings.append(
                 .problem(
                     .listeners,
@@ -48,7 +48,7 @@ struct RunningGatewayCheck: Sendable {
         do {
             let answer = try await probe.answer(to: "readyz")
             result.findings.append(Self.finding(url, answer))
-            // Over TLS by a name and an authority that were not given, it is not known whose certificate it is.
+            // Over TLS without a given name and authority, the certificate's owner is unknown.
             let isKnown = given != nil || self.configuration.admin.tls.isPlain || self.tls.namesAuthorities
             if isKnown, answer.isGateways { result.adminURL = url }
         } catch {

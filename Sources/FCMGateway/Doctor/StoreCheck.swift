@@ -3,19 +3,19 @@ import GatewayCore
 import GatewayService
 import GatewayStorage
 
-/// Looks at the store and the audit trail in it, and changes nothing.
+/// Examines the store and its audit trail; changes nothing.
 struct StoreCheck: Sendable {
     struct Result: Sendable {
         var findings: [Finding] = []
-        /// What the store looks like; nil where it can't be opened, or is not there yet.
+        /// The store's content; `nil` if it can't be opened, or does not exist yet.
         var inspection: StoreInspection?
-        /// The credentials that open with no master key that is given.
+        /// The credentials that no given master key opens.
         var unopened: Set<SealedSecret> = []
         var isMasterKeyTried = false
         var isServed = false
     }
 
-    /// Larger files are only checked on demand: it takes as long as reading them.
+    /// Larger files are checked on request only, since a check reads the whole file.
     private static let maxCheckedBytes = 1 << 30
 
     private static let backup = "Stop the gateway, keep a copy of the file, and go back to a backup"
@@ -64,7 +64,7 @@ struct StoreCheck: Sendable {
         return result
     }
 
-    /// The same without the file: the server sees to the structure itself.
+    /// The same for PostgreSQL, which looks after its structure itself.
     private func examinePostgreSQL() async -> Result {
         var result = Result()
         let subject = "PostgreSQL"
@@ -139,7 +139,8 @@ struct StoreCheck: Sendable {
         return findings
     }
 
-    /// True if the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
+    /// Reports whether the directory's rows are as a gateway wrote them, if the master key opens the key that seals
+    /// them.
     private func rows(
         _ database: any SQLDatabase,
         _ masterKey: MasterKey

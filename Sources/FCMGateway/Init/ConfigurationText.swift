@@ -2,11 +2,11 @@ import Foundation
 import NIOCore
 import StrictJSON
 
-/// The configuration that `init` writes: the keys that a person decides, with a word on each.
+/// The configuration that `init` writes: the keys that a person decides, with short comments.
 struct ConfigurationText {
     let layout: GatewayLayout
     let tls: MadeGateway.TLS?
-    /// The address of the server to send to instead of Google's.
+    /// The address of a server to use instead of Google's.
     let fcm: String?
     let fcmCAFile: String?
 
@@ -91,7 +91,7 @@ struct ConfigurationText {
             """
     }
 
-    /// Returns a text in double quotes, whose escapes YAML shares with JSON.
+    /// Returns a text in double quotes, whose escapes are the same in YAML and JSON.
     private static func scalar(_ text: String) -> String {
         var writer = JSONWriter()
         writer.string(text)

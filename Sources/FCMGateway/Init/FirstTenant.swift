@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayService
 import GatewayUpstream
 
-/// The tenant that `init` makes in a new store, with a service account and an API key.
+/// The tenant that `init` creates in a new store, with a service account and an API key.
 struct FirstTenant {
     private static let origin = RequestOrigin(method: "", requestID: "init")
 
@@ -10,7 +10,7 @@ struct FirstTenant {
     private let credential: ServiceAccountCredential
     private let keyName: String
 
-    /// Checks an account; throws `CommandFailure` for one that a gateway of this configuration does not accept.
+    /// Checks an account; throws `CommandFailure` if a gateway of this configuration would refuse it.
     init(
         account json: [UInt8],
         name: TenantID?,
@@ -34,7 +34,7 @@ struct FirstTenant {
         self.keyName = keyName
     }
 
-    /// Makes the tenant in the store of a configuration, which no gateway serves; returns its key.
+    /// Creates the tenant in a configuration's store, which no gateway serves; returns its key.
     func make(in configuration: GatewayConfiguration, secrets: ServingSecrets) async throws -> APIKey {
         try await Gateway.administering(configuration, secrets: secrets) { try await self.make(by: $0) }
     }

@@ -6,7 +6,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// `init`: makes what a gateway needs for its first start.
+/// `init`: creates everything for a gateway's first start.
 struct InitCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
@@ -101,7 +101,7 @@ struct InitCommand: AsyncParsableCommand {
         return GatewayLayout(directory: configuration, dataDirectory: absolute(data))
     }
 
-    /// Returns the account that gets the data directory; nil for the present user.
+    /// The account that owns the data directory; `nil` for the present user.
     private var owner: Account? {
         get throws {
             guard FileFacts.user == 0 else { return nil }
@@ -131,7 +131,7 @@ struct InitCommand: AsyncParsableCommand {
         _ = try ListenerCertificates(configuration)
         let masterKey = Secret(randomBytes: MasterKey.byteCount).revealBytes()
         let adminToken = Data(Secret(randomBytes: 24).revealBytes()).base64EncodedString()
-        // systemd hands copies of root's secrets to the service; without it the gateway reads them itself.
+        // With systemd, the service gets copies of root's secrets; without it the gateway reads them itself.
         for (path, secret) in [
             (layout.masterKey, Data(masterKey).base64EncodedString()), (layout.adminToken, adminToken),
         ] {
@@ -167,7 +167,7 @@ struct InitCommand: AsyncParsableCommand {
             testName: name
         )
         try files.write(made.certificate, to: tls.certificate, mode: 0o644)
-        // The gateway reads the key itself, also at a reload.
+        // The gateway reads the key itself, at reloads too.
         try files.write(made.privateKey, to: tls.privateKey, mode: 0o400, isOwners: true)
         return tls
     }
@@ -184,7 +184,7 @@ struct GatewayLayout {
     var tlsDirectory: String { "\(self.directory)/tls" }
     var keyDirectory: String { "\(self.directory)/keys" }
 
-    /// True if the unit that `make install` and packages install runs this gateway.
+    /// True if the systemd unit of `make install` and the packages runs this gateway.
     var isUnits: Bool {
         let places = ["/usr/lib/systemd/system", "/lib/systemd/system", "/etc/systemd/system"]
         return self.directory == "/etc/fcm-gateway"
@@ -193,7 +193,7 @@ struct GatewayLayout {
 
     func key(of tenant: TenantID) -> String { "\(self.keyDirectory)/\(tenant.text).key" }
 
-    /// Throws if a gateway may be here already.
+    /// Throws if a gateway may exist here.
     func requireRoom() throws(CommandFailure) {
         let files = FileManager.default
         for path in [self.configuration, self.masterKey, self.adminToken, self.tlsDirectory, self.keyDirectory]
@@ -211,17 +211,17 @@ struct GatewayLayout {
     }
 }
 
-/// The result of `init`, in words for a person or as an object for a program.
+/// The result of `init`, in words for people or as an object for programs.
 struct MadeGateway {
     struct TLS {
         let certificate: String
         let privateKey: String
-        /// The host name of a certificate for tests, which clients have to be told to trust.
+        /// The host name of a test certificate, which clients must be configured to trust.
         let testName: String?
     }
 
     let layout: GatewayLayout
-    /// The user who is to run the gateway, if it is not the present one.
+    /// The user who will run the gateway, unless it is the present one.
     let user: String?
     var tls: TLS?
     var tenant: TenantID?
@@ -322,7 +322,7 @@ struct MadeGateway {
             .joined(separator: "\n")
     }
 
-    /// Returns a path as a shell takes it.
+    /// Returns a path quoted for a shell.
     private static func quoted(_ path: String) -> String {
         let isPlain = path.utf8.allSatisfy { byte in
             byte.isLowerAlphanumeric || (0x41...0x5A).contains(byte) || "/._-".utf8.contains(byte)

@@ -6,51 +6,51 @@ struct Account {
     let group: gid_t
 
     init?(named name: String) {
-        // The entry belongs to the system and is read at once.
+        // The entry belongs to the system, and is read at once.
         guard let entry = unsafe getpwnam(name) else { return nil }
         self.user = unsafe entry.pointee.pw_uid
         self.group = unsafe entry.pointee.pw_gid
     }
 }
 
-/// The files and directories that a setup makes, each of which is new, so that a setup that fails can remove them.
+/// The files and directories of a setup. All are new, so that a failed setup can remove them.
 struct SetupFiles {
-    /// The user who runs the gateway, for what the gateway itself writes or reads; nil for the present user.
+    /// The user who runs the gateway and owns its files; `nil` for the present user.
     private let owner: Account?
-    /// In the order in which they were made.
+    /// In the order of creation.
     private var made: [String] = []
-    /// The data directory, which may have been there, empty.
+    /// The data directory, which may have existed as an empty one.
     private var dataDirectory: String?
 
     init(owner: Account?) {
         self.owner = owner
     }
 
-    /// Makes a directory with those above it; leaves one that is there as it is.
+    /// Creates a directory and its parents; leaves an existing one unchanged.
     mutating func makeDirectory(_ path: String, mode: mode_t) throws(CommandFailure) {
         guard !FileManager.default.fileExists(atPath: path) else { return }
         let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
         if parent != path { try self.makeDirectory(parent, mode: 0o755) }
-        // POSIX takes paths as pointers, here and below, valid during the call.
+        // POSIX reads paths during the call, here and below.
         try Self.require("the directory \(path) can't be made", unsafe mkdir(path, 0o700))
         self.made.append(path)
         try Self.require("the mode of \(path) can't be set", unsafe chmod(path, mode))
     }
 
-    /// Makes the gateway's data directory, or takes an empty one.
+    /// Creates the gateway's data directory, or accepts an empty one.
     mutating func makeDataDirectory(_ path: String) throws(CommandFailure) {
         try self.makeDirectory(path, mode: 0o700)
         self.dataDirectory = path
         try self.giveAway(path)
     }
 
-    /// Writes a file that is not there yet; no other user can read it before it has its mode.
+    /// Writes a new file; other users can't read it before its mode is set.
     mutating func write(_ text: String, to path: String, mode: mode_t, isOwners: Bool = false) throws(CommandFailure) {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         try Self.require("\(path) can't be made", descriptor)
         self.made.append(path)
         defer { close(descriptor) }
-        // A file of a few kilobytes is written at once, unless the disk is full.
+        // A write of a few kilobytes is complete unless the disk is full.
         let bytes = Array(text.utf8)
         let count = unsafe bytes.withUnsafeBytes { unsafe pwrite(descriptor, $0.baseAddress, $0.count, 0) }
         guard count < 0 || count == bytes.count else {
@@ -61,7 +61,7 @@ struct SetupFiles {
         if isOwners { try self.giveAway(path) }
     }
 
-    /// Gives a file, or a directory with all in it, to the user who runs the gateway.
+    /// Gives a file, or a directory with its content, to the user who runs the gateway.
     func giveAway(_ path: String) throws(CommandFailure) {
         guard let owner = self.owner else { return }
         let inside = (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []
@@ -73,7 +73,7 @@ struct SetupFiles {
         }
     }
 
-    /// Removes all that was made.
+    /// Removes everything that the setup created.
     func removeAll() {
         let files = FileManager.default
         if let directory = self.dataDirectory {
@@ -84,10 +84,10 @@ struct SetupFiles {
         for path in self.made.reversed() { try? files.removeItem(atPath: path) }
     }
 
-    /// Throws the words and the system's reason where a call returned less than 0.
+    /// Throws the words and the system's reason if a call returned a negative value.
     private static func require(_ words: @autoclosure () -> String, _ result: Int32) throws(CommandFailure) {
         let number = errno
-        // The text belongs to the system and is copied at once.
+        // The system owns the text, which is copied at once.
         guard result >= 0 else { throw CommandFailure("\(words()): \(unsafe String(cString: strerror(number)))") }
     }
 }

@@ -4,7 +4,7 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// A certificate that vouches for itself, to try TLS with: clients must be told to trust it.
+/// A self-signed certificate for trying TLS; clients must be configured to trust it.
 struct TestCertificate {
     /// Both in PEM.
     let certificate: String

@@ -4,37 +4,37 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// How a verb prints its answer.
+/// The form of a verb's answer.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
     case table
     case json
 
-    /// True if arguments ask for JSON, also where they are not right otherwise: failures are printed in the same form.
+    /// True if arguments ask for JSON, even if they are invalid: failures then have the same form.
     static func isJSON(askedBy arguments: [String]) -> Bool {
         let own = arguments.prefix { $0 != "--" }
         return own.contains("--output=json") || zip(own, own.dropFirst()).contains { $0 == ("--output", "json") }
     }
 }
 
-/// The option that every verb with an answer takes.
+/// The option of all verbs with an answer.
 struct OutputOptions: ParsableArguments {
     @Option(name: .long, help: "How to print the answer.") var output: OutputFormat = .table
 
     var isJSON: Bool { self.output == .json }
 }
 
-/// The answer of a verb and its remarks.
+/// A verb's answer, and its remarks.
 struct CommandOutput: Sendable, Equatable {
     var answer: String
-    /// The answer for a terminal that shows colours; nil where it is the same.
+    /// The answer for a terminal with colours; `nil` if it is the same.
     var colouredAnswer: String?
-    /// Remarks for standard error, which keep the answer clean for programs.
+    /// Remarks for standard error; programs get only the answer.
     var remark: String
     /// True if the answer is a refusal, so that the process must exit with 1.
     var isRefusal: Bool
-    /// True if more answers follow; the verb ends when its reader has gone.
+    /// True if more answers follow; the verb ends when the reader has closed the pipe.
     var isContinued = false
-    /// What to do when the answer can't be written, for one that can't be had again because it holds a secret.
+    /// Advice if the answer can't be written; set for an answer with a secret, which can't be requested again.
     var adviceIfLost: String?
 
     init(_ answer: String, remark: String = "", isRefusal: Bool = false) {
@@ -75,16 +75,16 @@ struct CommandOutput: Sendable, Equatable {
             ? CommandOutput(object.prettyText()) : CommandOutput(TextTable(object: object, columns: columns).styled)
     }
 
-    /// A change of which the gateway says nothing: a remark for people, an object for programs.
+    /// The output of a change without an answer: a remark for people, an object for programs.
     static func done(_ remark: String, json: Bool, _ members: (inout JSONWriter) -> Void) -> CommandOutput {
         json ? CommandOutput(json: JSONWriter.object(members), remark: remark) : CommandOutput("", remark: remark)
     }
 
     /// Prints the answer and the remarks.
     ///
-    /// A reader that has gone, such as `| head`, is no failure, unless the answer can't be printed again. Throws
-    /// `CommandFailure` when the answer could not be written, `ExitCode.success` when more was to follow and the reader
-    /// has gone.
+    /// A reader that closed the pipe, such as `| head`, is not a failure, unless the answer can't be printed again.
+    /// Throws `CommandFailure` if the answer could not be written, `ExitCode.success` if more would follow and the
+    /// reader has gone.
     func write() throws {
         let terminal = Terminal(.standardOutput, environment: ProcessInfo.processInfo.environment)
         let text = terminal.showsColour ? self.colouredAnswer ?? self.answer : self.answer
@@ -96,7 +96,7 @@ struct CommandOutput: Sendable, Equatable {
                 failure = error
             }
         }
-        // What is known beside a secret that was lost, such as its id, is what is needed to end it.
+        // The remark about a lost secret, such as its id, is needed to revoke it.
         Self.remark(self.remark)
         guard let failure else { return }
         guard !failure.isClosedPipe || self.adviceIfLost != nil else {

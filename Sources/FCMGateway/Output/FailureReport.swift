@@ -5,7 +5,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// Why a verb failed, in words that never hold a secret; printed to standard error, with exit code 1.
+/// The reason why a verb failed, which never holds a secret; printed to standard error, with exit code 1.
 struct CommandFailure: Error, Sendable, Equatable {
     let message: String
 
@@ -20,13 +20,13 @@ extension CommandFailure: LocalizedError, CustomStringConvertible {
     var errorDescription: String? { self.message }
 }
 
-/// Why a verb failed, in words for people or as a problem object for programs.
+/// A verb's failure, in words for people or as a problem object for programs.
 struct FailureReport {
     let text: String
-    /// The same with the members of problem details: `code`, `detail`, and what is known beside them.
+    /// The same as problem details: `code`, `detail`, and further members.
     let problem: ByteBuffer
 
-    /// Returns nil for an error that was reported before, and for a call for help.
+    /// Creates a report; `nil` for an error that was already reported, and for a request for help.
     init?(_ error: any Error) {
         switch error {
         case is ExitCode, is CleanExit:
@@ -62,7 +62,7 @@ struct FailureReport {
         }
     }
 
-    /// Prints why something failed to standard error, in the form that was asked for.
+    /// Prints a failure to standard error, in the requested form.
     static func write(_ error: any Error) {
         guard let report = Self(error) else { return }
         let isJSON = OutputFormat.isJSON(askedBy: CommandLine.arguments)
@@ -87,7 +87,7 @@ struct FailureReport {
 }
 
 extension APIError {
-    /// The problem as the gateway sent it, with the request's id; of another answer, its status.
+    /// The problem as the gateway sent it, with the request's id; or the status of another server's answer.
     fileprivate var object: ByteBuffer {
         JSONWriter.object { writer in
             if self.code != nil, let members = self.problem?.members {

@@ -2,7 +2,7 @@ import NIOCore
 import StrictJSON
 
 extension JSONLimits {
-    /// For what a gateway answered or this program wrote: bounded by its size alone.
+    /// Limits for a gateway's answers and this program's own text: bounded by size only.
     static let trusted = JSONLimits(maxDepth: 64, maxMembers: .max, maxElements: .max, maxSpecialCharacters: .max)
 }
 
@@ -39,7 +39,7 @@ extension JSONWriter {
         self.array(elements, write)
     }
 
-    /// Writes a member that is left out where there is no value.
+    /// Writes a member, unless it has no value.
     mutating func member(_ key: StaticString, ifPresent value: String?) {
         if let value { self.member(key, value) }
     }
@@ -79,7 +79,7 @@ extension JSONValue {
         return String(buffer: writer.finish())
     }
 
-    /// The value as a table's cell, without anything that could drive the terminal.
+    /// The value as a table's cell, without control characters for the terminal.
     var cell: String {
         switch self.kind {
         case .null: ""
@@ -92,7 +92,7 @@ extension JSONValue {
 }
 
 extension String {
-    /// The text with its control characters written as `\u{..}`, so that no answer can drive the terminal.
+    /// The text with control characters as `\u{..}`, so that no answer can control the terminal.
     var printable: String {
         var printable = ""
         for scalar in self.unicodeScalars {

@@ -3,12 +3,12 @@ import Foundation
 import GatewayService
 import Synchronization
 
-/// The option of verbs that may work for long.
+/// The option of verbs that may take long.
 struct ProgressOptions: ParsableArguments {
     @Flag(inversion: .prefixedNo, help: "Say on standard error how far the work has got (default: only on a terminal).")
     var progress: Bool?
 
-    /// A reporter of work such as `audit records`.
+    /// Creates a reporter of work such as `audit records`.
     func reporter(_ work: String) -> ProgressReporter {
         let terminal = Terminal(.standardError, environment: ProcessInfo.processInfo.environment)
         let pace = ProgressPace(work, style: .init(isWanted: self.progress, on: terminal))
@@ -16,12 +16,12 @@ struct ProgressOptions: ParsableArguments {
     }
 }
 
-/// Tells people how far long work has got, a few times a second at most.
+/// Reports the progress of long work, a few times per second at most.
 final class ProgressReporter: Sendable {
     private let pace: Mutex<ProgressPace>
     private let write: @Sendable (String) -> Void
 
-    /// The closure takes the text as it is, without a newline added.
+    /// Creates a reporter; the closure gets the text without an added newline.
     init(_ pace: ProgressPace, write: @escaping @Sendable (String) -> Void) {
         self.pace = Mutex(pace)
         self.write = write
@@ -38,16 +38,16 @@ final class ProgressReporter: Sendable {
     }
 }
 
-/// Decides what is said of the progress of long work, and when; the caller supplies the time and writes the text.
+/// Decides the text and time of progress reports; the caller supplies the time and writes the text.
 struct ProgressPace: Sendable {
     enum Style: Sendable, Hashable {
         case silent
-        /// Each time on a line of its own.
+        /// Each report on its own line.
         case lines
-        /// On one line that is written over, and cleared in the end.
+        /// All reports on one line, which is overwritten and finally cleared.
         case oneLine
 
-        /// The style for a stream, unless the operator decided.
+        /// Chooses the style for a stream, unless the operator did.
         init(isWanted: Bool?, on terminal: Terminal) {
             guard isWanted ?? terminal.isTerminal else {
                 self = .silent
@@ -76,7 +76,7 @@ struct ProgressPace: Sendable {
         self.style = style
     }
 
-    /// What to write when so much is done; nil where something was said just now.
+    /// Returns the text for the present progress; `nil` if the last report is too recent.
     mutating func text(done: Int, of total: Int?, at now: ContinuousClock.Instant) -> String? {
         let isDue = self.last.map { $0.duration(to: now) >= self.style.interval } ?? true
         guard self.style != .silent, done == total || isDue else { return nil }
@@ -87,7 +87,7 @@ struct ProgressPace: Sendable {
         return Self.clearLine + line
     }
 
-    /// What to write before anything else is: clears the line that stands.
+    /// Returns the text that clears the open line, before anything else is written.
     mutating func ending() -> String? {
         guard self.lineIsOpen else { return nil }
         self.lineIsOpen = false
@@ -96,7 +96,7 @@ struct ProgressPace: Sendable {
 
     private static func count(_ done: Int, of total: Int?) -> String {
         guard let total else { return "\(done)" }
-        // Of nothing, everything is done. What grows meanwhile must not be more than all.
+        // No work is complete work. A total that grows in the meantime must not lead to more than 100 %.
         let percentage = total > 0 ? min(100, Int((Double(done) / Double(total) * 100).rounded(.down))) : 100
         return "\(done) of \(total) (\(percentage) %)"
     }

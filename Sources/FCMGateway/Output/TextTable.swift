@@ -1,12 +1,12 @@
 import StrictJSON
 
-/// What a word says of the state of something, for its colour on a terminal.
+/// The meaning of a word for its colour on a terminal.
 enum Tone: Sendable, Hashable {
     case good
     case caution
     case bad
 
-    /// The tone of a word in a column of an answer; `nil` for what only informs.
+    /// The tone of a word in a column of an answer; `nil` for a neutral word.
     init?(_ word: String, column: String) {
         switch (column, word) {
         case ("status", "accepted"), ("status", "ok"), ("outcome", "accepted"), ("outcome", "done"),
@@ -36,7 +36,7 @@ enum Tone: Sendable, Hashable {
     }
 }
 
-/// A text as it goes to files and programs, and as it goes to a terminal that shows colours.
+/// A text in two forms: plain for files and programs, coloured for a terminal.
 struct StyledText: Sendable, Hashable {
     private(set) var plain: String
     private(set) var coloured: String
@@ -93,7 +93,7 @@ struct TextTable {
 
     var text: String { self.styled.plain }
 
-    /// The lines, without trailing blanks, with the tones of their cells.
+    /// The lines, without trailing blanks, in the tones of their cells.
     var styled: StyledText {
         let count = self.rows.map(\.count).max() ?? 0
         let widths = (0..<count)
@@ -103,7 +103,7 @@ struct TextTable {
         return StyledText(lines: self.rows.map { Self.line($0, widths) })
     }
 
-    /// A row's cells, each but the last with blanks up to the next column.
+    /// A row's cells; each but the last is padded to the next column.
     private static func line(_ row: [StyledText], _ widths: [Int]) -> StyledText {
         let last = row.lastIndex { !$0.plain.isEmpty } ?? -1
         var line = StyledText("")

@@ -3,7 +3,7 @@ import GatewayCore
 import GatewayService
 import Yams
 
-/// What is wrong with a YAML file's values, so far.
+/// The problems of a YAML file's values so far.
 final class NodeProblems {
     private let file: String
     private var problems: [(line: Int?, problem: ConfigurationProblem)] = []
@@ -14,7 +14,7 @@ final class NodeProblems {
 
     var isEmpty: Bool { self.problems.isEmpty }
 
-    /// In the order of the file's lines.
+    /// The problems in the order of the file's lines.
     var byLine: [ConfigurationProblem] {
         self.problems.enumerated()
             .sorted { ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset) }
@@ -28,7 +28,7 @@ final class NodeProblems {
 
 /// A value of a YAML file.
 ///
-/// Reading it as something that it is not returns nil, and notes what is wrong with file, line and key.
+/// Reading it as a wrong type returns `nil`, and notes the problem with file, line and key.
 struct NodeValue {
     private let node: Node
     private let path: String
@@ -51,7 +51,7 @@ struct NodeValue {
         self.problems.report(line: self.line, path, message)
     }
 
-    /// The members of a mapping by name; those that are not known are noted and left out.
+    /// The members of a mapping by name; unknown ones are noted and left out.
     func members(known: [String]) -> [String: NodeValue]? {
         guard case .mapping(let mapping) = self.node else {
             self.report("expected keys and values, but found \(YAMLSource.kind(of: self.node))")
@@ -104,7 +104,7 @@ struct NodeValue {
         return scalar.string == "true"
     }
 
-    /// A moment, which YAML may take for one of its own timestamps.
+    /// A time, which YAML may parse as its own timestamp type.
     func time() -> Timestamp? {
         guard case .scalar(let scalar) = self.node, let time = Timestamp(argument: scalar.string) else {
             self.report("must be a time such as 2026-03-01T12:00:00Z")

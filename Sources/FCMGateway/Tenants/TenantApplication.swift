@@ -5,7 +5,7 @@ import StrictJSON
 import Synchronization
 import UnixSignals
 
-/// A verb ended because a signal asked it to, where nothing is lost by that.
+/// The end of a verb that a signal asked to stop, without any loss.
 struct Interruption: Error {
     let signal: UnixSignal
     let message: String
@@ -14,14 +14,14 @@ struct Interruption: Error {
     var exitCode: ExitCode { ExitCode(128 + self.signal.rawValue) }
 }
 
-/// The signals that ask a program to end, held back while it does what must not be cut short anywhere.
+/// Traps the signals that ask a program to end, during work that must not be interrupted anywhere.
 final class StopSignals: Sendable {
     private let earliest = Mutex<UnixSignal?>(nil)
 
-    /// The first signal that came, if any did.
+    /// The first signal, if one arrived.
     var first: UnixSignal? { self.earliest.withLock(\.self) }
 
-    /// Runs a body that looks at ``first`` wherever it can stop; from then on these signals do no more than show there.
+    /// Runs a body that checks ``first`` at the points where it can stop; meanwhile these signals have no other effect.
     static func trapped<Result>(_ body: (StopSignals) async throws -> Result) async throws -> Result {
         let signals = StopSignals()
         let sequence = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
@@ -35,12 +35,12 @@ final class StopSignals: Sendable {
     }
 }
 
-/// Makes a plan's changes, one after the other.
+/// Makes a plan's changes, one after another.
 ///
-/// A key that the gateway made is shown whatever happens after it: a change that fails, or a signal to stop.
+/// A key that the gateway created is always printed, even if a later change fails or a signal arrives.
 struct TenantApplication {
     let plan: TenantPlan
-    /// True if all is said in one object at the end, or each change as it is made.
+    /// True for one object at the end, false for a report of each change as it is made.
     let isJSON: Bool
 
     private struct Progress {
@@ -51,7 +51,7 @@ struct TenantApplication {
         var signal: UnixSignal?
     }
 
-    /// A key that the gateway made, which it shows once.
+    /// A key that the gateway created, which it shows only once.
     private struct MadeKey {
         let tenant: TenantID
         let name: String
@@ -75,9 +75,9 @@ struct TenantApplication {
         }
     }
 
-    /// Makes the changes, asking before each whether a signal came.
+    /// Makes the changes; checks for a signal before each.
     ///
-    /// Throws what the first failed call threw, `Interruption`, or why something could not be printed.
+    /// Throws the first failed call's error, `Interruption`, or the reason why something could not be printed.
     func run(
         reporter: ProgressReporter,
         stop: () -> UnixSignal?,
@@ -99,7 +99,7 @@ struct TenantApplication {
             progress.done.append(change)
             if let key { progress.keys.append(key) }
             guard !self.isJSON else { continue }
-            // Printed at once: a key that was made must not be lost with what comes after it.
+            // Printed at once, so that a later failure can't lose a new key.
             reporter.finish()
             do {
                 try print(Self.output(change, key))
@@ -147,7 +147,7 @@ struct TenantApplication {
         try self.remark((self.plan.remarks + self.plan.unnamedRemarks + [end] + once).joined(separator: "\n"), print)
     }
 
-    /// Remarks for people; programs find the same in the object.
+    /// Prints remarks for people; for programs, the object has the same facts.
     private func remark(_ text: String, _ print: (CommandOutput) throws -> Void) throws {
         if !self.isJSON { try print(CommandOutput("", remark: text)) }
     }
@@ -174,9 +174,9 @@ struct TenantApplication {
         return output
     }
 
-    /// Why a change failed; of a key that may have been made all the same, what to do about it.
+    /// Returns the reason why a change failed, with advice for a key that may have been created nevertheless.
     private static func explained(_ error: any Error, _ change: TenantChange) -> any Error {
-        // What is imported can be imported again.
+        // An import can be repeated.
         guard change.makesKey else { return error }
         return APIError.doubting(
             error,

@@ -27,7 +27,7 @@ struct TenantChange: Sendable {
         }
     }
 
-    /// What is changed: the settings of a tenant, or something that it has.
+    /// The kind of thing that changes: the settings of a tenant, or something that it owns.
     enum Object: String, Sendable {
         case tenant
         case limits
@@ -35,7 +35,7 @@ struct TenantChange: Sendable {
         case key
     }
 
-    /// One field that differs; nil for nothing.
+    /// A field that differs; `nil` for no value.
     struct Field: Sendable, Equatable {
         var name: String
         var old: String?
@@ -45,12 +45,12 @@ struct TenantChange: Sendable {
     var action: Action
     var object: Object
     var tenant: TenantID
-    /// The credential's kind or the key's name; nil for what a tenant has only one of.
+    /// The credential's kind or the key's name; `nil` if a tenant has only one such object.
     var name: String?
     var fields: [Field] = []
-    /// What the admin API is to be given, which may hold a secret; nil for nothing.
+    /// The body for the admin API, which may hold a secret; `nil` for none.
     var body: Redacted<ByteBuffer>?
-    /// True if the gateway makes a key by it, which it shows in its answer and never again.
+    /// True if the gateway creates a key, which its answer shows once.
     var makesKey = false
 
     var method: APIClient.Method {
@@ -81,7 +81,7 @@ struct TenantChange: Sendable {
         }
     }
 
-    /// The lines of a diff: the title, then a line for each field.
+    /// The lines of a diff: the title, then a line per field.
     var lines: StyledText {
         let title = StyledText("\(self.action.mark) \(self.title.printable)", self.action.tone)
         return StyledText(lines: [title] + self.fields.map(Self.line))
@@ -118,7 +118,7 @@ struct TenantChange: Sendable {
     }
 }
 
-/// The changes that bring a gateway to the state a file declares. Computing them changes nothing.
+/// The changes from a gateway's state to the one that a file declares. Computing them changes nothing.
 struct TenantPlan: Sendable {
     private(set) var changes: [TenantChange] = []
     /// The problems that prevent the whole plan, in words.
@@ -134,7 +134,7 @@ struct TenantPlan: Sendable {
     /// The tenant of each key, by the key's id.
     private let owners: [String: TenantID]
 
-    /// Compares what a file declares with the gateway's tenants; pruning removes those that the file does not name.
+    /// Compares a file with the gateway's tenants; pruning deletes tenants that the file does not name.
     init(_ declared: [DeclaredTenant], present: [PresentTenant], isPruning: Bool, now: Timestamp) {
         let presentByID = Dictionary(present.map { ($0.id, $0) }) { first, _ in first }
         let names = Set(declared.map(\.id))
@@ -160,7 +160,7 @@ struct TenantPlan: Sendable {
         self.checkSizes()
     }
 
-    /// True if an imported key is not where the file wants it, so that only all tenants' keys tell whose it is.
+    /// True if an imported key is not at its declared tenant, so that all tenants' keys must be read to find its owner.
     static func asksWhoseKeys(_ declared: [DeclaredTenant], _ present: [PresentTenant]) -> Bool {
         let owners = Self.owners(of: present)
         return declared.contains { tenant in
@@ -168,7 +168,7 @@ struct TenantPlan: Sendable {
         }
     }
 
-    /// The same as a remark on a file that is applied.
+    /// The same as a remark on an applied file.
     var unnamedRemarks: [String] {
         guard !self.unnamed.isEmpty else { return [] }
         return ["not in the file, and left as they are: \(self.unnamed.joined(separator: ", "))"]
@@ -210,7 +210,7 @@ struct TenantPlan: Sendable {
         self.changes.filter { $0.object == .tenant && $0.action == .delete }.map(\.tenant)
     }
 
-    /// The fields that differ; of something new, those that it has.
+    /// The fields that differ; all fields of a new object.
     private static func differences(
         _ old: [(name: String, value: String?)]?,
         _ new: [(name: String, value: String?)]
@@ -267,7 +267,7 @@ struct TenantPlan: Sendable {
         )
     }
 
-    /// Policies as the options of `limit put` write them.
+    /// Policies in the notation of `limit put`.
     private static func fields(_ limits: [LimitScope: [RatePolicy]]) -> [(name: String, value: String?)] {
         LimitScope.allCases.map { scope in
             (name: scope.rawValue, value: limits[scope]?.map(\.text).joined(separator: ", "))
@@ -312,7 +312,7 @@ struct TenantPlan: Sendable {
         let candidates = (present?.keys ?? [])
             .filter { known in
                 if let id = key.imported?.id { return known.id == id }
-                // A revoked key is none; one is made in its place.
+                // A revoked key does not count; a new one is created.
                 return known.draft.name == name && !known.isRevoked
             }
         if candidates.contains(where: \.isRevoked) {
@@ -340,13 +340,13 @@ struct TenantPlan: Sendable {
                 self.conflicts.append(self.conflict(name, id, of: tenant, with: owner))
                 return
             }
-            // As late as can be: from then on nobody takes the key until it is imported.
+            // As late as possible: from then until the import, the key is not accepted.
             if !self.deletedTenants.contains(owner) { self.changes.append(Self.deletion(owner)) }
         }
         self.changes.append(Self.creation(key, of: tenant))
     }
 
-    /// Why a key can't be imported that another tenant has: what was revoked there keeps its id, too.
+    /// Returns why a key of another tenant can't be imported; a revoked key keeps its id too.
     private func conflict(_ name: String, _ id: String, of tenant: TenantID, with owner: TenantID) -> String {
         let advice =
             self.declaredTenants.contains(owner)

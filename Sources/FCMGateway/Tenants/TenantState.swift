@@ -3,29 +3,29 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// A tenant as a file declares it: what the gateway is to know of it, and nothing of how it stands.
+/// A tenant as a file declares it: the desired settings, without any state.
 struct DeclaredTenant: Sendable {
     /// A credential, read from its file.
     struct Credential: Sendable {
         var kind: UpstreamKind
-        /// What the gateway knows it by.
+        /// The identity by which the gateway shows it.
         var fingerprint: String
-        /// Another server than FCM; nil for FCM.
+        /// A server other than FCM's; `nil` for FCM.
         var endpoint: String?
-        /// The body of the call that puts it, with the secret.
+        /// The body of the call that stores it, with the secret.
         var body: Redacted<ByteBuffer>
     }
 
-    /// An API key, told from the tenant's others by its name.
+    /// An API key, identified by its name within the tenant.
     struct Key: Sendable {
         var draft: APIKeyDraft
-        /// The key that exists already; nil to have one made.
+        /// The existing key; `nil` to have one created.
         var imported: Imported?
     }
 
-    /// A key that exists already, read from its file.
+    /// An existing key, read from its file.
     struct Imported: Sendable {
-        /// The public part that names it.
+        /// The public part that identifies it.
         var id: String
         var text: Redacted<String>
     }
@@ -34,15 +34,15 @@ struct DeclaredTenant: Sendable {
     /// The line that declares it.
     var line: Int?
     var settings: TenantDraft
-    /// The tenant's own limits; nil leaves them as they are.
+    /// The tenant's own limits; `nil` leaves them unchanged.
     var limits: [LimitScope: [RatePolicy]]?
-    /// The credentials it must have; others are left as they are.
+    /// The credentials that it must have; others stay unchanged.
     var credentials: [Credential] = []
-    /// The keys it must have; others are left as they are.
+    /// The keys that it must have; others stay unchanged.
     var keys: [Key] = []
 }
 
-/// A tenant as the gateway has it.
+/// A tenant as it is in the gateway.
 struct PresentTenant: Sendable {
     struct Credential: Sendable {
         var fingerprint: String?
@@ -57,10 +57,10 @@ struct PresentTenant: Sendable {
 
     var id: TenantID
     var settings: TenantDraft
-    /// The limits of its own, by their scope; empty also for a tenant of which only the settings were read.
+    /// Its own limits by scope; also empty if only the settings were read.
     var limits: [LimitScope: [RatePolicy]] = [:]
     var credentials: [UpstreamKind: Credential] = [:]
-    /// Oldest first; empty where they were not asked for.
+    /// Oldest first; empty if they were not requested.
     var keys: [Key] = []
 
     /// Reads the settings, as the admin API shows them.
@@ -113,7 +113,7 @@ struct PresentTenant: Sendable {
         return limits
     }
 
-    /// What is not understood, as of a gateway of another version.
+    /// The failure for an object that this version does not understand, as from another gateway version.
     fileprivate static func unknown(_ object: String) -> CommandFailure {
         CommandFailure("the gateway's answer holds a \(object) that this program does not understand")
     }

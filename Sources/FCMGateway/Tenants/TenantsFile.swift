@@ -7,11 +7,11 @@ import NIOCore
 import StrictJSON
 import Yams
 
-/// The contents of a file for `tenant apply`, with the secrets that it names.
+/// The content of a file for `tenant apply`, with the secrets in the files that it names.
 ///
-/// The settings are checked here as the gateway checks them, so that a mistake is found before the first change.
+/// The settings are checked as in the gateway, so that mistakes are found before the first change.
 struct TenantsFile {
-    /// The largest file read; a tenant takes some hundred bytes.
+    /// The largest file read; a tenant has a few hundred bytes.
     private static let maxBytes = 16 << 20
 
     private(set) var tenants: [DeclaredTenant] = []
@@ -19,7 +19,7 @@ struct TenantsFile {
     private let secrets: DeclaredSecrets
     private var keyIDs: Set<String> = []
 
-    /// Reads a file; throws everything wrong with it.
+    /// Reads a file; throws all its problems.
     init(path: String) throws(ConfigurationProblems) {
         try self.init(YAMLSource(path: path, maxBytes: Self.maxBytes))
     }
@@ -188,11 +188,11 @@ struct TenantsFile {
     }
 }
 
-/// Reads the secrets that a file of tenants names, from the files that they are in.
+/// Reads the secrets from the files that a tenants file names.
 private struct DeclaredSecrets {
     private let directory: URL
 
-    /// The files' names are relative to the file that names them.
+    /// File names are relative to the tenants file.
     init(besideFile path: String) {
         self.directory = URL(fileURLWithPath: path).deletingLastPathComponent()
     }
@@ -261,7 +261,7 @@ private struct DeclaredSecrets {
     private func secret(_ value: NodeValue) -> String? {
         guard let name = value.text() else { return nil }
         let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
-        // What names no file may be the secret itself, so it is not quoted.
+        // A text that names no file may be the secret itself, so it is not quoted.
         guard FileManager.default.fileExists(atPath: file) else {
             value.report("must name a file that is there; a relative name begins at this file's folder")
             return nil

@@ -81,8 +81,8 @@ struct AuditCommand: ParsableCommand {
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var trail = AuditTrail()
-            // To follow, a whole page is remembered: the polls read as much again, and must not take what is older
-            // than the lines printed here for new.
+            // With --follow, a whole page is remembered. Polls read that page again, and must not report records as new
+            // that are older than the lines printed here.
             let first = try await client.page(
                 ["audit"],
                 member: "records",
@@ -97,7 +97,7 @@ struct AuditCommand: ParsableCommand {
             }
         }
 
-        /// Prints what is new; where the gateway does not answer, says so once and leaves the trail as it was.
+        /// Prints the new records. If the gateway does not answer, reports that once and leaves the trail unchanged.
         func poll(
             _ client: AdminClient,
             _ trail: inout AuditTrail,
@@ -118,13 +118,13 @@ struct AuditCommand: ParsableCommand {
             try self.show(records.filter(self.isShown), print)
         }
 
-        /// True if a failure may come from a gateway that restarts, or from a proxy in front of it.
+        /// True if the cause may be temporary: a restarting gateway, or a proxy in front of it.
         private static func mayPass(_ failure: any Error) -> Bool {
             guard let refusal = failure as? APIError else { return failure is CommandFailure }
             return refusal.status >= 500 || refusal.status == 429
         }
 
-        /// False for the records of the polls themselves.
+        /// False for the records that the polls themselves cause.
         private func isShown(_ record: JSONValue) -> Bool {
             self.filter.action != nil || record["action"]?.string != "audit.list"
         }
@@ -159,7 +159,7 @@ struct AuditCommand: ParsableCommand {
     }
 }
 
-/// The options that narrow down audit records.
+/// The options that filter audit records.
 struct AuditFilter: ParsableArguments {
     @Option(name: .long, help: "Only this tenant's records.") var tenant: TenantID?
     @Option(name: .long, help: "Only records of this action.") var action: String?
@@ -171,7 +171,7 @@ struct AuditFilter: ParsableArguments {
     @Option(name: .long, help: "Only records about this token or topic.") var target: String?
     @Option(name: .long, help: "Only records about the message with this id.") var message: String?
 
-    /// The API's parameters; it matches a target by its pseudonym.
+    /// The API's parameters; the API finds a target by its pseudonym.
     var query: [(name: String, value: String)] {
         [
             ("tenant", self.tenant?.text), ("action", self.action), ("outcome", self.outcome),
@@ -182,19 +182,19 @@ struct AuditFilter: ParsableArguments {
     }
 }
 
-/// Follows a list of audit records that is always read newest first, so that none is printed twice.
+/// Follows a list of audit records that is read newest first, so that none is printed twice.
 struct AuditTrail {
-    /// How many records are remembered; enough for the pages that one poll reads again.
+    /// The most records remembered; enough for the pages that one poll reads again.
     static let maxRemembered = 20_000
 
-    /// True if the last poll had no answer.
+    /// True if the last poll got no answer.
     var isInterrupted = false
 
-    /// The identity of each record: its place in the chains, or its whole text where it has none.
+    /// The identities of records: their places in the chains, or the whole text of a record without one.
     private var seen: Set<String> = []
     private var order: [String] = []
 
-    /// Takes a page, newest first, and gives out what is new in it, oldest first.
+    /// Reads a page, newest first; returns its new records, oldest first.
     mutating func unseen(_ page: [JSONValue]) -> [JSONValue] {
         var fresh: [JSONValue] = []
         for record in page.reversed() {
@@ -211,7 +211,7 @@ struct AuditTrail {
         return fresh
     }
 
-    /// A page of many as a table, or one record a line.
+    /// One of many pages as a table, or as one record per line.
     static func page(_ records: [JSONValue], json: Bool) -> CommandOutput {
         var output =
             if json {
@@ -223,7 +223,7 @@ struct AuditTrail {
         return output
     }
 
-    /// The members a table shows: the usual ones that occur, or all when none does.
+    /// The columns of a table: the usual members that occur, or all members if no usual one does.
     static func columns(of records: [JSONValue]) -> [String] {
         let usual = [
             "time", "seq", "tenant", "principal", "action", "outcome", "code", "target_kind", "targets",
@@ -234,7 +234,7 @@ struct AuditTrail {
         return columns.isEmpty ? names.sorted() : columns
     }
 
-    /// A record on one line: the time first, then every other member that has a value, by name.
+    /// A record on one line: the time, then all other non-empty members by name.
     static func line(_ record: JSONValue) -> String {
         let members = Self.names(record).filter { $0 != "time" }.sorted()
             .compactMap { name -> String? in

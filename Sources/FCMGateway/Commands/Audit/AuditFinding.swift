@@ -3,12 +3,12 @@ import GatewayCore
 import GatewayService
 import StrictJSON
 
-/// What `audit verify` found, in words, as JSON, and as the exit code that scripts go by.
+/// The result of `audit verify` in words, as JSON, and as an exit code for scripts.
 struct AuditFinding {
     enum Verdict: String {
         case intact
         case tampered
-        /// Nobody did, but a writer ended uncleanly.
+        /// The trail was not changed, but a writer ended uncleanly.
         case unclean
     }
 
@@ -18,15 +18,15 @@ struct AuditFinding {
         case places([AuditPosition])
     }
 
-    /// At most so many chains without their replicas' spools are told one by one, the latest.
+    /// The most chains without their replicas' spools that are listed singly; the latest ones.
     private static let maxAbandoned = 20
 
     let verdict: Verdict
     let text: StyledText
-    /// What else is known, by the names that programs read.
+    /// Further facts, under names for programs.
     let members: [String: Member]
 
-    /// Of a store.
+    /// The result for a store.
     init(_ verdict: AuditVerifier.Verdict) {
         switch verdict {
         case .intact(let records):
@@ -50,7 +50,7 @@ struct AuditFinding {
         }
     }
 
-    /// Of a store, with the chains whose end may be missing.
+    /// The result for a store, with the chains whose end may be missing.
     init(_ report: AuditVerifier.Report) {
         let finding = AuditFinding(report.verdict)
         guard !report.abandoned.isEmpty else {
@@ -73,7 +73,7 @@ struct AuditFinding {
         self.init(finding.verdict, StyledText(lines: lines), members)
     }
 
-    /// Of a second sink by itself, up to its latest checkpoint.
+    /// The result for a second sink alone, up to its latest checkpoint.
     init(sinkRecords records: Int, latest: Int) {
         self.init(
             .intact,
@@ -131,7 +131,7 @@ struct AuditFinding {
         self.init(tampered: subject, "checkpoint \(number): \(reason)", members)
     }
 
-    /// What is printed; JSON has `verdict` and the members.
+    /// The output; JSON has `verdict` and the members.
     func output(json: Bool) -> CommandOutput {
         guard json else { return CommandOutput(self.text) }
         return .json { writer in
@@ -163,8 +163,9 @@ struct AuditFinding {
         }
     }
 
-    /// Prints it, and throws the exit code unless that is 0; 66 when what was found can't be written, since 1 would say
-    /// that somebody changed the trail.
+    /// Prints the result; throws the exit code unless it is 0.
+    ///
+    /// Throws 66 if the result can't be printed, because 1 would mean that the trail was changed.
     func report(json: Bool) throws {
         do {
             try self.output(json: json).write()

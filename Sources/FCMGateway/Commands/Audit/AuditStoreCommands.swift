@@ -8,7 +8,7 @@ import NIOCore
 import NIOFoundationCompat
 import StrictJSON
 
-/// The options of audit verbs that read the store directly, whether or not a gateway serves it.
+/// The options of audit verbs that read the store directly, even while a gateway serves it.
 struct AuditStoreOptions: ParsableArguments {
     @OptionGroup var options: ConfigOptions
 
@@ -19,7 +19,7 @@ struct AuditStoreOptions: ParsableArguments {
     )
     var dataDir: String?
 
-    /// The configuration in force; prints what is wrong with it and throws `ExitCode.failure`.
+    /// The configuration in force; prints its problems and throws `ExitCode.failure` if there are any.
     func load() throws -> GatewayConfiguration {
         var environment = ProcessInfo.processInfo.environment
         if let dataDir = self.dataDir {
@@ -35,7 +35,8 @@ struct AuditStoreOptions: ParsableArguments {
 }
 
 extension GatewayConfiguration {
-    /// The gateway's own secrets in a store; nil without a master key, `invalid` for another than the store's.
+    /// The gateway's own secrets in a store; `nil` without a master key. Throws `invalid` if the key is not the
+    /// store's.
     func secrets(of database: any SQLDatabase) async throws -> GatewaySecrets? {
         guard let key = self.masterKey else { return nil }
         let masterKey = try MasterKey(key, previous: self.previousMasterKey)
@@ -59,7 +60,7 @@ extension AuditChainReader {
     }
 }
 
-/// `audit export`: writes all records of the store as lines of JSON.
+/// `audit export`: writes all records of the store as JSON lines.
 struct AuditExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
@@ -95,7 +96,7 @@ struct AuditExportCommand: AsyncParsableCommand {
     }
 }
 
-/// `audit intents`: lists what was begun and of which no outcome is recorded.
+/// `audit intents`: lists intents without a recorded outcome.
 struct AuditIntentsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "intents",
@@ -130,7 +131,7 @@ struct AuditIntentsCommand: AsyncParsableCommand {
     }
 }
 
-/// `audit pseudonym`: tells by which pseudonym the audit names a token or topic.
+/// `audit pseudonym`: prints the audit's pseudonym of a token or topic.
 struct AuditPseudonymCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pseudonym",
@@ -186,7 +187,7 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
     }
 }
 
-/// `audit public-key`: prints what the audit's checkpoints can be checked with.
+/// `audit public-key`: prints the key that verifies the audit's checkpoints.
 struct AuditPublicKeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "public-key",
@@ -215,7 +216,7 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
     }
 }
 
-/// Writes many lines, some of them at a time.
+/// Writes many lines in batches.
 final class LineOutput {
     struct Unwritable: Error, CustomStringConvertible {
         let cause: any Error

@@ -3,8 +3,7 @@ import GatewayCore
 import GatewayService
 import GatewayStorage
 
-/// `audit verify`: checks every chain and checkpoint of the store, whether or not a gateway serves it, and a second
-/// sink.
+/// `audit verify`: checks all chains and checkpoints of the store, and a second sink; a gateway may serve the store.
 struct AuditVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -35,9 +34,10 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
-    /// A gateway that starts meanwhile makes one attempt fail, and a second one only if it has ended again by then.
+    /// A gateway that starts in the meantime makes one attempt fail; a second one fails only if that gateway ends
+    /// again.
     private static let maxAttempts = 5
-    /// The trail could not be read, which says nothing of what it holds: `EX_NOINPUT` of sysexits.
+    /// The trail could not be read, so nothing is known of its content: `EX_NOINPUT` of sysexits.
     private static let unreadable = ExitCode(66)
 
     func validate() throws {
@@ -51,7 +51,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         } catch let failure as AuditSinkVerifier.Failure {
             finding = AuditFinding(failure)
         } catch let code as ExitCode where code == .failure {
-            // 1 would mean that somebody changed the trail; the reason has been printed.
+            // 1 would mean that the trail was changed; the reason has been printed.
             throw Self.unreadable
         } catch {
             FailureReport.write(error)
@@ -80,7 +80,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let store = SQLAuditStore(database: database)
         let signatures = try await store.signatures()
         if signatures.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
-            // It is made with the store's first secrets, so somebody took it away.
+            // The store's first secrets include it, so it was removed.
             return AuditFinding(.checkpointTampered(number: 1, reason: "the key that signed it is gone from the store"))
         }
         let secrets = try await configuration.secrets(of: database)
@@ -91,11 +91,11 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
         var evidence = AuditEvidence()
         if !self.sink.isEmpty {
-            // Asked before the sink is read, so that a gateway that delivers meanwhile is no trouble.
+            // Read before the sink, so that deliveries in the meantime do no harm.
             let sinks = try await store.sinks()
             let sink = try self.readSink(publicKey)
             evidence = sink.evidence
-            // A sink that names no checkpoint must have as much as any.
+            // A sink that names no checkpoint must contain as much as the least advanced one.
             evidence.required = sink.name.map { sinks[$0] ?? 0 } ?? sinks.values.min() ?? 0
             if let name = sink.name, sinks[name] == nil {
                 CommandOutput.remark(
@@ -123,7 +123,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
     }
 
-    /// What somebody changed in the records that a gateway left for the next one; nil for nothing.
+    /// The finding on a spool that a gateway left for its next start; `nil` if it was not changed.
     private func spoolFinding(
         _ configuration: GatewayConfiguration,
         _ secrets: GatewaySecrets?
@@ -131,7 +131,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let directory = configuration.spoolDirectory
         guard let secrets, let file = try SpoolFile(reading: directory) else { return nil }
         let found = try await AuditSpool(file: file, auditKey: secrets.auditKey, maxBytes: 0).inspect()
-        // While a gateway writes to it, it may look like anything; that gateway watches over it.
+        // A gateway that writes to the spool checks it itself; meanwhile its content may be in any state.
         guard try !configuration.isDataDirectoryServed() else { return nil }
         if found.isDamaged { return AuditFinding(spool: "\(directory)/\(SpoolFile.name)", intact: found.records) }
         if found.records > 0 {
@@ -142,7 +142,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         return nil
     }
 
-    /// Throws `AuditSinkVerifier.Failure` where somebody changed it.
+    /// Reads the sink; throws `AuditSinkVerifier.Failure` if it was changed.
     private func readSink(_ publicKey: AuditPublicKey?) throws -> AuditSinkVerifier {
         var verifier = AuditSinkVerifier(publicKey: publicKey)
         for path in self.sink {
