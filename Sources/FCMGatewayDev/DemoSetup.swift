@@ -4,9 +4,9 @@ import GatewayCore
 import GatewayService
 import ServiceLifecycle
 
-/// Makes the demo tenant once everything runs, and prints how to send a first message.
+/// Creates the demo tenant once everything runs, and prints how to send a first message.
 struct DemoSetup: Service {
-    /// Any number will do: the fake FCM asks that there be one where device groups are managed.
+    /// Any number works; the fake FCM only requires one for device groups.
     private static let senderID = "123456789012"
     private static let origin = RequestOrigin(method: "", requestID: "dev")
 
@@ -39,7 +39,7 @@ struct DemoSetup: Service {
         do throws(StandardStream.Failure) {
             try StandardStream.output.write("\(text)\n")
         } catch {
-            // A reader that has gone, as `| head` does, is no failure.
+            // A reader that closed the pipe, as `| head` does, is not a failure.
             guard error.isClosedPipe else { throw error }
         }
         try? await gracefulShutdown()
@@ -75,7 +75,7 @@ struct DemoSetup: Service {
         return text
     }
 
-    /// `fcm-gateway` where this program is, as it was called.
+    /// The path of `fcm-gateway` beside this program.
     private static var gatewayProgram: String {
         let program = ProcessInfo.processInfo.arguments.first ?? ""
         return program[..<(program.lastIndex(of: "/").map { program.index(after: $0) } ?? program.startIndex)]

@@ -40,7 +40,7 @@ struct DevCommand: AsyncParsableCommand {
             tokenHosts: TokenHosts([], admitsLoopback: true),
             logger: logger
         )
-        // Until the demo tenant can send.
+        // Not ready until the demo tenant can send.
         gateway.readiness.hold()
         let emulator = FCMEmulator(
             configuration: EmulatorConfiguration(port: self.emulatorPort.number, serverKeys: [try files.serverKey()]),
@@ -48,7 +48,7 @@ struct DevCommand: AsyncParsableCommand {
         )
         let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files, format: self.output)
         try await FCMEmulator.namingAddress("127.0.0.1", self.emulatorPort.number) {
-            // There is no file to read anew: a SIGHUP says that the terminal has gone.
+            // There is no file to reload: SIGHUP means that the terminal has gone.
             try await gateway.group(
                 with: [emulator, setup],
                 stoppedBy: [.sigterm, .sigint, .sighup],
@@ -64,7 +64,7 @@ struct DevCommand: AsyncParsableCommand {
         configuration.http.server.host = "127.0.0.1"
         configuration.http.server.port = self.port.number
         configuration.http.drainGrace = .zero
-        // It shares processor and disk with other programs; slowness is no reason to refuse requests.
+        // It shares processor and disk with other programs, so slowness is no reason to refuse requests.
         configuration.http.maxLag = .seconds(10)
         configuration.http.server.headTimeout = .seconds(60)
         configuration.http.server.bodyTimeout = .seconds(60)

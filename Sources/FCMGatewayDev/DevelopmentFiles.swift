@@ -4,11 +4,11 @@ import Foundation
 import GatewayCore
 import GatewayService
 
-/// The secrets of a gateway to try, each in a file that only its owner can read.
+/// The secrets of a trial gateway, each in a file that only its owner can read.
 struct DevelopmentFiles: Sendable {
     private let directory: String
 
-    /// Makes the directory when it is not there.
+    /// Creates the directory if it is missing.
     init(directory: String) throws {
         self.directory = directory
         do {
@@ -38,8 +38,8 @@ struct DevelopmentFiles: Sendable {
         try self.text("fcm-server.key") { "dev-" + Secret(randomBytes: 24).base64 }
     }
 
-    /// The service account that the gateway shows to the fake FCM at an endpoint by HTTP v1, made on the first call; the
-    /// fake FCM issues access tokens too.
+    /// The service account for an endpoint of the fake FCM, created on the first call; the fake FCM also issues its
+    /// access tokens.
     func serviceAccount(endpoint: String) throws -> ServiceAccountFile {
         let tokenURI = endpoint + "/token"
         let text = try self.text("service-account.json") {

@@ -55,7 +55,7 @@ struct EmulatorCommand: AsyncParsableCommand {
 }
 
 extension FCMEmulator {
-    /// Says where the emulator could not listen; the gateway's own listeners name their addresses themselves.
+    /// Adds the address to a failure to listen; the gateway's own listeners name their addresses themselves.
     static func namingAddress(_ host: String, _ port: Int, _ body: () async throws -> Void) async throws {
         do {
             try await body()
@@ -67,7 +67,7 @@ extension FCMEmulator {
 }
 
 extension EmulatorCertificate {
-    /// The certificate in a directory; made when neither of its files is there.
+    /// The certificate in a directory; created if both its files are missing.
     init(keptIn directory: String) throws {
         let files = FileManager.default
         let (certificate, key) = ("\(directory)/certificate.pem", "\(directory)/private-key.pem")

@@ -14,7 +14,7 @@ struct FCMGatewayDevCommand: AsyncParsableCommand {
         subcommands: [DevCommand.self, EmulatorCommand.self]
     )
 
-    /// Runs the verb; it handles secrets, so the process is protected first.
+    /// Runs the verb. It handles secrets, so the process is protected first.
     static func main() async {
         ProcessProtection.begin()
         do {
@@ -32,7 +32,7 @@ struct FCMGatewayDevCommand: AsyncParsableCommand {
         }
     }
 
-    /// The text of a failure; `nil` where ArgumentParser prints it.
+    /// The text of a failure; `nil` if ArgumentParser prints it.
     private static func report(_ error: any Error, _ code: ExitCode) -> String? {
         let gatewayError = error as? GatewayError
         let cause = gatewayError?.cause.map { ": \($0)" } ?? ""
@@ -61,12 +61,12 @@ struct Port: ExpressibleByArgument, CustomStringConvertible {
     var description: String { "\(self.number)" }
 }
 
-/// How `dev` prints where it listens, and both verbs why they failed.
+/// The form in which `dev` prints its addresses, and both verbs their failures.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
     case table
     case json
 
-    /// True if arguments ask for JSON, also where they can't be parsed.
+    /// True if arguments ask for JSON, even if they can't be parsed.
     static func isJSON(askedBy arguments: [String]) -> Bool {
         arguments.contains("--output=json")
             || zip(arguments, arguments.dropFirst()).contains { $0 == ("--output", "json") }
