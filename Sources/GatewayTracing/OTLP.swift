@@ -9,13 +9,13 @@ import StrictJSON
 ///
 /// https://opentelemetry.io/docs/specs/otlp/#otlphttp
 package struct OTLPReceiver: Sendable {
-    /// Why an address or a list of fields can't be used; repeats neither, since both may hold a secret.
+    /// The reason why an address or a list of fields can't be used; repeats neither, since both may hold a secret.
     package struct Fault: Error {
         package let message: String
     }
 
     private static let signal = "/v1/traces"
-    /// Fields that say what the request is, which is not for an operator to say.
+    /// The fields that describe the request, which an operator may not set.
     private static let ownFields: Set<String> = [
         "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "connection", "te",
         "trailer", "upgrade", "keep-alive", "date",
@@ -25,9 +25,9 @@ package struct OTLPReceiver: Sendable {
     let path: String
     private let fields: HTTPFields
 
-    /// A receiver at a base URL such as `http://collector:4318`, below which spans go to `/v1/traces`.
+    /// Creates a receiver at a base URL such as `http://collector:4318`; spans go to `/v1/traces` below it.
     ///
-    /// The fields are a list as ``fields(_:)`` reads it.
+    /// The fields are a list in the form of ``fields(_:)``.
     package init(_ url: String, fields: String? = nil) throws(Fault) {
         let base = url.hasSuffix("/") ? url.dropLast() : url[...]
         let scheme = base.range(of: "://")?.upperBound ?? base.startIndex
@@ -45,7 +45,7 @@ package struct OTLPReceiver: Sendable {
         self.fields = try fields.map(Self.fields) ?? [:]
     }
 
-    /// Returns why an address can't be used; none at all can.
+    /// Returns why an address can't be used; `nil` for a usable one, or none.
     @Sendable package static func problem(_ url: String) -> String? {
         do throws(Fault) {
             if !url.isEmpty { _ = try OTLPReceiver(url) }
@@ -94,13 +94,13 @@ package struct OTLPReceiver: Sendable {
     }
 }
 
-/// The process that spans are of (OpenTelemetry's resource).
+/// The process that creates the spans (OpenTelemetry's resource).
 package struct TraceResource: Sendable {
     fileprivate static let service = "fcm-gateway"
     let version: String
     let instance: String?
 
-    /// `instance` tells the replicas of one store apart.
+    /// `instance` distinguishes the replicas of one store.
     package init(version: String, instance: String?) {
         self.version = version
         self.instance = instance
@@ -182,19 +182,19 @@ extension JSONWriter {
 
 /// The meaning of a receiver's answer.
 enum ExportAnswer: Equatable {
-    /// All but so many spans were taken.
+    /// The receiver accepted all spans but `rejected`.
     case taken(rejected: Int)
-    /// The same may be sent again, after so many seconds if the receiver says so.
+    /// The same request may be repeated, after so many seconds if the receiver says so.
     case unavailable(retryAfter: Int?)
-    /// The same is never taken.
+    /// The same request would always be refused.
     case refused
 
-    /// By https://opentelemetry.io/docs/specs/otlp/#failures, which names the four statuses that are worth a retry.
+    /// Follows https://opentelemetry.io/docs/specs/otlp/#failures, which names the four statuses that allow a retry.
     init(status: Int, retryAfter: String?, body: ByteBuffer) {
         switch status {
         case 200...299:
             let partial = (try? JSONDocument(parsing: body, limits: .small))?.root["partialSuccess"]
-            // A 64-bit number is a string in JSON of protobuf, and some write a number all the same.
+            // JSON of protobuf writes a 64-bit number as a string, but some receivers write a number.
             let rejected = partial?["rejectedSpans"].flatMap { $0.number?.integer ?? $0.string.flatMap { Int($0) } }
             self = .taken(rejected: max(rejected ?? 0, 0))
         case 429, 502, 503, 504: self = .unavailable(retryAfter: retryAfter.flatMap { Int($0) })

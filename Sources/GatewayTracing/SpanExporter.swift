@@ -7,11 +7,11 @@ import NIOPosix
 package import NIOSSL
 import ServiceLifecycle
 
-/// Sends the spans of a ``SpanQueue`` to a receiver: a batch as soon as it is complete, and each second what there is.
+/// Sends the spans of a ``SpanQueue`` to a receiver: each complete batch at once, and an incomplete one each second.
 ///
-/// One request is under way at most, on an event loop of its own, so that a receiver that is slow or away costs no send
-/// anything: the queue fills, and what doesn't fit is counted. A batch is tried four times, after waits of 1, 2 and 4
-/// seconds with up to half as much of jitter, or after the receiver's `Retry-After`, at most 30 seconds.
+/// At most one request is under way, on an event loop of its own, so a slow or missing receiver delays no send. The
+/// queue fills instead, and spans that don't fit are counted. A batch is tried four times, after waits of 1, 2 and 4
+/// seconds with up to half as much jitter, or after the receiver's `Retry-After`, at most 30 seconds.
 package final class SpanExporter: Service {
     private static let timeout = Duration.seconds(10)
     private static let attempts = 4
@@ -41,7 +41,7 @@ package final class SpanExporter: Service {
         self.pool = try HTTPClientPool(
             origin: receiver.origin,
             configuration: HTTPClientConfiguration(tls: tls),
-            // A loop of its own, so that nothing about the receiver holds up a send.
+            // A loop of its own, so that the receiver never delays a send.
             eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1),
             logger: logger
         )
@@ -50,7 +50,7 @@ package final class SpanExporter: Service {
         self.pause = pause
     }
 
-    /// Exports until graceful shutdown, then what is left, each batch once; a cancellation gives up what is left.
+    /// Exports until graceful shutdown, then tries each remaining batch once; cancellation drops what is left.
     package func run() async throws {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -84,7 +84,7 @@ package final class SpanExporter: Service {
         }
     }
 
-    /// Sends a batch until it is taken or given up; returns why spans of it are lost.
+    /// Sends a batch until it is accepted or given up; returns why spans of it are lost.
     private func export(_ batch: [TraceSpan]) async -> String? {
         let request = self.receiver.request(batch, of: self.resource)
         var attempt = 1

@@ -17,34 +17,34 @@ struct SpanMetrics: Sendable {
     func count(_ result: ExportResult) { self.results[result]?.increment() }
 }
 
-/// The end of a request to the receiver, as it is counted.
+/// The result of a request to the receiver, as it is counted.
 enum ExportResult: String, CaseIterable {
     case taken
-    /// The receiver took the request, but not all of its spans.
+    /// The receiver accepted the request, but not all of its spans.
     case partial
-    /// The same is sent again.
+    /// The request will be repeated.
     case retried
     case refused
     /// The last attempt failed.
     case failed
 }
 
-/// Why a span never arrives, as it is counted.
+/// The reason why a span is lost, as it is counted.
 enum SpanLoss: String, CaseIterable {
-    /// The receiver is slower than spans end.
+    /// Spans end faster than the receiver accepts them.
     case queueFull = "queue_full"
     /// No answer, or a failure that outlasted all attempts.
     case unreachable
-    /// The receiver doesn't want it: a status that no retry mends, or its own count of rejected spans.
+    /// The receiver refuses it: a status that a retry can't change, or its own count of rejected spans.
     case refused
-    /// The gateway stopped before it was sent.
+    /// The gateway stopped before the span was sent.
     case shutdown
 }
 
-/// Spans that wait for their export, the oldest first, in batches.
+/// The spans that wait for export, oldest first, in batches.
 ///
-/// Pure. A full buffer refuses new spans: the older ones belong to traces that are complete by now. Each step moves one
-/// span or one reference, since event loops wait for each other meanwhile.
+/// Pure. A full buffer refuses new spans, because the older ones belong to traces that are already complete. Each step
+/// moves one span or one reference, since event loops wait for each other meanwhile.
 struct SpanBuffer {
     enum Outcome: Equatable {
         case added
@@ -75,7 +75,7 @@ struct SpanBuffer {
         return .completedBatch
     }
 
-    /// Completes a batch that is short, unless others wait: behind a slow receiver it may as well grow.
+    /// Completes a short batch, unless others wait: behind a slow receiver it can grow further.
     mutating func tick() {
         if self.complete.isEmpty, !self.incomplete.isEmpty { self.completeBatch() }
     }
@@ -85,7 +85,7 @@ struct SpanBuffer {
         self.incomplete = []
     }
 
-    /// Returns the oldest complete batch, and forgets it.
+    /// Removes and returns the oldest complete batch.
     mutating func take() -> [TraceSpan]? {
         guard !self.complete.isEmpty else { return nil }
         let batch = self.complete.removeFirst()
@@ -93,7 +93,7 @@ struct SpanBuffer {
         return batch
     }
 
-    /// Refuses all that follows; returns how many spans were left.
+    /// Refuses all later spans; returns the number of spans left.
     mutating func close() -> Int {
         let left = self.count
         self = SpanBuffer(capacity: 0, batchSize: self.batchSize)
@@ -102,9 +102,9 @@ struct SpanBuffer {
     }
 }
 
-/// Takes spans from every event loop, and hands them to the ``SpanExporter``.
+/// Accepts spans from every event loop, and passes them to the ``SpanExporter``.
 ///
-/// A span costs its request one lock that is held for a few instructions. It takes about 1 KiB until it is exported.
+/// A span costs its request one lock, held for a few instructions, and about 1 KiB until its export.
 package final class SpanQueue: Sendable {
     static let capacity = 4_096
     static let batchSize = 512
@@ -131,7 +131,7 @@ package final class SpanQueue: Sendable {
 
     func take() -> [TraceSpan]? { self.buffer.withLock { $0.take() } }
 
-    /// Makes a batch of what waits, however little it is.
+    /// Completes a batch of the waiting spans, however few.
     func tick() {
         self.buffer.withLock { $0.tick() }
         self.waker.yield()
@@ -139,6 +139,6 @@ package final class SpanQueue: Sendable {
 
     func finish() { self.waker.finish() }
 
-    /// Gives up what still waits, and refuses what follows.
+    /// Drops the waiting spans, and refuses later ones.
     func close() { self.metrics.count(self.buffer.withLock { $0.close() }, .shutdown) }
 }
