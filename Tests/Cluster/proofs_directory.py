@@ -84,7 +84,7 @@ def changes_anywhere(cluster: Cluster, rounds: int = 3) -> str:
     finally:
         for proxy in cluster.proxies:
             proxy.drops_notifications = False
-    return f"{rounds} lives of one tenant, changed through {SIZE} replicas in turn: none planned from what was no longer so"
+    return f"{rounds} lives of one tenant, changed through {SIZE} replicas in turn: no change planned from an outdated state"
 
 
 def cut_off_replica_revokes_in_the_end(cluster: Cluster) -> str:
@@ -224,7 +224,8 @@ def groups(cluster: Cluster, rounds: int = 3) -> str:
         meant = [f"last-{number}", "and-another"]
         settle(tenant.at((place + 1) % SIZE), name, meant)
         agree(cluster, tenant, name, meant)
-    return f"{rounds} groups changed on {SIZE} replicas at once, one paused: {sorted(codes)}; books and FCM agree"
+    listed = ", ".join(f"`{code}`" for code in sorted(codes))
+    return f"{rounds} groups changed on {SIZE} replicas at once, one paused: answers {listed}; the store and FCM agree"
 
 
 def put(at: At, name: str, tokens: list[str]) -> Answer:

@@ -18,6 +18,7 @@ from servers import ROOT
 sys.path[:0] = [str(ROOT / "Tests/Faults"), str(ROOT / "Tests/Faults/rows")]
 
 from lab import LIMIT_S, Answer  # noqa: E402
+from matrix import counts  # noqa: E402
 from sudden_death import MARK, POINTS, outcomes, parsed, read_all  # noqa: E402
 
 # As in `sudden_death`: more than are marked at once, so that a kill amid the list leaves some that were not.
@@ -47,7 +48,7 @@ def at_once(cluster: Cluster, rounds: int = 5) -> str:
         assert all(each.headers.get("idempotent-replayed") == "true" for each in repeats)
         assert cluster.arrivals([token]) == {token: 1}, cluster.arrivals([token])
     cluster.fcm.control("POST", "settings", {"latency_ms": 0})
-    return f"{rounds} keys on {SIZE} replicas at once: {dict(seen)}, each sent once"
+    return f"{rounds} keys on {SIZE} replicas at once: {counts(seen)}, each sent once"
 
 
 def together(call) -> list[Answer]:  # noqa: ANN001
@@ -316,4 +317,4 @@ def lost_commits(cluster: Cluster) -> str:
                 assert agree(second, first, 1), f"{point} of {statements}: {first}, then {second}"
             seen[result] += 1
     assert hit, "no COMMIT was met: the statements have other names"
-    return f"{hit} COMMITs lost: {dict(seen)}, none sent twice"
+    return f"{hit} COMMITs lost: {counts(seen)}, none sent twice"

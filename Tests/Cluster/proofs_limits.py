@@ -245,7 +245,7 @@ def redis_hung(cluster: Cluster, seconds: float = 3, share: float = 0.99, noise:
     slow = running.percentile(share)
     assert slow < quiet + 0.030 + noise, f"p{share * 100:.0f} {slow * 1000:.0f} ms while Redis hung, {quiet * 1000:.0f} before"
     said = outage(cluster, "hung", cluster.redis.hang, cluster.redis.resume, seconds)
-    return f"{said}; p{share * 100:.0f} {quiet * 1000:.0f} ms, {slow * 1000:.0f} ms while it hung"
+    return f"{said}, p{share * 100:.0f} {quiet * 1000:.0f} ms, {slow * 1000:.0f} ms while it hung"
 
 
 def redis_flaps(cluster: Cluster, times: int = 5) -> str:

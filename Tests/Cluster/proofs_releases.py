@@ -112,7 +112,7 @@ def later_schema(cluster: Cluster, restarts: int = 1) -> str:
         run_step(cluster, BACK)
     first.start()
     cluster.wait_until_up()
-    return f"a later schema under load: {count} requests, {restarts} restarts, 0 failed; who is not admitted is refused"
+    return f"a later schema under load: {count} requests, {restarts} restarts, 0 failed, a release that is not admitted is refused"
 
 
 def side_by_side(cluster: Cluster, program: Path) -> str:

@@ -105,7 +105,7 @@ def killed_under_load(cluster: Cluster, place: int = 1) -> str:
     count, distinct = cluster.records(tenant.name)
     assert count == distinct and good <= count <= len(answers), f"{count} records, {distinct} different, {good} answers"
     cluster.wait_verified(SEEN_S)
-    return f"{len(failed)} of {len(answers)} failed; chains closed by the leader {closed:.0f} s after the end"
+    return f"one killed: {len(failed)} of {len(answers)} requests failed; chains closed by the leader {closed:.0f} s after the end"
 
 
 def replaced_in_outage(cluster: Cluster, place: int = 1) -> str:
@@ -178,8 +178,8 @@ def cut_off(cluster: Cluster, seconds: float, cut: Callable[[], None], mend: Cal
     assert count == distinct, f"{count - distinct} records twice"
     verified = cluster.wait_verified()
     return (
-        f"cut off for {seconds:.0f} s: {good} of {len(answers)} requests answered 200, {count} records, none lost or twice; "
-        f"its key settled elsewhere; `audit verify` 0 after {verified:.0f} s"
+        f"cut off for {seconds:.0f} s: {good} of {len(answers)} requests answered 200, {count} records, none lost or doubled, "
+        f"its key settled elsewhere, `audit verify` 0 after {verified:.0f} s"
     )
 
 
@@ -232,7 +232,7 @@ def paused_leader(cluster: Cluster, seconds: float = 6) -> str:
     within("the next checkpoint", SEEN_S, lambda: last_checkpoint(cluster) > after, cluster.lab)
     within("one leader", SEEN_S, lambda: cluster.leader() is not None, cluster.lab)
     cluster.wait_verified()
-    return "the leader slept amid a checkpoint until another wanted its number; one leads, and `audit verify` says 0"
+    return "the leader paused in a checkpoint until another replica needed its number: one leads, `audit verify` 0"
 
 
 def checkpoints_seen(cluster: Cluster) -> str:
@@ -411,4 +411,4 @@ def failed_over(cluster: Cluster) -> str:
     sent_once(cluster, 0)
     recorded_once(cluster, tenant, len(answers), "failed over")
     cluster.wait_verified()
-    return f"failed over in {took:.1f} s, writes {back:.1f} s later, {len(answers)} sends, all 200; what was committed is there"
+    return f"failed over in {took:.1f} s, writes {back:.1f} s later, {len(answers)} sends, all 200, committed data is there"

@@ -3,11 +3,11 @@
 A row is a module `rows/<name>.py`:
 
     FAULT = "what goes wrong, as in the matrix"
-    INJECTED = "how"
-    EXPECTED = "what holds nevertheless"
+    INJECTED = "Sentences: the fault's causes."
+    EXPECTED = "Sentences: what holds nevertheless."
 
-    def run(lab: Lab) -> str:     # raises AssertionError when that does not hold
-        return "the figures seen, one plain line"
+    def run(lab: Lab) -> str:     # raises AssertionError if that does not hold
+        return "a finding with its figures; another finding"
 
 `run` (the program beside this file) hands every row a `Lab` of its own. Whatever a lab has started it ends when the row
 is over, however that ends; a row need not clean up.

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 
 from lab import Gateway, Lab, Load, Tenant, call
 
-FAULT = "Readers page through a long audit without an end"
+FAULT = "Readers page through a long audit without end"
 INJECTED = (
-    "1,000,000 records; 16 connections of one tenant that look for a target that no record has, page after page, while "
-    "another tenant sends with `Idempotency-Key` and an operator revokes keys; then three readers of three tenants"
+    "1,000,000 records. 16 connections of one tenant look, page after page, for a target that no record has, while "
+    "another tenant sends with `Idempotency-Key` and an operator revokes keys. Then three readers of three tenants."
 )
 EXPECTED = (
-    "the other's sends take at most three times as long at p99, a revocation is in force within 200 ms, and the "
-    "write-ahead log stays bounded"
+    "The other tenant's sends take at most three times as long at p99. A revocation is in force within 200 ms. The "
+    "write-ahead log stays bounded."
 )
 
 FORK = multiprocessing.get_context("fork")

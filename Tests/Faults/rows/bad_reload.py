@@ -6,12 +6,15 @@ import ssl
 
 from lab import Certificate, Gateway, Lab, LabError, call
 
-FAULT = "Bad config or certificate reload"
+FAULT = "A reload of a bad configuration or certificate"
 INJECTED = (
-    "SIGHUP with the certificate cut off, empty, missing, with another's key; with the configuration cut off, with an "
-    "unknown key, with a bad value, missing"
+    "SIGHUP with the certificate cut off, empty, missing, or with another certificate's key; with the configuration "
+    "cut off, with an unknown key, with a bad value, or missing."
 )
-EXPECTED = "the old stays in force, open connections too, the gauge says 0 and the log names file and key; once mended, 1"
+EXPECTED = (
+    "The old configuration and certificate stay in force, and open connections stay open. The gauge is 0, and the log "
+    "names file and key. After the repair the gauge is 1."
+)
 
 GAUGE = "fcmgw_config_last_reload_successful"
 

@@ -9,8 +9,8 @@ from faked_clock import FakedClock
 from lab import Answer, Gateway, Lab, Tenant
 
 FAULT = "The clock jumps by an hour, forward and back"
-INJECTED = "libfaketime: the time of day jumps, what only ever grows goes on, as when a clock is set"
-EXPECTED = "deadlines do not move; each jump gives a device one burst at most and takes no more than one away"
+INJECTED = "libfaketime moves the time of day; the monotonic clock continues, as when a clock is set."
+EXPECTED = "Deadlines do not move. Each jump gives a device at most one burst more, and takes at most one away."
 
 HOUR = 3600
 BURST = 10
@@ -89,7 +89,7 @@ def limits(gateway: Gateway, tenant: Tenant, clock: FakedClock, moment: int, off
     stamp = time.strftime("%Y-%m-%dT%H", time.gmtime(shown))
     near = time.strftime("%Y-%m-%dT%H", time.gmtime(shown - 60))
     assert record["time"][:13] in (stamp, near), (record["time"], stamp)
-    return f"{before} + {after} of a burst of {BURST} within {seconds:.1f} s"
+    return f"{before} admitted before the jump and {after} after it, with a burst of {BURST}, within {seconds:.1f} s"
 
 
 def admitted(tenant: Tenant, token: str) -> int:

@@ -15,13 +15,14 @@ import time
 
 from lab import Gateway, Lab, Tenant, call, connect
 
-FAULT = "File descriptors exhausted"
+FAULT = "File descriptors run out"
 INJECTED = (
-    "400 connections that are held open, to a gateway started with ulimit -n 64, and to one whose limit becomes 64 while it runs"
+    "400 connections that stay open: to a gateway started with `ulimit -n 64`, and to one whose limit drops to 64 "
+    "while it runs."
 )
 EXPECTED = (
-    "the first refuses callers and has descriptors left; of the second, the listener survives, live sessions are served, "
-    "callers come in again once descriptors are free, one line of log"
+    "The first gateway refuses connections and has descriptors left. The second keeps its listener, serves open "
+    "sessions, accepts callers again when descriptors are free, and logs one line."
 )
 
 HELD = 400
@@ -47,7 +48,7 @@ def planned(lab: Lab) -> str:
         assert descriptors < LIMIT and turned_away(operators) == 0, f"{descriptors} descriptors are open"
     lab.wait_until("new callers to be served", lambda: call("GET", gateway.url + "/v1/x").status == 404)
     gateway.stop()
-    return f"{refused} of {HELD} refused with {descriptors} descriptors open"
+    return f"the first refused {refused} of {HELD} with {descriptors} descriptors open"
 
 
 def exhausted(lab: Lab) -> str:
@@ -81,7 +82,7 @@ def exhausted(lab: Lab) -> str:
     new = [line for line in gateway.log_lines()[lines:] if line.get("message") != "Request answered"]
     assert len([line for line in new if "descriptor" in line["message"]]) == 1 and len(new) < 5, new
     return (
-        f"{away} of {HELD} turned away of the other with {descriptors} descriptors open; {SENDS} sends over an open session, slowest "
+        f"the second turned away {away} of {HELD} with {descriptors} descriptors open; {SENDS} sends over an open session, slowest "
         f"{slowest * 1000:.0f} ms, at {share:.0%} of a core ({idle:.0%} when idle); new callers served {seconds:.2f} s after; "
         f"{len(new)} line of log"
     )

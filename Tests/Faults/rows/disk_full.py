@@ -13,10 +13,10 @@ from pathlib import Path
 from lab import LIMIT_S, Gateway, Lab, LabError, call
 
 FAULT = "The disk is full"
-INJECTED = "a file system of 2 MiB, filled to its last byte while messages are sent"
+INJECTED = "A file system of 2 MiB, filled to its last byte while messages are sent."
 EXPECTED = (
-    "503 and nothing is sent that can't be recorded; `/readyz` says so to balancers; no partial record; with room again it "
-    "recovers by itself"
+    "A send that can't be recorded gets 503 and does not reach FCM. `/readyz` reports it to balancers. No record is "
+    "partial. With room again, the gateway recovers by itself."
 )
 
 SIZE = "2m"

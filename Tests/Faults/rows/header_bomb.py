@@ -7,9 +7,9 @@ import time
 
 from lab import Gateway, Lab, connect
 
-FAULT = "Header bomb"
-INJECTED = "1,000,000 fields, streamed to each listener; then 20 times more"
-EXPECTED = "431 that the sender can read, connection closed, RSS flat"
+FAULT = "A header bomb"
+INJECTED = "1,000,000 fields streamed to each listener, then 20 times more."
+EXPECTED = "The sender can read a 431, the connection is closed, and memory stays flat."
 
 FIELDS = 1_000_000
 # What was held of the bombs would be 10 MiB for each.

@@ -11,8 +11,11 @@ import sys
 from overload import ANSWER, FCM, NICENESS, generator, measure
 
 FAULT = "10,000 idle connections"
-INJECTED = "a process that opens them, has one request served on each, and holds them"
-EXPECTED = "a sender's p99 stays within 10% of its own without them; all stay open; memory for each is bounded"
+INJECTED = "A process opens them, has one request served on each, and holds them open."
+EXPECTED = (
+    "A sender's p99 stays within 10% of its p99 without them. All connections stay open. The memory for each is "
+    "bounded."
+)
 
 COUNT = 10_000
 ROUNDS = 7

@@ -6,11 +6,14 @@ import time
 
 from lab import Emulator, Gateway, Lab, v1_upstream
 
-FAULT = "Token endpoint down for 60 s; a key refused"
-INJECTED = "fake FCM whose `/token` answers 503, resets and hangs, renewals falling due meanwhile; a deleted account"
+FAULT = "The token endpoint is down for 60 s, or refuses a key"
+INJECTED = (
+    "An emulated FCM whose `/token` answers 503, resets and hangs while renewals fall due; a service account that is "
+    "deleted."
+)
 EXPECTED = (
-    "with a token in hand no send fails; without one sends fail as `upstream_unavailable`; a refused key is "
-    "`upstream_credentials` for that credential only, and a new one works at once"
+    "With a valid token no send fails; without one, sends fail as `upstream_unavailable`. A refused key fails as "
+    "`upstream_credentials` for its credential alone, and a new key works at once."
 )
 
 LIFETIME_S = 72

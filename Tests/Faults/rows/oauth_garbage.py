@@ -9,11 +9,11 @@ import time
 from lab import LIMIT_S, Emulator, Lab, read_request
 from upstream_garbage import GIB, OK, ZEROS, drip, flood, plain, sized
 
-FAULT = "Token endpoint drips, garbles or floods"
-INJECTED = "plain sockets in the place of `/token`"
+FAULT = "The token endpoint drips, garbles or floods"
+INJECTED = "Plain sockets in place of `/token`."
 EXPECTED = (
-    "sends fail within 10 s, as `upstream_unavailable` or `upstream_credentials`; memory grows by less than 8 MiB; "
-    "once the endpoint is well, a token is had within the pause of at most a minute"
+    "Sends fail within 10 s, as `upstream_unavailable` or `upstream_credentials`. Memory grows by less than 8 MiB. "
+    "When the endpoint is well again, a token is fetched after a pause of at most a minute."
 )
 
 CASES = [

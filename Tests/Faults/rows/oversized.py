@@ -6,9 +6,12 @@ import contextlib
 
 from lab import Lab, connect
 
-FAULT = "Oversized or malformed"
-INJECTED = "heads, fields, targets, bodies, chunks and extensions beyond their bounds, and what is no HTTP, to both listeners"
-EXPECTED = "413, 414, 431 or 400 that the sender can read, then closed"
+FAULT = "Oversized or malformed requests"
+INJECTED = (
+    "Heads, fields, targets, bodies, chunks and extensions beyond their bounds, and bytes that are no HTTP, on both "
+    "listeners."
+)
+EXPECTED = "The sender can read a 413, 414, 431 or 400, and the connection is closed."
 
 SEND = "/v1/tenants/demo/messages"
 KIB = 1024

@@ -12,14 +12,15 @@ import proofs_replicas as proofs  # noqa: E402
 from cluster import Cluster  # noqa: E402
 
 
-FAULT = "PostgreSQL stopped, killed, hung, full, read-only, COMMITs lost, failed over"
+FAULT = "PostgreSQL stops, crashes, hangs, is full, is read-only, loses COMMITs, fails over"
 INJECTED = (
-    "a stop and a crash of 30 s, SIGSTOP of all its processes, a data directory on a file system of 128 MiB without a byte "
-    "left, `default_transaction_read_only`, a proxy that drops COMMITs and their answers, a synchronous standby that takes "
-    "over, each under load of three replicas"
+    "A stop and a crash of 30 s, SIGSTOP of all its processes, a data directory on a full file system of 128 MiB, "
+    "`default_transaction_read_only`, a proxy that drops COMMITs and their answers, and a synchronous standby that "
+    "takes over; each under load of three replicas."
 )
 EXPECTED = (
-    "sends go on, what must be written is 503 within 20 s, `/readyz` stays up; each record is there once, verify 0"
+    "Sends without a key succeed. Requests that must write to the store get 503 within 20 s. `/readyz` stays 200. The "
+    "store has each record once, and `audit verify` exits with 0."
 )
 
 

@@ -12,14 +12,15 @@ import proofs_limits as proofs  # noqa: E402
 from cluster import Cluster  # noqa: E402
 
 
-FAULT = "Redis down, hung, there for moments, emptied, full, read-only, failed over by Sentinel"
+FAULT = "Redis is killed, hangs, flaps, is emptied, is full, is read-only, fails over"
 INJECTED = (
-    "SIGKILL, SIGSTOP once and again and again, `SCRIPT FLUSH`, `maxmemory`, READONLY, and a Sentinel's fail-over, each under 16 "
-    "callers of one device"
+    "SIGKILL, SIGSTOP once and repeatedly, `SCRIPT FLUSH`, `maxmemory`, READONLY, and Sentinel's failover, each under "
+    "16 callers of one device."
 )
 EXPECTED = (
-    "nothing but 200 and 429; at most burst + rate × time, and for the outage max(burst, N) and what Redis refilled meanwhile or "
-    "forgot, at most a burst; moments end no outage; less than 30 ms more at p99; shared again within 2 s"
+    "Callers get only 200 and 429. At most burst + rate × time is admitted; an outage adds max(burst, N), and at most "
+    "one burst that Redis refilled or forgot meanwhile. Redis that answers for moments ends no outage. p99 grows by "
+    "less than 30 ms. Limits are shared again within 2 s."
 )
 
 

@@ -13,13 +13,14 @@ from cluster import Cluster  # noqa: E402
 from network import Namespace  # noqa: E402
 
 
-FAULT = "One replica cut off for three minutes"
+FAULT = "One replica is cut off for three minutes"
 INJECTED = (
-    "a network namespace whose line carries nothing any more, in both directions and without a word, under load; before that "
-    "the way to the store alone, for 20 s, while FCM stays in reach"
+    "A network namespace whose line silently drops everything in both directions, under load. Before that, only the "
+    "way to the store is cut for 20 s, while FCM stays in reach."
 )
 EXPECTED = (
-    "its leases are taken over, its late writes refused; no record is lost or there twice, verify 0"
+    "Other replicas take over its leases, and the store refuses its late writes. No record is lost or doubled, and "
+    "`audit verify` exits with 0."
 )
 
 

@@ -15,12 +15,13 @@ from cluster import Cluster  # noqa: E402
 
 FAULT = "One replica changes ten thousand tenants"
 INJECTED = (
-    "the credentials of 10,000 tenants replaced through one of three replicas, then all of them changed in one transaction; "
-    "`/readyz`, `/metrics` and the data listener of another replica asked all the time, and its threads watched"
+    "The credentials of 10,000 tenants are replaced through one of three replicas; then all are changed in one "
+    "transaction. Meanwhile `/readyz`, `/metrics` and the data listener of another replica are requested all the "
+    "time, and its threads are watched."
 )
 EXPECTED = (
-    "p99 of each ≤ 20 ms, no event loop busy for more than 20 ms at a time; the last change seen, and revoked keys refused "
-    "everywhere, within 5 s"
+    "The p99 of each is at most 20 ms, and no event loop is busy for more than 20 ms at a time. The last change is "
+    "seen, and revoked keys are refused everywhere, within 5 s."
 )
 
 # Fewer for a program built for tests.

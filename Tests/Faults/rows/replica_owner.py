@@ -12,14 +12,14 @@ import proofs_idempotency as proofs  # noqa: E402
 from cluster import Cluster  # noqa: E402
 
 
-FAULT = "The owner of an idempotent request dies, or sleeps beyond its lease"
+FAULT = "The replica that owns an idempotent request dies, or pauses beyond its lease"
 INJECTED = (
-    "200 × SIGKILL and 48 × SIGSTOP of one of three replicas at six steps of a request, to one device and to lists, by both "
-    "protocols; each is repeated elsewhere; COMMITs of its records are lost"
+    "200 × SIGKILL and 48 × SIGSTOP of one of three replicas at six steps of a request, to one device and to lists, "
+    "by both protocols. Each request is repeated on another replica. COMMITs of its records are lost."
 )
 EXPECTED = (
-    "no device is sent to twice, none is called accepted that was not sent to, and who wakes sends nothing that it had not "
-    "marked before; `audit verify` 0 in the end"
+    "No device gets a message twice, and no recipient is reported accepted without a send. A replica that wakes sends "
+    "nothing that it had not marked before. In the end `audit verify` exits with 0."
 )
 
 KILLS, PAUSES = 200, 48

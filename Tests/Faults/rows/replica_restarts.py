@@ -15,13 +15,13 @@ from cluster import SIZE, Cluster  # noqa: E402
 
 FAULT = "Replicas are restarted one by one, killed, paused, replaced in an outage"
 INJECTED = (
-    "ten rolling restarts of three replicas behind HAProxy, then `kill -9` of one, SIGSTOP of the leader, SIGTERM of one while "
-    "PostgreSQL is away and another host name on its data directory, and a step of the schema as the next release may take it with "
-    "restarts after it, all under load"
+    "Ten rolling restarts of three replicas behind HAProxy; `kill -9` of one; SIGSTOP of the leader; SIGTERM of one "
+    "while PostgreSQL is down, and a start under another host name on its data directory; a step of the schema as the "
+    "next release may take it, with restarts after it. All under load."
 )
 EXPECTED = (
-    "no request fails by a restart, by a kill those on its connections alone; the leader closes its chains, and nothing is "
-    "checkpointed or closed twice; what was spooled comes with the data directory"
+    "No request fails by a restart. A kill fails only requests on the killed replica's connections. The leader closes "
+    "its chains, and nothing is checkpointed or closed twice. Spooled records arrive with the data directory."
 )
 
 

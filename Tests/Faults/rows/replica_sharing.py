@@ -15,12 +15,13 @@ from cluster import Cluster  # noqa: E402
 
 FAULT = "Replicas learn late, out of order, and with wrong clocks"
 INJECTED = (
-    "clocks 2 s ahead and behind; notifications dropped; a report's transaction held open; changes of one group on three "
-    "replicas, one of them paused; a policy changed while 16 callers go on"
+    "Clocks that are 2 s fast and slow; lost notifications; a report whose transaction stays open; changes of one "
+    "group on three replicas, one of them paused; a policy that changes under 16 callers."
 )
 EXPECTED = (
-    "limits as exact as one process'; revoked keys refused everywhere within 5 s; each replica asks FCM once about a dead token; "
-    "the feed of retired tokens is the same on all and misses nothing; books and FCM's groups agree"
+    "Limits are as exact as in one process. Revoked keys are refused everywhere within 5 s. Each replica calls FCM "
+    "once for a dead token. The feed of retired tokens is the same on all replicas and misses nothing. The store and "
+    "FCM agree on groups."
 )
 
 

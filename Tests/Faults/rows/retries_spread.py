@@ -12,8 +12,10 @@ import time
 from lab import Lab, Load
 
 FAULT = "A thousand calls fail at once"
-INJECTED = "fake FCM that answers 503 to the first call of each of 1,000 messages, sent together by 500 tenants"
-EXPECTED = "the repeats are spread evenly over the second that follows, and all callers get `200`"
+INJECTED = (
+    "An emulated FCM that answers 503 to the first call for each of 1,000 messages, which 500 tenants send together."
+)
+EXPECTED = "The retries are spread evenly over the following second, and all callers get `200`."
 
 TENANTS = 500
 EACH = 2

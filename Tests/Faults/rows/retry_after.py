@@ -9,11 +9,14 @@ import time
 
 from lab import Answer, Lab, Tenant, v1_upstream
 
-FAULT = "Upstream says when to come back"
-INJECTED = "fake FCM with `Retry-After` in seconds and as a date, on 503 and on 429 of a used-up project quota"
+FAULT = "FCM names the time of a retry"
+INJECTED = (
+    "An emulated FCM with `Retry-After` in seconds and as a date, on 503 and on the 429 of a project whose quota is "
+    "used up."
+)
 EXPECTED = (
-    "a repeat waits as long as asked, ten seconds at least; a wait beyond the caller's deadline is passed on at once; "
-    "a used-up quota pauses that project, and no other, until then"
+    "A retry waits as long as FCM demands, and at least ten seconds. A wait beyond the caller's deadline is passed on "
+    "at once. A used-up quota pauses that project alone until then."
 )
 
 
@@ -66,9 +69,9 @@ def run(lab: Lab) -> str:
         each()
     lasted = [f"{each.lasted:.1f}" for each in quota]
     return (
-        f"asked for 12 s: repeated after {answers['seconds'].seconds:.1f}; for a date in 13 s: "
-        f"{answers['date'].seconds:.1f}; for 1 s: {answers['sooner'].seconds:.1f}; for 60 s: 503 with Retry-After "
-        f"{answers['beyond'].headers['retry-after']} in {answers['beyond'].seconds * 1000:.0f} ms; project paused for "
+        f"Retry-After of 12 s: retried after {answers['seconds'].seconds:.1f} s; a date in 13 s: after "
+        f"{answers['date'].seconds:.1f} s; 1 s: after {answers['sooner'].seconds:.1f} s; 60 s: 503 with Retry-After "
+        f"{answers['beyond'].headers['retry-after']} in {answers['beyond'].seconds * 1000:.0f} ms; a project paused for "
         f"15 s by number and date: {lasted[0]} and {lasted[1]} s without a call"
     )
 

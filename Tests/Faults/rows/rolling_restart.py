@@ -10,8 +10,10 @@ import time
 from lab import Gateway, Lab, Load, Proxy, Tenant, call
 
 FAULT = "SIGTERM under load"
-INJECTED = "rolling restarts of two gateways behind HAProxy with active checks of `/readyz`; no request is ever repeated"
-EXPECTED = "no request fails or is sent twice, every process exits 0 within 30 s, verify 0"
+INJECTED = (
+    "Rolling restarts of two gateways behind HAProxy with active checks of `/readyz`. No request is ever repeated."
+)
+EXPECTED = "No request fails or is sent twice, every process exits with 0 within 30 s, and `audit verify` exits with 0."
 
 ROLLS = 10
 RATE = 150

@@ -8,10 +8,14 @@ import time
 from lab import Lab, call
 
 FAULT = "SIGTERM with requests in flight"
-INJECTED = "SIGTERM while 100 sends wait for a fake FCM that takes 8 s; again while 20 wait for one that never answers"
+INJECTED = (
+    "SIGTERM while 100 sends wait for an emulated FCM that takes 8 s, and again while 20 sends wait for one that "
+    "never answers."
+)
 EXPECTED = (
-    "`/readyz` 503 at once and until the end, requests that are in flight answered, exit 0 within 30 s; what takes longer "
-    "than the time to finish is cut off with a line in the log, and audited; verify 0"
+    "`/readyz` answers 503 at once and until the end. Requests in flight are answered, and the process exits with 0 "
+    "within 30 s. Requests that take longer than the time to finish are cut off, logged and audited. `audit verify` "
+    "exits with 0."
 )
 
 SLOW_S = 8

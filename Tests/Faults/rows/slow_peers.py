@@ -9,9 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lab import Gateway, Lab, call, connect
 
-FAULT = "Slow head, body or reader"
-INJECTED = "head and body a byte a second, silence, and a reader that reads nothing or a little, to both listeners at once"
-EXPECTED = "closed on time: head 5 s, body 10 s, writing 10 s without progress, idle 75 s; others are served meanwhile"
+FAULT = "Slow heads, bodies or readers"
+INJECTED = (
+    "Heads and bodies at a byte a second, silence, and readers that read nothing or little, on both listeners at "
+    "once."
+)
+EXPECTED = (
+    "Connections are closed on time: head 5 s, body 10 s, writing 10 s without progress, idle 75 s. Other callers are "
+    "served meanwhile."
+)
 
 # How much later than its deadline a connection may end, on a machine that is busy with others.
 SLACK_S = 3
@@ -43,7 +49,7 @@ def run(lab: Lab) -> str:
                for reason in ("head_timeout", "body_timeout", "write_stalled")}
     assert list(counted.values()) == [4, 4, 4], counted
     figures = ", ".join(f"{name} {min(times):.1f} and {max(times):.1f} s" for name, times in seen.items())
-    return f"{figures}; others waited {slowest * 1000:.0f} ms at most"
+    return f"closed after (by the listeners): {figures}; others waited {slowest * 1000:.0f} ms at most"
 
 
 def until_closed(one: socket.socket, start: float, drip: bytes = b"", every: float = 1) -> tuple[float, bytes]:

@@ -13,9 +13,12 @@ from pathlib import Path
 
 from lab import Gateway, Lab, Stub, connect, raw
 
-FAULT = "Smuggling"
-INJECTED = "Tests/Hostile/smuggling.json, each request to both listeners, through HAProxy and through nginx"
-EXPECTED = "refused or answered once, as the table says; behind a proxy nothing is served that the proxy did not see"
+FAULT = "Request smuggling"
+INJECTED = "Each request of Tests/Hostile/smuggling.json, sent to both listeners, through HAProxy and through nginx."
+EXPECTED = (
+    "Each request is refused or answered once, as the table says. Behind a proxy, the gateway serves no request that "
+    "the proxy did not see."
+)
 
 TABLE = Path(__file__).resolve().parents[2] / "Hostile/smuggling.json"
 # The id of every request that is hidden in another one.

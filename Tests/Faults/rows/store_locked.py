@@ -11,10 +11,10 @@ from lab import Gateway, Lab
 
 FAULT = "The store can't be written"
 INJECTED = (
-    "another process holds an exclusive lock on the database while messages are sent, with a queue of 500 records; "
-    "once SIGKILL meanwhile"
+    "Another process holds an exclusive lock on the database while messages are sent, with a queue of 500 records. "
+    "Once the gateway is killed (SIGKILL) meanwhile."
 )
-EXPECTED = "sends go on, changes are refused; every record is there once afterwards, also when killed"
+EXPECTED = "Sends succeed and changes are refused. Afterwards the store has every record once, also after the kill."
 
 QUEUE = 500
 SENT = 4_000

@@ -14,15 +14,15 @@ import threading
 
 from lab import LIMIT_S, Answer, Emulator, Gateway, Lab, Tenant, call, v1_upstream
 
-FAULT = "kill -9 mid-request"
+FAULT = "kill -9 in the middle of a request"
 INJECTED = (
-    "200 × SIGKILL: after a request's head, after its body, once its key is in the store, once its call is at FCM, once "
-    "FCM has answered, once the caller has its answer; one device and lists, by both protocols; each then repeated with "
-    "its key"
+    "200 × SIGKILL: after a request's head, after its body, when its key is in the store, when its call is at FCM, "
+    "when FCM has answered, and when the caller has its answer. Requests address one device or a list, by both "
+    "protocols. Each is then repeated with its key."
 )
 EXPECTED = (
-    "no device is sent to twice, none is called accepted that was not sent to, what was answered is answered again word "
-    "for word, and the audit verifies with 0 or 2 after each kill"
+    "No device gets a message twice, and no recipient is reported accepted without a send. A repeat gets the earlier "
+    "answer word for word. The audit verifies with 0 or 2 after each kill."
 )
 
 KILLS = 200
@@ -59,10 +59,10 @@ def run(lab: Lab) -> str:
     assert seen["kills"] == KILLS, seen
     assert seen["unknown"] and seen["sent by the repeat"] and seen["replayed"], f"nothing was hit: {dict(seen)}"
     return (
-        f"{KILLS} kills, {seen['recipients']} recipients: {seen['twice']} sent to twice, {seen['phantom']} accepted and "
-        f"not sent to; {seen['unknown']} unknown, {seen['sent by the repeat']} sent to by the repeat; "
-        f"{seen['replayed']} answers given before the kill were given again word for word; verify 0: "
-        f"{seen['verify 0']}, 2: {seen['verify 2']}"
+        f"{KILLS} kills, {seen['recipients']} recipients: {seen['twice']} sent to twice, {seen['phantom']} accepted "
+        f"without a send; {seen['unknown']} unknown, {seen['sent by the repeat']} sent to by the repeat; "
+        f"{seen['replayed']} answers given before the kill were given again word for word; `audit verify` "
+        f"exited {seen['verify 0']} times with 0 and {seen['verify 2']} times with 2"
     )
 
 

@@ -14,11 +14,13 @@ from cluster import SIZE, Cluster  # noqa: E402
 
 FAULT = "Two releases side by side"
 INJECTED = (
-    "three replicas of the release before under load; `store migrate` of this one, each replica replaced by this release, then "
-    "by the one before again, then one of them by this one; owners killed, keys revoked, groups changed in the mixed fleet"
+    "Three replicas of the previous release under load. `store migrate` of this release; each replica is replaced by "
+    "this release, then by the previous one again, then one of them by this one. In the mixed fleet owners are "
+    "killed, keys revoked and groups changed."
 )
 EXPECTED = (
-    "no request fails, each message is sent once and recorded once; what one release writes the other one reads; verify 0"
+    "No request fails, and each message is sent once and recorded once. Each release reads what the other one writes. "
+    "`audit verify` exits with 0."
 )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from lab import Lab, read_request
 
-FAULT = "Drip, garbage, 1 GiB reply"
-INJECTED = "plain sockets that answer so"
+FAULT = "FCM's answer drips, is garbage, or is 1 GiB long"
+INJECTED = "Plain sockets that answer in these ways."
 EXPECTED = (
-    "the attempt fails within 10 s, by `upstream_protocol` where the answer can't be read; it is not repeated; "
-    "redirects are not followed; memory grows by less than 8 MiB"
+    "The attempt fails within 10 s, as `upstream_protocol` if the answer can't be read. It is not retried. Redirects "
+    "are not followed. Memory grows by less than 8 MiB."
 )
 
 GIB = 1 << 30

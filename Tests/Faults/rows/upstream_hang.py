@@ -7,11 +7,11 @@ import time
 
 from lab import Emulator, Gateway, Lab, Tenant, v1_upstream
 
-FAULT = "Upstream hang"
-INJECTED = "fake FCM that takes requests and never answers, legacy and HTTP v1"
+FAULT = "FCM hangs"
+INJECTED = "An emulated FCM that reads requests and never answers, by the legacy protocol and by HTTP v1."
 EXPECTED = (
-    "504 when the attempt's 10 s are up, then the breaker opens: refused at once, no further calls; memory flat; "
-    "another tenant sees nothing of it; recovery within the rest of 30 s"
+    "Each send gets 504 when its attempt's 10 s are over. Then the breaker opens: sends are refused at once and FCM "
+    "gets no calls. Memory stays flat, another tenant is not affected, and sends succeed again after a rest of 30 s."
 )
 
 REST_S = 30

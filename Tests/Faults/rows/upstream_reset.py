@@ -8,11 +8,14 @@ import threading
 
 from lab import Emulator, Gateway, Lab, Tenant, read_request, reset, v1_upstream
 
-FAULT = "Connection reset before the request was sent, and after"
-INJECTED = "servers that reset idle connections, TLS handshakes, and requests that they have read; refused streams"
+FAULT = "Connections are reset before a request has left, and after"
+INJECTED = (
+    "Servers that reset idle connections, TLS handshakes, and requests that they have read; HTTP/2 streams that are "
+    "refused."
+)
 EXPECTED = (
-    "what had not left is sent over another connection, once; what had is `outcome_unknown` and reaches the upstream "
-    "once; nothing arrives twice"
+    "A request that had not left is sent over another connection, once. A request that had left gets "
+    "`outcome_unknown` and reaches FCM once. Nothing arrives twice."
 )
 
 MESSAGES = 200
@@ -89,7 +92,7 @@ def handshake(lab: Lab, gateway: Gateway, tls: Emulator) -> str:
     answer = tenant.send("handshake")
     assert answer.status == 200, f"handshakes that were reset: {answer}"
     assert connections == 3 and tls.hits('"handshake"') == 1, f"{connections} connections"
-    return "two handshakes that are reset: 200 by the third connection, one call"
+    return "two handshakes reset: 200 by the third connection, one call"
 
 
 def copy(one: socket.socket, other: socket.socket) -> None:
@@ -115,7 +118,7 @@ def refused(lab: Lab, gateway: Gateway) -> str:
     assert answer.seconds < 1, answer
     repeats = gateway.metric('fcmgw_retries_total{reason="not_sent"}') - before
     assert repeats == 2, f"{repeats:.0f} repeats"
-    return f"nobody listening: 503 after three attempts in {answer.seconds * 1000:.0f} ms"
+    return f"no listener: 503 after three attempts in {answer.seconds * 1000:.0f} ms"
 
 
 def stream(tenant: Tenant, fcm: Emulator, type: str, members: dict) -> str:
@@ -158,7 +161,7 @@ def after(tenant: Tenant, fcm: Emulator, api: str) -> str:
     assert max(hits) == 1, f"{api}: {max(hits)} calls for one message"
     return (
         f"{api}: {len(tokens)} of {MESSAGES} reset after they were read: {len(tokens)} × `outcome_unknown`, one call "
-        f"each; 50 at a time: {crowd.statuses.get(504, 0)} unknown, none sent twice"
+        f"each; {api}, 50 at a time: {crowd.statuses.get(504, 0)} unknown, none sent twice"
     )
 
 
@@ -175,4 +178,4 @@ def half_an_answer(lab: Lab, gateway: Gateway) -> str:
 
     answer = gateway.tenant("half", lab.stub(serve)).send()
     assert answer.status == 504 and answer.code == "outcome_unknown" and requests == 1, f"{answer}, {requests} calls"
-    return "reset amid the answer: `outcome_unknown`, one call"
+    return "reset in the middle of the answer: `outcome_unknown`, one call"

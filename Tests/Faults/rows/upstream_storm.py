@@ -8,11 +8,13 @@ import threading
 
 from lab import Gateway, Lab, read_request, v1_upstream
 
-FAULT = "5xx storm"
-INJECTED = "fake FCM that answers 503 to every call, to a third of them, to the first for each message"
+FAULT = "FCM answers 5xx"
+INJECTED = (
+    "An emulated FCM that answers 503 to every call, to a third of the calls, or to the first call for each message."
+)
 EXPECTED = (
-    "calls ≤ 1.1 × messages + 3; a legacy server that fails once is asked again and the caller gets `200`; HTTP v1 is "
-    "not asked again; another tenant sees nothing of it"
+    "At most 1.1 × messages + 3 calls reach FCM. A legacy server that fails once is called again, and the caller gets "
+    "`200`. HTTP v1 is not called again. Another tenant is not affected."
 )
 
 MESSAGES = 2_000
@@ -61,7 +63,7 @@ def once(lab: Lab, gateway: Gateway) -> str:
         # Between them, so that failures are not in a row.
         assert tenant.send().status == 200
     assert fcm.hits('"once-') == 10, f"{fcm.hits()} calls"
-    return "5 that failed once: 5 × 200 with 10 calls"
+    return "5 calls that failed once: 5 × 200 with 10 calls"
 
 
 def third(lab: Lab, gateway: Gateway) -> str:
@@ -105,4 +107,4 @@ def ramp(lab: Lab, gateway: Gateway) -> str:
         part = [answer for answer in load.answers if second <= answer.at - begin < second + 1]
         shares.append(sum(answer.status == 200 for answer in part) / max(1, len(part)))
     assert shares[0] < 0.3 and 0.3 < shares[5] < 0.8 and shares[11] == 1, f"of 100 a second, {shares}"
-    return "let through in seconds 1, 6 and 12 after the rest: " + ", ".join(f"{shares[n]:.0%}" for n in (0, 5, 11))
+    return "admitted in seconds 1, 6 and 12 after the rest: " + ", ".join(f"{shares[n]:.0%}" for n in (0, 5, 11))
