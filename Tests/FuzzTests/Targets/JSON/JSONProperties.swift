@@ -77,6 +77,36 @@ enum JSONProperties {
         let canonical = root.canonicalText
         try FuzzFinding.requireEqual(NaiveJSON.read(Array(canonical.utf8)), expected.sorted, "not canonical")
         try FuzzFinding.requireEqual(again.canonicalText, canonical, "another canonical form")
+        let own = try? JSONDocument(parsing: ByteBuffer(string: canonical)).root.canonicalText
+        try FuzzFinding.requireEqual(own, canonical, "the canonical form has another one")
+        // A copied value keeps its escapes; one that is written piece by piece is escaped anew.
+        var pieces = JSONWriter()
+        Self.write(root, to: &pieces)
+        let rebuilt = Array(pieces.finish().readableBytesView)
+        try FuzzFinding.requireEqual(NaiveJSON.read(rebuilt), expected, "written wrongly in pieces")
+    }
+
+    private static func write(_ value: JSONValue, to writer: inout JSONWriter) {
+        if let members = value.members {
+            writer.beginObject()
+            for member in members {
+                writer.key(member.key)
+                self.write(member.value, to: &writer)
+            }
+            writer.endObject()
+        } else if let elements = value.elements {
+            writer.beginArray()
+            for element in elements { self.write(element, to: &writer) }
+            writer.endArray()
+        } else if let string = value.string {
+            writer.string(string)
+        } else if let number = value.number {
+            writer.number(number)
+        } else if let flag = value.bool {
+            writer.bool(flag)
+        } else {
+            writer.null()
+        }
     }
 
     /// Foundation accepts what is accepted here, but for numbers beyond any `Double`.
