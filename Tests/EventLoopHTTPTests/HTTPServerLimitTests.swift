@@ -88,26 +88,6 @@ struct HTTPServerLimitTests {
         }
     }
 
-    @Test(
-        "What does not arrive in time is answered with 408 and the connection ends",
-        arguments: [
-            "", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n",
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel",
-        ]
-    )
-    func deadlines(start: String) async throws {
-        let configure: (inout HTTPServerConfiguration) -> Void = {
-            $0.headTimeout = .milliseconds(50)
-            $0.bodyTimeout = .milliseconds(50)
-        }
-        try await withConnection(EchoResponder(), configure: configure) { connection in
-            connection.offer(start)
-            let responses = RawResponse.parse(await connection.textUntilClosed())
-            #expect(responses.map(\.status) == [408])
-            #expect(responses.first?.fields["connection"] == "close")
-        }
-    }
-
     @Test("A peer that does not read its answer is closed")
     func writeStall() async throws {
         let size = 64 * 1024 * 1024
@@ -138,37 +118,6 @@ struct HTTPServerLimitTests {
             #expect(RawResponse.parse(await second.textUntilClosed()).map(\.status) == [503])
             try await first.send("Host: a\r\nConnection: close\r\n\r\n")
             #expect(RawResponse.parse(await first.textUntilClosed()).map(\.status) == [200, 200])
-        }
-    }
-
-    @Test("Where there is no room, the connection that has been idle longest is closed for a new one")
-    func evictsIdle() async throws {
-        let cuts = Mutex<[HTTPServerCloseReason]>([])
-        let configure: (inout HTTPServerConfiguration) -> Void = {
-            $0.maxConnections = 2
-            $0.evictableAfter = .zero
-            $0.onClose = { cut in cuts.withLock { $0.append(cut) } }
-        }
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        try await withServer(EchoResponder(), on: loop, configure: configure) { server, port in
-            let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-            let first = try await RawConnection.open(port: port)
-            try await first.send(request)
-            #expect(await first.responses(1).map(\.status) == [200])
-            let second = try await RawConnection.open(port: port)
-            try await second.send(request)
-            #expect(await second.responses(1).map(\.status) == [200])
-            let third = try await RawConnection.open(port: port)
-            try await third.send(request)
-            #expect(await third.responses(1).map(\.status) == [200])
-            #expect(RawResponse.parse(await first.textUntilClosed()).map(\.status) == [200])
-            #expect(cuts.withLock { $0 } == [.evicted])
-            // The others are served on.
-            for connection in [second, third] {
-                try await connection.send(request)
-                #expect(await connection.responses(2).map(\.status) == [200, 200])
-            }
-            #expect(server.openConnections == 2)
         }
     }
 }
