@@ -6,14 +6,63 @@ import Testing
 @testable import GatewayUpstream
 
 struct LegacySendAnswerTests {
-    @Test("Every kind of answer has its meaning", arguments: WireReading.all)
-    func answers(reading: WireReading) async throws {
-        try await FCMClient.run(against: .send(reading.wire)) { sender, upstream in
-            let result = await sender.send(try .sample(to: reading.target, endpoint: upstream.endpoint))
-            #expect(result == reading.result)
-            // What FCM was too busy for is tried three times in all, unless it asked for more time than there is.
-            let isRepeated = ["500", "503"].contains(result.upstreamCode) && (result.retryAfter ?? 0) < 60
-            #expect(upstream.seen.current.requests.count == (isRepeated ? 3 : 1))
+    /// Answers, the calls that get them, their results and how many times each call is sent.
+    private static let answers: [(wire: String, target: Target, result: SendResult, attempts: Int)] = [
+        (
+            WireAnswer.text(
+                "200 OK",
+                """
+                {"multicast_id":1,"success":2,"failure":2,"canonical_ids":1,"results":[{"message_id":"0:1"},
+                {"error":"NotRegistered"},{"message_id":"0:2","registration_id":"new"},{"error":"Unavailable"}]}
+                """,
+                "Retry-After: 30"
+            ),
+            .tokens(["a", "b", "c", "d"]),
+            SendResult(
+                [
+                    .accepted(Acceptance(messageID: "0:1")), .rejected(.unregistered),
+                    .accepted(Acceptance(messageID: "0:2", replacementToken: "new")), .rejected(.upstreamUnavailable),
+                ],
+                retryAfter: 30,
+                upstreamCode: "NotRegistered"
+            ), 1
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "10\r\n{\"multicast_id\":\r\n2f\r\n1,\"results\":[{\"message_id\":\"0:1\"}],\"success\":1}\r\n0\r\n\r\n",
+            .token("a"), .accepted("0:1"), 1
+        ),
+        (WireAnswer.text("200 OK", "id=0:9", "Content-Type: text/plain"), .token("a"), .accepted("0:9"), 1),
+        // A redirect is not followed.
+        (
+            WireAnswer.text("302 Found", "", "Location: http://127.0.0.1:1/"), .token("a"),
+            .failed(.upstreamProtocol, "302"), 1
+        ),
+        (WireAnswer.text("500 Internal Server Error", "oops"), .token("a"), .failed(.upstreamInternal, "500"), 3),
+        (WireAnswer.text("502 Bad Gateway", ""), .token("a"), .failed(.upstreamUnavailable, "502"), 1),
+        (WireAnswer.text("503 Service Unavailable", ""), .token("a"), .failed(.upstreamUnavailable, "503"), 3),
+        // The manual clock starts 90 seconds before this.
+        (
+            WireAnswer.text("503 Service Unavailable", "", "Retry-After: Sun, 01 Mar 2026 12:01:30 GMT"), .token("a"),
+            SendResult(refused: .upstreamUnavailable, retryAfter: 90, upstreamCode: "503"), 1
+        ),
+        (
+            WireAnswer.text("429 Too Many Requests", "", "Retry-After: 60"), .token("a"),
+            SendResult(refused: .upstreamUnavailable, retryAfter: 60, upstreamCode: "429"), 1
+        ),
+        // Answers that the HTTP client refuses.
+        ("SSH-2.0-OpenSSH_9.9\r\n\r\n", .token("a"), .failed(.upstreamProtocol, "invalidResponse"), 1),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{", .token("a"),
+            .failed(.upstreamProtocol, "responseTooLarge"), 1
+        ),
+    ]
+
+    @Test("An answer is read with its fields, and a busy server is asked up to three times", arguments: Self.answers)
+    func answers(wire: String, target: Target, result: SendResult, attempts: Int) async throws {
+        try await FCMClient.run(against: .send(wire)) { sender, upstream async throws in
+            #expect(try await sender.send(.sample(to: target, endpoint: upstream.endpoint)) == result)
+            #expect(upstream.seen.current.requests.count == attempts)
         }
     }
 

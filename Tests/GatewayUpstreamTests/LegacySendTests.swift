@@ -36,37 +36,6 @@ struct LegacySendTests {
         }
     }
 
-    @Test(
-        "Each target has its place in the body",
-        arguments: [
-            (Target.token("t"), #"{"to":"t"}"#),
-            (.tokens(["a", "b", "a"]), #"{"registration_ids":["a","b","a"]}"#),
-            (.notificationKey("k"), #"{"to":"k"}"#),
-        ]
-    )
-    func targets(target: Target, body: String) async throws {
-        try await FCMClient.run(against: .send(WireAnswer.accepted)) { sender, upstream in
-            _ = await sender.send(try .sample(to: target, endpoint: upstream.endpoint))
-            #expect(upstream.seen.current.requests.first?.hasSuffix("\r\n\r\n\(body)") == true)
-        }
-    }
-
-    @Test("Topics and conditions are addressed in the protocol's own form")
-    func topics() async throws {
-        try await RawUpstream.run(.send(WireAnswer.text("200 OK", #"{"message_id":5735983}"#))) { upstream in
-            try await FCMClient.run { sender in
-                let accepted = SendResult.accepted("5735983")
-                let topic = Target.topic(try #require(TopicName("news")))
-                #expect(try await sender.send(.sample(to: topic, endpoint: upstream.endpoint)) == accepted)
-                let condition = Target.condition(try TopicCondition(parsing: #""a" IN topics&&'b' in topics"#))
-                #expect(try await sender.send(.sample(to: condition, endpoint: upstream.endpoint)) == accepted)
-                let requests = upstream.seen.current.requests
-                #expect(requests[0].hasSuffix(#"{"to":"/topics/news"}"#))
-                #expect(requests[1].hasSuffix(#"{"condition":"'a' in topics && 'b' in topics"}"#))
-            }
-        }
-    }
-
     @Test("Calls one after the other share a connection")
     func keepAlive() async throws {
         try await FCMClient.run(against: .send(WireAnswer.accepted)) { sender, upstream in
@@ -107,17 +76,6 @@ struct LegacySendTests {
             let expected = SendResult.failed(.upstreamUnavailable, "no_endpoint")
             #expect(try await sender.send(.sample(endpoint: nil)) == expected)
             #expect(try await sender.send(.sample(endpoint: endpoint)) == expected)
-        }
-    }
-
-    @Test("Without a credential nothing is sent")
-    func noCredential() async throws {
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await FCMClient.run(defaultEndpoint: upstream.endpoint) { sender in
-                let call = try UpstreamCall.sample(credential: nil)
-                #expect(await sender.send(call) == .failed(.upstreamCredentials, "no_credential"))
-                #expect(upstream.seen.current.accepted == 0)
-            }
         }
     }
 

@@ -130,18 +130,6 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("A caller waits for an access token no longer than its deadline")
-    func tokenDeadline() async throws {
-        try await V1Fixture.run { fixture in
-            fixture.emulator.addFault(Fault(path: "/token", action: .hang))
-            let result = try await fixture.change(["a", "b"], timeLeft: .milliseconds(200))
-            #expect(result.codes == [.upstreamUnavailable, .upstreamUnavailable])
-            #expect(result.upstreamCode == "token_timeout")
-            #expect(fixture.topicRequests.isEmpty)
-            fixture.emulator.deleteFaults()
-        }
-    }
-
     @Test("A lost connection concerns its device alone")
     func reset() async throws {
         try await V1Fixture.run { fixture in
@@ -165,15 +153,6 @@ struct TopicCallFailureTests {
             #expect(fixture.tokenRequests.count == 1)
             _ = try await fixture.send(to: .topic(try #require(TopicName("news"))))
             #expect(Set(fixture.emulator.deliveries(topic: "news").map(\.token)) == Set(tokens))
-        }
-    }
-
-    @Test("A thousand devices are one call by the Instance ID API")
-    func thousandAtOnce() async throws {
-        try await V1Fixture.run(topicAPI: .instanceID) { fixture async throws in
-            let tokens = (0..<1_000).map { $0 % 10 == 0 ? "ERROR_NOT_FOUND-\($0)" : "device-\($0)" }
-            #expect(try await fixture.change(tokens).codes == tokens.indices.map { $0 % 10 == 0 ? .unregistered : nil })
-            #expect(fixture.topicRequests.count == 1)
         }
     }
 }

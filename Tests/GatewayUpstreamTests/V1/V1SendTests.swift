@@ -26,21 +26,6 @@ struct V1SendTests {
         }
     }
 
-    @Test(
-        "Every kind of single target has its form",
-        arguments: [
-            (Target.token("t"), #"{"message":{"token":"t"}}"#),
-            (.notificationKey("group"), #"{"message":{"token":"group"}}"#),
-            (.installation("f"), #"{"message":{"fid":"f"}}"#),
-        ]
-    )
-    func targets(target: Target, body: String) async throws {
-        try await V1Fixture.run { fixture async throws in
-            #expect(try await fixture.send(to: target).isAccepted)
-            #expect(fixture.messages.map(\.body) == [body])
-        }
-    }
-
     @Test("Topics and conditions are targets of one call")
     func topics() async throws {
         try await V1Fixture.run { fixture in

@@ -10,21 +10,6 @@ import Testing
 struct V1SendTokenTests {
     private static let tokenOutage = Fault(path: "/token", times: 1_000, action: .page(503))
 
-    @Test("However many send at once, one exchange serves them all")
-    func singleFlight() async throws {
-        try await V1Fixture.run { fixture in
-            let results = try await withThrowingTaskGroup(of: SendResult.self) { group in
-                for number in 0..<100 {
-                    let call = try fixture.call(to: .token("device-\(number)"))
-                    group.addTask { await fixture.client.send(call) }
-                }
-                return try await group.reduce(into: []) { $0.append($1) }
-            }
-            #expect(results.count(where: \.isAccepted) == 100)
-            #expect(fixture.tokenRequests.count == 1)
-        }
-    }
-
     @Test("While the token endpoint is down, the token at hand is used to its end")
     func outage() async throws {
         try await V1Fixture.run { fixture async throws in
@@ -67,17 +52,6 @@ struct V1SendTokenTests {
         }
     }
 
-    @Test("A revoked token costs one exchange and one repeat")
-    func revoked() async throws {
-        try await V1Fixture.run { fixture in
-            _ = try await fixture.send()
-            fixture.emulator.revokeAccessTokens()
-            #expect(try await fixture.send().isAccepted)
-            #expect(fixture.tokenRequests.count == 2)
-            #expect(fixture.messages.count == 3)
-        }
-    }
-
     @Test("A second refusal in a row is final, and no further token is asked for")
     func refusedTwice() async throws {
         try await V1Fixture.run { fixture async throws in
@@ -89,15 +63,6 @@ struct V1SendTokenTests {
             }
             #expect(fixture.tokenRequests.count == 2)
             #expect(fixture.messages.count == 4)
-        }
-    }
-
-    @Test("A 401 about Apple's credential is not about our token")
-    func thirdParty() async throws {
-        try await V1Fixture.run { fixture in
-            _ = try await fixture.send(to: .token("ERROR_THIRD_PARTY_AUTH_ERROR"))
-            #expect(fixture.tokenRequests.count == 1)
-            #expect(fixture.messages.count == 1)
         }
     }
 
