@@ -50,48 +50,6 @@ struct LegacyRequestDecoderTests {
         }
     }
 
-    @Test("Every field of a request arrives in its place")
-    func fullRequest() throws {
-        let request = try Self.decode(
-            """
-            {"to": "/topics/news", "collapse_key": "c", "priority": "normal", "content_available": true,
-             "mutable_content": true, "time_to_live": 6e1, "restricted_package_name": "com.example", "dry_run": true,
-             "delay_while_idle": {}, "unknown": [null],
-             "notification": {"title": "t", "body": "b", "image": "i", "subtitle": "s", "sound": "default",
-              "badge": "03", "icon": "n", "color": "#0a0b0c", "tag": "g", "click_action": "A",
-              "android_channel_id": "ch", "title_loc_key": "tk", "title_loc_args": ["x", 1.0, true],
-              "body_loc_key": "bk", "body_loc_args": " [ \\"y\\" , 12345678901234567890 ] ", "unknown": 1},
-             "data": {"text": "", "number": 1.50, "flag": false, "nothing": null, "list": [1, {"b": null, "a": "/"}]}}
-            """
-        )
-        #expect(request.target == .topic(try #require(TopicName("news"))))
-        let message = request.message
-        #expect(message.collapseKey == "c")
-        #expect(message.priority == .normal)
-        #expect(message.contentAvailable)
-        #expect(message.mutableContent)
-        #expect(message.timeToLive == 60)
-        #expect(message.restrictedPackageName == "com.example")
-        #expect(message.dryRun)
-        #expect(
-            message.data == [
-                DataEntry(key: "text", value: ""), DataEntry(key: "number", value: "1.50"),
-                DataEntry(key: "flag", value: "false"), DataEntry(key: "list", value: #"[1,{"a":"/","b":null}]"#),
-            ]
-        )
-        let notification = try #require(message.notification)
-        #expect(
-            notification.texts.map { "\($0.key.rawValue)=\($0.value)" } == [
-                "title=t", "body=b", "image=i", "subtitle=s", "sound=default", "icon=n", "color=#0a0b0c", "tag=g",
-                "click_action=A", "android_channel_id=ch", "title_loc_key=tk", "body_loc_key=bk",
-            ]
-        )
-        #expect(notification.badge == 3)
-        #expect(notification.titleLocArgs == ["x", "1.0", "true"])
-        #expect(notification.bodyLocArgs == ["y", "12345678901234567890"])
-        #expect(request.localErrors.isEmpty)
-    }
-
     @Test(
         "What is null, empty or false leaves no trace",
         arguments: [
@@ -109,13 +67,6 @@ struct LegacyRequestDecoderTests {
         #expect(request.target == .token("t"))
         #expect(request.message == Message())
         #expect(request.payloadBytes == 0)
-    }
-
-    @Test("A combining mark does not hide a reserved data key", arguments: ["gcm\u{301}", "google\u{FE0F}x"])
-    func combiningMarksInKeys(key: String) {
-        #expect(throws: Refusal(.invalidDataKey)) {
-            try Self.decode(#"{"to": "t", "data": {"\#(key)": "v"}}"#)
-        }
     }
 
     @Test("A combining mark after the prefix makes a bad topic, not a token")

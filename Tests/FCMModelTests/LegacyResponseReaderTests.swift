@@ -70,19 +70,13 @@ struct LegacyResponseReaderTests {
     @Test(
         "A 400 is classified by its text",
         arguments: [
-            ("JSON_PARSING_ERROR: Unexpected token END OF FILE at position 27.\n", .malformedJSON),
             ("JSON_PARSING_ERROR", .malformedJSON),
-            ("\"data\" key \"from\" is a reserved keyword\n", .invalidDataKey),
             ("\"data\" key is odd", .invalidField),
-            ("Invalid value (2419201) for \"time_to_live\": must be between 0 and 2419200\n", .invalidField),
-            ("Missing \"registration_ids\" field\n", .invalidTarget),
             ("to", .invalidTarget), ("to\r\n", .invalidTarget), ("token", .invalidField),
             ("\"registration_ids\" field cannot be empty\n", .invalidField),
-            ("Must use either \"registration_ids\" field or \"to\", not both", .invalidField),
             ("Field \"to\" must be a JSON string: 3", .invalidField),
             ("InvalidRegistration", .invalidToken), ("MISSING_REGISTRATION\n", .invalidTarget),
             ("InvalidTtl: too long", .invalidField), ("NotRegistered", .unregistered),
-            (#"{"error":"InvalidParameters"}"#, .invalidField),
             (#"{"error":"InvalidParameters: Bad topic or filter provided"}"#, .invalidField),
             (#"{"error":"MessageTooBig","reason":"x"}"#, .messageTooBig),
             (#"{"error":"SomethingNew"}"#, .upstreamProtocol), (#"{"error":"DeprecatedApi"}"#, .upstreamProtocol),
@@ -155,21 +149,6 @@ struct LegacyResponseReaderTests {
         for body in [#"{"message_id":"1"}"#, "id=1", "{}", #"{"multicast_id":1}"#, "[]", "null", "7", "\"x\""] {
             #expect(Self.read(status: 200, body, for: .tokens(["a", "b"])).refusal?.code == .upstreamProtocol)
         }
-    }
-
-    @Test("A thousand results with ids and replacements are read", arguments: [1_000])
-    func manyResults(count: Int) {
-        let results = (0..<count).map { #"{"message_id":"0:\#($0)","registration_id":"new-\#($0)"}"# }
-        let body = """
-            {"multicast_id":1,"success":\(count),"failure":0,"canonical_ids":\(count),
-             "results":[\(results.joined(separator: ","))]}
-            """
-        let result = Self.read(status: 200, body, for: .tokens((0..<count).map { "old-\($0)" }))
-        let expected = (0..<count)
-            .map {
-                RecipientOutcome.accepted(Acceptance(messageID: "0:\($0)", replacementToken: "new-\($0)"))
-            }
-        #expect(result.answer == .recipients(expected))
     }
 
     @Test("Counts without a multicast id are a group's, whatever the target was thought to be")

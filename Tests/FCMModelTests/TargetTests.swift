@@ -39,12 +39,6 @@ struct TargetTests {
 
 @Suite("TopicName")
 struct TopicNameTests {
-    @Test("A name has 1 to 900 characters", arguments: [(0, false), (1, true), (899, true), (900, true), (901, false)])
-    func length(count: Int, isValid: Bool) {
-        let text = String(repeating: "t", count: count)
-        #expect(TopicName(text)?.text == (isValid ? text : nil))
-    }
-
     @Test("Of ASCII, letters, digits and five signs are allowed")
     func characters() {
         let allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~%"
@@ -138,14 +132,5 @@ struct TopicConditionTests {
     )
     func refusals(text: String, expected: TopicCondition.ParseError) {
         #expect(throws: expected) { try TopicCondition(parsing: text) }
-    }
-
-    @Test("A topic name in an expression has the bounds of any other")
-    func nameBounds() throws {
-        let longest = String(repeating: "t", count: TopicName.maxLength)
-        #expect(try TopicCondition(parsing: "'\(longest)' in topics").topics.map(\.text) == [longest])
-        #expect(throws: TopicCondition.ParseError.topicName(offset: 1)) {
-            try TopicCondition(parsing: "'\(longest)t' in topics")
-        }
     }
 }
