@@ -108,7 +108,7 @@ struct AttemptLog: Sendable {
     func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
         guard let logger = self.logger, profile.isGapNews() else { return }
         logger.warning(
-            "FCM can't be asked for a tenant",
+            "FCM can't be called for a tenant",
             metadata: [
                 "tenant": "\(profile.id.text)", "cause": "\(cause)", "detail": "\(text ?? "")",
                 "request_id": "\(origin.requestID)",

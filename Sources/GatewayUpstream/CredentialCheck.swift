@@ -67,7 +67,7 @@ extension FCMClient: CredentialProver {
                 let body = V1ErrorBody(response.body)
                 return CredentialReport(status: status, body, projectID: projectID, credential: credential)
             }
-            let detail = "FCM takes messages for project \(projectID)"
+            let detail = "FCM accepts messages for project \(projectID)"
             return CredentialReport(.valid, detail, upstreamCode: String(status))
         }
         return await self.perform(check)
@@ -114,7 +114,7 @@ private struct CheckCall<DryRun: FCMCall>: FCMCall {
     func unanswered(_ failure: CallFailure) -> CredentialReport {
         CredentialReport(
             .endpointUnreachable,
-            "\(self.context.pool.origin.authority) gives no answer: \(failure.upstreamCode)",
+            "\(self.context.pool.origin.authority) does not answer: \(failure.upstreamCode)",
             upstreamCode: failure.upstreamCode
         )
     }
@@ -149,7 +149,7 @@ extension CredentialReport {
 
     fileprivate static let badEndpoint = CredentialReport(
         .endpointUnreachable,
-        "The credential's endpoint is no http(s)://host[:port], or TLS can't be set up"
+        "The credential's endpoint is not http(s)://host[:port], or TLS can't be set up"
     )
 
     fileprivate init(_ failure: TokenFailure, of credential: ServiceAccountCredential) {
@@ -160,16 +160,16 @@ extension CredentialReport {
             case .hostRefused where credential.tokenURI.isEncrypted || credential.tokenURI.isLoopback:
                 (
                     .tokenHostRefused,
-                    "The account asks for tokens at \(host), which upstream.allowedTokenHosts does not have"
+                    "The account's token host \(host) is not in upstream.allowedTokenHosts"
                 )
             case .hostRefused:
-                (.tokenHostRefused, "The account asks for tokens at \(host) by http; only https goes off this machine")
+                (.tokenHostRefused, "The account's token host \(host) uses http; only https may leave this machine")
             case .keyUnusable:
-                (.keyUnusable, "The private key is no RSA key that can sign")
+                (.keyUnusable, "The private key is not an RSA key that can sign")
             case _ where failure.kind == .unreachable:
                 (
                     .tokenEndpointUnreachable,
-                    "\(host) gives no access token at the moment; check the way there and try again"
+                    "\(host) issues no access token at the moment; check the network and try again"
                 )
             case _ where failure.clockIsOff:
                 (
@@ -187,12 +187,12 @@ extension CredentialReport {
     fileprivate init(_ result: SendResult) {
         let (finding, detail): (Finding, String) =
             switch result.refusal?.code {
-            case nil: (.valid, "FCM takes messages by this server key")
+            case nil: (.valid, "FCM accepts messages with this server key")
             case .upstreamCredentials: (.keyRefused, "FCM refuses the server key")
             case .upstreamUnavailable, .upstreamInternal:
                 (.endpointUnreachable, "FCM is in trouble or overloaded; try again later")
             default:
-                (.unexpected, "What answers does not speak the legacy protocol; it is switched off at Google's")
+                (.unexpected, "The server does not speak the legacy protocol, which Google has switched off")
             }
         self.init(finding, detail, upstreamCode: result.upstreamCode ?? "none")
     }
@@ -219,11 +219,11 @@ extension CredentialReport {
                         + "Messaging API Admin holds it\(said)"
                 )
             case 404:
-                (.projectMismatch, "FCM knows no project \(projectID); the account belongs to \(owner)\(said)")
+                (.projectMismatch, "FCM does not know project \(projectID); the account belongs to \(owner)\(said)")
             case 429, 500...599:
                 (.endpointUnreachable, "FCM is in trouble or overloaded; try again later\(said)")
             default:
-                (.unexpected, "What answers is not FCM: status \(status)\(said)")
+                (.unexpected, "The server is not FCM: status \(status)\(said)")
             }
         let reason = [401, 403].contains(status) ? body.boundedReason : nil
         self.init(finding, detail, upstreamCode: reason ?? String(status))

@@ -14,7 +14,7 @@ extension FCMClient {
         case .installation, .installations:
             Refusal(
                 .invalidTarget,
-                "This tenant sends by the legacy protocol, which knows registration tokens only",
+                "This tenant sends by the legacy protocol, which supports registration tokens only",
                 field: target.kind.rawValue
             )
         case .condition(let condition):

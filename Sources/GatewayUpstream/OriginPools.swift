@@ -52,7 +52,7 @@ final class OriginPools: Sendable {
         guard HTTPOrigin(endpoint) == nil || self.plainHTTP.admits(endpoint: endpoint) else {
             if self.state.withLock({ $0.refused.insert(endpoint).inserted }) {
                 self.logger.error(
-                    "A credential is not used, because it would be sent in clear to a host that upstream.allowPlainHTTP lacks.",
+                    "A credential is not used: its host has no TLS and is not in upstream.allowPlainHTTP.",
                     metadata: ["endpoint": "\(endpoint)"]
                 )
             }

@@ -134,7 +134,7 @@ EXEMPTIONS = [
         "Which hosts plain http is for is not the schema's to know.",
     ),
     Exemption(
-        "RejectedPositiveData", "DELETE /v1/tenants/{tenant}/retired-tokens", says("Either token or fid must name"),
+        "RejectedPositiveData", "DELETE /v1/tenants/{tenant}/retired-tokens", says("Name the token or the fid to remove"),
         "That one of two parameters is needed, and not both, is nothing that a schema can say.",
     ),
     Exemption(

@@ -41,7 +41,7 @@ struct KeyRoutes {
                 let field = Refusal.Field(
                     .invalidField,
                     at: "/expires_at",
-                    "This is in the past, so that the key would be dead"
+                    "This is in the past: the key would never be valid"
                 )
                 throw Refusal([field])
             }
@@ -146,7 +146,7 @@ private struct KeyBody {
         }
         if draft.scopes.isEmpty, problems.list.isEmpty {
             let scopes = Scope.allCases.map(\.rawValue).joined(separator: ", ")
-            problems.report(.invalidField, at: JSONPointer().appending("scopes"), "Give an array of some of: \(scopes)")
+            problems.report(.invalidField, at: JSONPointer().appending("scopes"), "This must list some of: \(scopes)")
         }
         guard problems.list.isEmpty else { throw Refusal(problems.list) }
         self.draft = draft

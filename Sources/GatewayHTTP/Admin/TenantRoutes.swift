@@ -109,7 +109,7 @@ private struct TenantChange: Sendable {
             case .projectID:
                 let id = value.flatMap { problems.label($0, at: pointer) }
                 if let id, !id.utf8.allSatisfy(TenantDraft.isProjectByte) {
-                    problems.report(.invalidField, at: pointer, "A project id has letters, digits and - . _ : alone")
+                    problems.report(.invalidField, at: pointer, "A project id has only letters, digits and - . _ :")
                 }
                 self.parts.append { $0.projectID = id }
             case .senderID:

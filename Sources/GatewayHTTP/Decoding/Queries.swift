@@ -26,7 +26,7 @@ struct QueryReader {
             guard allowed.contains(name) else {
                 throw Refusal(
                     .unknownField,
-                    "A query parameter is not known here; known are: \(allowed.sorted().joined(separator: ", "))"
+                    "Unknown query parameter; known are: \(allowed.sorted().joined(separator: ", "))"
                 )
             }
             let given = pair[end...].dropFirst()

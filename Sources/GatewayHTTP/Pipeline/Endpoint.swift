@@ -161,7 +161,7 @@ struct Exchange: Sendable {
             guard let id = self.parameters["tenant"].flatMap({ TenantID(String(decoding: $0, as: UTF8.self)) }) else {
                 throw Refusal(
                     .notFound,
-                    "A tenant's name is 1 to 63 characters of a-z 0-9 -, and starts with none of -"
+                    "A tenant's name is 1 to 63 characters of a-z 0-9 -, and does not start with -"
                 )
             }
             return id

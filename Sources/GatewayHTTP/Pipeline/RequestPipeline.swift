@@ -173,7 +173,7 @@ struct RequestPipeline: Sendable {
             if refusal == .certificate {
                 // A stolen key, or a client that was not registered. Callers get no reason, so operators need one.
                 self.logger.notice(
-                    "A good key was refused for want of a client certificate that its tenant asks for.",
+                    "A valid key was refused: its tenant requires a client certificate.",
                     metadata: ["key_id": "\(key.flatMap { APIKey.id(in: $0) } ?? "")"]
                 )
             }
@@ -225,7 +225,7 @@ struct RequestPipeline: Sendable {
         }
         guard fields[.idempotencyKey] != nil else { return }
         // Elsewhere the key would have no effect, and ignoring it would break a promise that callers rely on.
-        guard route.isSend else { throw Refusal(.badRequest, "Only sends take Idempotency-Key; leave it out here") }
+        guard route.isSend else { throw Refusal(.badRequest, "Only sends accept Idempotency-Key; leave it out here") }
         exchange.idempotencyKey = try IdempotencyKey(in: fields)
     }
 

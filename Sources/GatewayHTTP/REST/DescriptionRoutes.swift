@@ -112,7 +112,7 @@ struct ListenerGuide: Sendable {
         let segment = path.drop { $0 == UInt8(ascii: "/") }
             .prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         let isOthers = self.others.contains { $0.utf8.elementsEqual(segment) }
-        return Refusal(.notFound, isOthers ? self.refusal : "There is no such route; GET / lists what is here")
+        return Refusal(.notFound, isOthers ? self.refusal : "There is no such route; GET / lists the routes")
     }
 }
 

@@ -87,7 +87,7 @@ struct DeviceGroupRoutes {
         private static func tokens(_ members: JSONMembers) throws(Refusal) -> [String] {
             let pointer = JSONPointer().appending("tokens")
             var problems = FieldProblems()
-            let missing = "This is needed: an array of registration tokens"
+            let missing = "This is required: an array of registration tokens"
             // A token may be listed several times.
             let given: [String]? = problems.only("tokens", of: members, missing: missing) { problems, value in
                 problems.strings(value, atMost: GroupChange.maxListedTokens, at: pointer)

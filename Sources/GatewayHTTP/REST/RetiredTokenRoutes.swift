@@ -39,10 +39,10 @@ struct RetiredTokenRoutes {
         case (let token?, nil): named = (token, .token)
         case (nil, let id?): named = (id, .installation)
         case (nil, nil), (_?, _?):
-            throw Refusal(.invalidField, "Either token or fid must name what is taken off the list")
+            throw Refusal(.invalidField, "Name the token or the fid to remove from the list")
         }
         guard try await self.retired.delete(named.0, named.1, by: caller) else {
-            throw Refusal(.notFound, "The list of retired tokens does not have it")
+            throw Refusal(.notFound, "It is not in the list of retired tokens")
         }
         return HTTPServerResponse(status: .noContent)
     }

@@ -77,10 +77,10 @@ enum Subscriptions {
             let query = try exchange.query(["token", "limit", "cursor"])
             let (limit, cursor) = (try query.limit(), try query.cursor())
             guard let token = query.text("token") else {
-                throw Refusal(.invalidField, "token must name the device whose topics are asked for")
+                throw Refusal(.invalidField, "token must name the device to look up")
             }
             guard RegistrationToken.isPlausible(token) else {
-                throw Refusal(.invalidToken, "token is no registration token")
+                throw Refusal(.invalidToken, "token is not a registration token")
             }
             let call = RegistrationCall(.subscriptions, of: token, by: try exchange.caller)
             return Work(call: call, cursor: cursor, limit: limit)
@@ -105,7 +105,7 @@ extension FieldProblems {
         }
         guard let texts = self.strings(value, at: pointer) else { return nil }
         for (index, text) in texts.enumerated() where !RegistrationToken.isPlausible(text) {
-            self.report(.invalidToken, at: pointer.appending(index), "This is no registration token")
+            self.report(.invalidToken, at: pointer.appending(index), "This is not a registration token")
         }
         return texts
     }
@@ -181,7 +181,7 @@ enum SubscriptionAnswer {
     private static func response(_ refusal: Refusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
         var refusal = refusal
         if refusal.code == .upstreamUnavailable, refusal.detail == nil {
-            refusal.detail = "FCM did not confirm it; repeat after a while, which is harmless"
+            refusal.detail = "FCM did not confirm it; repeat it later, which is safe"
         }
         var response = refusal.response
         response.headers.append(quotas)

@@ -174,7 +174,7 @@ struct EveryRouteTests {
                 guard asked.route.dialect == .rest else { continue }
                 let problem = try answer.problem()
                 #expect(problem["code"] == "bad_request", "\(asked.name)")
-                #expect(problem["detail"] == "Only sends take Idempotency-Key; leave it out here", "\(asked.name)")
+                #expect(problem["detail"] == "Only sends accept Idempotency-Key; leave it out here", "\(asked.name)")
             }
             #expect(gateway.idempotencyStore.records.isEmpty)
             #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)

@@ -28,7 +28,7 @@ struct RefusalTests {
                     #expect(
                         problem.without("title") == [
                             "type": "/problems/not_found", "status": 404, "code": "not_found",
-                            "detail": "There is no such route; GET / lists what is here", "retryable": false,
+                            "detail": "There is no such route; GET / lists the routes", "retryable": false,
                             "action": "fix_request",
                         ]
                     )
