@@ -45,7 +45,7 @@ extension EndToEnd {
                         return key
                     }
                     try await RunningGateway.serving(both) { gateway in
-                        #expect(gateway.process.errors.text.contains("sealed by the previous master key"))
+                        #expect(gateway.process.errors.text.contains("sealed with the previous master key"))
                         #expect(try await self.send(gateway, key) == 200)
                         let outcome = try await Self.rewrap(both).expect(0)
                         #expect(Self.moved(outcome) == 4)

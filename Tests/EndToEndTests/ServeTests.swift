@@ -109,7 +109,7 @@ extension EndToEnd {
                     for place in places {
                         #expect(text.contains("\"\(place)") || text.contains(place.variable), "\(text)")
                     }
-                    #expect(text.contains("A file is not safe from others.") && text.contains(key), "\(text)")
+                    #expect(text.contains("A file is not protected from other users.") && text.contains(key), "\(text)")
                 }
                 let checked = try await Program.gateway(["config", "check"], environment: environment).expect(0)
                 let found = try await Diagnosed.by(environment)
@@ -209,7 +209,10 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write("", to: "file")
                 for (variable, value, said) in [
-                    ("GATEWAY_HTTP_HOST", "192.0.2.1", "GATEWAY_HTTP_HOST: 192.0.2.1 is no address of this machine"),
+                    (
+                        "GATEWAY_HTTP_HOST", "192.0.2.1",
+                        "GATEWAY_HTTP_HOST: 192.0.2.1 is not an address of this machine"
+                    ),
                     ("GATEWAY_ADMIN_HOST", "a..b", "GATEWAY_ADMIN_HOST: a..b can't be looked up"),
                     (
                         "GATEWAY_DATA_DIR", "\(file)/data",

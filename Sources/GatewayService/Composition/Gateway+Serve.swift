@@ -23,10 +23,10 @@ extension Gateway {
         let stop = await StopSignals(logger: logger)
         logger.info("Starting.", metadata: started.startMetadata)
         for warning in started.configuration.servingWarnings.map(started.sources.locate) {
-            logger.warning("A setting may not do what is meant.", metadata: warning.metadata)
+            logger.warning("A setting may not have the intended effect.", metadata: warning.metadata)
         }
         for metadata in warning(started.configuration) {
-            logger.warning("A file is not safe from others.", metadata: metadata)
+            logger.warning("A file is not protected from other users.", metadata: metadata)
         }
         do {
             try await stop.watching {

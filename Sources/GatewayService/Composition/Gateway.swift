@@ -191,12 +191,12 @@ package struct Gateway: Sendable {
         let sealed = Rewrapping(try await sealedSecrets.all(), under: masterKey)
         if let first = sealed.unopened.first {
             logger.error(
-                "Secrets in the store open with no master key that is given; their tenants can't send.",
+                "Some secrets in the store don't open with the given master keys; their tenants can't send.",
                 metadata: ["secrets": .stringConvertible(sealed.unopened.count), "first": "\(first.name)"]
             )
         }
         if !sealed.exchanges.isEmpty {
-            logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
+            logger.notice("The store is still sealed with the previous master key; run fcm-gateway credential rewrap.")
         }
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let limits = try await LimiterParts(

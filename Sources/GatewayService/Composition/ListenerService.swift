@@ -116,7 +116,7 @@ extension ListenerService {
         switch (error, (error as? IOError)?.errnoCode) {
         case (_, EADDRINUSE): (key, message) = ("port", "another program listens on \(host):\(port) already")
         case (_, EACCES): (key, message) = ("port", "the user of this process may not listen on port \(port)")
-        case (_, EADDRNOTAVAIL): (key, message) = ("host", "\(host) is no address of this machine")
+        case (_, EADDRNOTAVAIL): (key, message) = ("host", "\(host) is not an address of this machine")
         case (is SocketAddressError.UnknownHost, _): (key, message) = ("host", "\(host) can't be looked up")
         default: return GatewayError(.conflict, "Listening on \(host):\(port) is not possible", cause: error)
         }

@@ -137,7 +137,7 @@ final class ConfigurationReloader: Sendable {
             self.parts.lastReload.set(0)
             for problem in error.problems {
                 self.logger.error(
-                    "The configuration was not reloaded; what was in force stays so.",
+                    "The configuration was not reloaded; the previous one stays in force.",
                     metadata: problem.metadata
                 )
             }
@@ -166,7 +166,7 @@ final class ConfigurationReloader: Sendable {
         for certificate in [loaded.certificates.data, loaded.certificates.admin] {
             guard let problem = certificate?.untimeliness(at: self.clock.now()) else { continue }
             self.logger.warning(
-                "Clients will not accept a listener's certificate.",
+                "Clients will reject a listener's certificate.",
                 metadata: loaded.sources.locate(problem).metadata
             )
         }
@@ -220,7 +220,7 @@ final class ConfigurationReloader: Sendable {
         self.state.withLock { $0 = next }
         for key in waiting {
             self.logger.warning(
-                "A setting has changed that takes effect with the next start only.",
+                "A changed setting takes effect at the next start only.",
                 metadata: ["key": "\(key)"]
             )
         }

@@ -32,7 +32,7 @@ package final class StopSignals: Sendable {
         let watch = Task {
             for await signal in self.signals {
                 guard let group = self.group.withLock({ $0 }) else {
-                    self.logger.notice("Stopped before the start was done.", metadata: ["signal": "\(signal)"])
+                    self.logger.notice("Stopped before the start was complete.", metadata: ["signal": "\(signal)"])
                     await withDiscardingTaskGroup { group in
                         group.addTask {
                             await self.leave.withLock { $0 }?()

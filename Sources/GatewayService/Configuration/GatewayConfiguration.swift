@@ -267,8 +267,8 @@ package struct GatewayConfiguration: Sendable {
                 ConfigurationProblem(
                     key: "store.url",
                     message:
-                        "sslmode=\(sslMode) verifies no server, so that an impostor may get the password and every "
-                        + "row; say sslmode=verify-full"
+                        "sslmode=\(sslMode) does not verify the server: an impostor may get the password and every "
+                        + "row; use sslmode=verify-full"
                 )
             )
         }
@@ -278,15 +278,15 @@ package struct GatewayConfiguration: Sendable {
             warnings.append(
                 ConfigurationProblem(
                     key: "limits.redisUrl",
-                    message: "Redis is spoken to in clear, so that others may read its password and change limits; "
-                        + "say rediss:// or rediss+sentinel://"
+                    message: "Redis is not reached by TLS: others may read its password and change limits; "
+                        + "use rediss:// or rediss+sentinel://"
                 )
             )
         }
         if self.tracing.otlpHeaders != nil, let receiver = try? OTLPReceiver(self.tracing.otlpEndpoint).origin,
             receiver.scheme == .http, !Self.isThisMachine(receiver.host)
         {
-            let message = "tracing.otlpHeaders travels in the clear; say https://"
+            let message = "tracing.otlpHeaders travels in the clear; use https://"
             warnings.append(ConfigurationProblem(key: "tracing.otlpEndpoint", message: message))
         }
         return warnings

@@ -15,7 +15,7 @@ extension LogConfiguration {
                 time: clock.now(),
                 level: .warning,
                 logger: LogPart.gateway.rawValue,
-                message: "Log lines were lost, since they were not read as fast as they came"
+                message: "Log lines were lost: their reader was too slow"
             )
             line.add(plain: "lines", lost)
             return line.finish()

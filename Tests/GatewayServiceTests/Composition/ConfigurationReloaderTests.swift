@@ -43,7 +43,7 @@ struct ConfigurationReloaderTests {
             let warnings = fixture.logText.split(separator: "\n").filter { $0.hasPrefix("warning ") }
             #expect(
                 warnings == [
-                    "warning A setting has changed that takes effect with the next start only. key=upstream.connectTimeoutMs"
+                    "warning A changed setting takes effect at the next start only. key=upstream.connectTimeoutMs"
                 ]
             )
             #expect(
@@ -89,7 +89,7 @@ struct ConfigurationReloaderTests {
             let errors = fixture.logText.split(separator: "\n").filter { $0.hasPrefix("error ") }
             #expect(errors.count == 1)
             let error = String(errors.first ?? "")
-            #expect(error.contains("The configuration was not reloaded; what was in force stays so."))
+            #expect(error.contains("The configuration was not reloaded; the previous one stays in force."))
             #expect(error.contains(place), "\(error)")
             #expect(error.contains(key), "\(error)")
             #expect(await fixture.reload(Self.plain + "upstream:\n  timeoutMs: 1000\n  connectTimeoutMs: 900\n") == 1)
@@ -127,7 +127,7 @@ struct ConfigurationReloaderTests {
     )
     func needsStart(yaml: String, key: String) async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
-            let warning = "warning A setting has changed that takes effect with the next start only. key=\(key)\n"
+            let warning = "warning A changed setting takes effect at the next start only. key=\(key)\n"
             for round in 1...2 {
                 #expect(await fixture.reload(Self.plain + yaml) == 1)
                 #expect(("\(fixture.logText)\n").matches(of: warning).count == round)
@@ -196,7 +196,7 @@ struct ConfigurationReloaderTests {
             fixture.clock.advance(by: .seconds(2 * 86_400))
             #expect(await fixture.reload(Self.tls(fixture.directory) + "log:\n  level: debug\n") == 1)
             #expect(fixture.logLevel.current == .debug)
-            #expect(fixture.logText.contains("warning Clients will not accept a listener's certificate."))
+            #expect(fixture.logText.contains("warning Clients will reject a listener's certificate."))
         }
     }
 
