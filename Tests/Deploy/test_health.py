@@ -34,7 +34,8 @@ class HealthTests(unittest.TestCase):
         self.assertEqual(self.health(gateway, "--live"), (0, "live", ""))
         gateway.signal(15)
         self.lab.wait_until("the drain", lambda: gateway.metric("fcmgw_draining") == 1, process=gateway.process)
-        answer = f"Error: {gateway.admin_url}/readyz answered HTTP 503, it starts, drains or can't record what it does"
+        meaning = "it is starting, draining, or can't write its audit"
+        answer = f"Error: {gateway.admin_url}/readyz answered HTTP 503, {meaning}"
         self.assertEqual(self.health(gateway), (1, "", answer))
         self.assertEqual(self.health(gateway, "--live"), (0, "live", ""))
         gateway.signal(15)

@@ -121,7 +121,7 @@ extension EndToEnd {
                     // There already, so that the first change is a key.
                     #expect(try await dev.gateway.admin("PUT", "tenants/shop", "{}").status == 201)
                     for (line, words) in [
-                        ("key generate", "make another"), ("key generate --output json", "make another"),
+                        ("key generate", "create another"), ("key generate --output json", "create another"),
                         ("key create demo --scope audit:read", "\(revoke) demo "),
                         ("key create demo --scope audit:read --output json", "\(revoke) demo "),
                         ("tenant apply -f \(file)", "\(revoke) shop "), ("tenant list", "No space left"),

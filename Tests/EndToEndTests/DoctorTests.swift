@@ -88,7 +88,7 @@ extension EndToEnd {
             Trouble("A certificate with another's key", .problem, .certificates, "is not that of the certificate") {
                 try Self.certify(&$0, $1, -3_600..<86_400, foreignKey: true)
             },
-            Trouble("A data directory that is a file", .problem, .dataDirectory, "is no directory") {
+            Trouble("A data directory that is a file", .problem, .dataDirectory, "is not a directory") {
                 $0["GATEWAY_DATA_DIR"] = try $1.write("", to: "file")
             },
             Trouble("A store of somebody else's", .problem, .store, "not a store of the gateway") { environment, _ in
@@ -106,7 +106,7 @@ extension EndToEnd {
             Trouble("A master key that was changed", .warning, .store, "still sealed by the previous one",
                 set: ["GATEWAY_PREVIOUS_MASTER_KEY": RunningGateway.masterKey(),
                     "GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]),
-            Trouble("A previous key that is left over", .warning, .store, "is needed no more",
+            Trouble("A previous key that is left over", .warning, .store, "is no longer needed",
                 set: ["GATEWAY_PREVIOUS_MASTER_KEY": RunningGateway.masterKey(9)]),
             Trouble("A credential that does not open", .problem, .credentials, "does not open",
                 change: "UPDATE credentials SET wrapped_key = zeroblob(60)"),

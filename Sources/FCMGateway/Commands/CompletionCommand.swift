@@ -7,16 +7,16 @@ import StrictJSON
 struct CompletionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completion",
-        abstract: "Let your shell complete verbs and options.",
+        abstract: "Install shell completion of verbs and options.",
         subcommands: [Install.self]
     )
 
     struct Install: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write the completions to where your shell looks for them.",
+            abstract: "Write the completions to your shell's directory.",
             discussion: """
                 Without an argument, for the shell that SHELL names. Root installs them for all users, others for \
-                themselves. A new shell knows them. --generate-completion-script SHELL prints them instead.
+                themselves. They work in new shells. --generate-completion-script SHELL prints them instead.
 
                 Example:
                   fcm-gateway completion install bash
@@ -29,7 +29,7 @@ struct CompletionCommand: ParsableCommand {
         func run() throws {
             let environment = ProcessInfo.processInfo.environment
             guard let shell = self.shell ?? Shell(environment: environment) else {
-                throw ValidationError("SHELL names none of bash, zsh and fish: give one of them.")
+                throw ValidationError("SHELL is not bash, zsh or fish: name one of them.")
             }
             let (directory, remark) = shell.directory(isRoot: geteuid() == 0, environment)
             let file = "\(directory)/\(shell.fileName)"

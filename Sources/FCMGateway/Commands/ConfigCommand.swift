@@ -12,10 +12,10 @@ struct ConfigCommand: ParsableCommand {
 
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Say everything that is wrong with the configuration.",
+            abstract: "Report all problems of the configuration.",
             discussion: """
-                Exits with 1 when serve would refuse the file or the environment. A missing secret only warns, and \
-                so does what serve starts with though it may not be meant.
+                Exits with 1 if serve would refuse the file or the environment. Missing secrets and settings that are \
+                probably unintended are only warnings.
 
                 Example:
                   fcm-gateway config check --config gateway.yaml
@@ -68,9 +68,9 @@ struct ConfigCommand: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print every key, its value in force and where it comes from; secrets are masked.",
+            abstract: "Print every key, its value and its source; secrets are masked.",
             discussion: """
-                With --output json, an object whose settings are a list of key, value, source, reloadable.
+                With --output json, an object whose member settings lists key, value, source and reloadable.
 
                 Example:
                   fcm-gateway config show --config gateway.yaml

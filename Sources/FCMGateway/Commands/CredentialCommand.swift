@@ -78,17 +78,19 @@ struct CredentialCommand: ParsableCommand {
             if let project = account?.text("project_id") {
                 if let own = tenant.text("project_id") {
                     if own != project {
-                        remarks.append("warning: the account is of project \(project), the tenant's project is \(own)")
+                        remarks.append(
+                            "warning: the account belongs to project \(project), but the tenant's project is \(own)"
+                        )
                     }
                 } else {
                     let body = JSONWriter.object { $0.member("project_id", project) }
                     _ = try await client.call(.patch, path, body: body)
-                    remarks.append("the tenant's project is \(project) now, as the account says")
+                    remarks.append("the tenant's project is now \(project), from the account")
                 }
             }
             if let upstream = tenant.text("upstream"), upstream != self.kind.rawValue {
                 remarks.append(
-                    "warning: the tenant's messages leave by \(upstream); to use the credential: "
+                    "warning: the tenant's messages are sent by \(upstream); to use the credential: "
                         + "fcm-gateway tenant set \(self.tenant) --upstream \(self.kind.rawValue)"
                 )
             }
@@ -98,7 +100,7 @@ struct CredentialCommand: ParsableCommand {
         private static func serviceAccount(in file: String) throws(CommandFailure) -> JSONValue {
             let content = try InputFile.readJSON(file)
             guard content["private_key"] != nil else {
-                throw CommandFailure("\(file) is no service account's file: it has no private_key")
+                throw CommandFailure("\(file) is not a service account file: it has no private_key")
             }
             return content
         }
@@ -128,7 +130,7 @@ struct CredentialCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches no device.",
             discussion: """
-                The exit code is 1 when the credential that its sends use is not valid.
+                The exit code is 1 if the credential that the tenant's sends use is not valid.
 
                 Example:
                   fcm-gateway credential check shop

@@ -8,15 +8,16 @@ import StrictJSON
 struct CredentialRewrapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rewrap",
-        abstract: "Move everything that is sealed from the previous master key to the new one.",
+        abstract: "Reseal all secrets with the new master key.",
         discussion: """
-            Works on the store directly. GATEWAY_MASTER_KEY is the new key and GATEWAY_PREVIOUS_MASTER_KEY the old one, \
-            or their …_FILE. A gateway that serves the store meanwhile, and each replica of several, must have been \
-            started with both; a stopped one needs only the new key afterwards.
+            Works on the store directly. GATEWAY_MASTER_KEY is the new key and GATEWAY_PREVIOUS_MASTER_KEY the old \
+            one, or their …_FILE. A gateway that serves the store meanwhile, and each of several replicas, must have \
+            been started with both keys. A stopped gateway needs only the new key afterwards.
 
-            All that is found is moved at once or not at all, and what a gateway changes meanwhile is moved after it. To \
-            repeat it does no harm. Exit codes: 0 all is sealed by the new key, 1 refused or failed. The message says \
-            whether nothing was changed, or how much was moved before the store changed once more: then repeat it.
+            All secrets found are resealed in one step or not at all; secrets that a gateway changes meanwhile follow. \
+            The command may be repeated. Exit codes: 0 everything is sealed with the new key, 1 refused or failed. The \
+            message says that nothing was changed, or how many secrets were resealed before the store changed again; \
+            then repeat the command.
 
             Example:
               fcm-gateway credential rewrap --config gateway.yaml
@@ -73,7 +74,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         }
         throw GatewayError(
             .conflict,
-            "The store keeps changing: \(outcome.moved) secrets were moved, what was left is still sealed by the previous "
+            "The store keeps changing: \(outcome.moved) secrets were resealed, the rest is still sealed by the previous "
                 + "key. Repeat it"
         )
     }
@@ -126,8 +127,8 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         var output = CommandOutput.object(object, columns: ["moved", "already_current", "master_key"], json: json)
         output.remark =
             outcome.moved == 0
-            ? "everything was sealed by this master key already"
-            : "everything is sealed by the new master key; the previous one opens nothing any more"
+            ? "everything was already sealed with this master key"
+            : "everything is sealed with the new master key; the previous one is no longer needed"
         return output
     }
 }

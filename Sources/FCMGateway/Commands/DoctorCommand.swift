@@ -11,14 +11,14 @@ import NIOSSL
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Check what the gateway needs, and explain what is wrong.",
+        abstract: "Check everything a gateway needs, and explain problems.",
         discussion: """
-            Run it as the gateway's user, with the gateway's configuration and variables; it changes nothing, and works \
-            beside a gateway that runs. It checks the configuration, files and their permissions, certificates, the data \
-            directory, the store and its master key, the audit trail, the Redis that limits are kept in, file \
-            descriptors, a gateway that runs and the tenants' credentials.
+            Run it as the gateway's user, with the gateway's configuration and variables. It changes nothing, and \
+            works beside a running gateway. It checks the configuration, files and their permissions, certificates, \
+            the data directory, the store and its master key, the audit trail, the limits' Redis, file descriptors, a \
+            running gateway and the tenants' credentials.
 
-            A running gateway is asked at GATEWAY_ADMIN_URL, or where the configuration has it, and proves each tenant's \
+            A running gateway is called at GATEWAY_ADMIN_URL, else at its configured address, and proves each tenant's \
             credentials by a dry run. Exit codes: 0 no problem (there may be warnings), 1 problems, 64 wrong usage.
 
             Example:
@@ -29,7 +29,7 @@ struct DoctorCommand: AsyncParsableCommand {
     @OptionGroup var options: ConfigOptions
     @Flag(
         name: .long,
-        help: "Call nothing outside of this machine but the store and Redis: no gateway checks credentials."
+        help: "Contact only the store and Redis outside this machine: no gateway checks credentials."
     )
     var offline = false
     @Flag(name: .long, help: "Check the store's structure even if it has more than a gibibyte.") var thorough = false

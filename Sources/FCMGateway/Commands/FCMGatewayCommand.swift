@@ -14,11 +14,11 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             Verbs that manage a running gateway speak its admin API at --admin-url or GATEWAY_ADMIN_URL, with the token \
             from --admin-token-file, GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE.
 
-            With --output json, a verb prints one JSON object, those that list audit records one for each, a line long; \
-            a failure is one on standard error. completion install lets your shell complete verbs and options.
+            With --output json, a verb prints one JSON object, or one per line for lists of audit records; a failure \
+            is an object on standard error. completion install sets up your shell's completion of verbs and options.
 
-            Exit codes: 0 done, 1 refused or failed, also when an answer can't be written, 64 wrong usage, 128 and the \
-            signal's number if one ended the verb. A verb's own help says if it ends with 2 or 66.
+            Exit codes: 0 done; 1 refused or failed, also if an answer can't be written; 64 wrong usage; 128 and the \
+            signal's number if a signal ended the verb. Verbs that also use 2 or 66 say so in their help.
             """,
         version: GatewayVersion.current,
         subcommands: [

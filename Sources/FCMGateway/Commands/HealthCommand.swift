@@ -66,7 +66,7 @@ struct HealthProbe: Sendable {
         let (status, _, detail) = try await self.answer(to: path)
         guard status != 200 else { return }
         let meaning =
-            status == 503 ? ", it starts, drains or can't record what it does" : detail.map { ": \($0)" } ?? ""
+            status == 503 ? ", it is starting, draining, or can't write its audit" : detail.map { ": \($0)" } ?? ""
         throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")
     }
 }
@@ -75,11 +75,10 @@ struct HealthProbe: Sendable {
 struct HealthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
-        abstract: "Ask a gateway whether it takes requests, and exit with 0 when it does.",
+        abstract: "Exit with 0 if a gateway accepts requests.",
         discussion: """
-            Asks /readyz of the admin listener at --admin-url or GATEWAY_ADMIN_URL, else at the address that the \
-            configuration gives it on this machine. It needs no token. The exit code is 1 for every answer but yes, \
-            and when there is none.
+            Requests /readyz of the admin listener at --admin-url or GATEWAY_ADMIN_URL, else at its configured address \
+            on this machine. It needs no token. The exit code is 1 for any answer but yes, and without an answer.
 
             Example:
               fcm-gateway health --config gateway.yaml --wait 30s
@@ -90,8 +89,8 @@ struct HealthCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigOptions
     @Option(name: .customLong("admin-url"), help: "The admin listener's address.") var adminURL: BaseURL?
-    @Flag(help: "Ask whether the process lives, not whether it takes requests.") var live = false
-    @Option(help: "Ask again for this long until the answer is yes, such as 30s.") var wait: DurationArgument?
+    @Flag(help: "Ask for liveness instead of readiness.") var live = false
+    @Option(help: "Repeat for this long until the answer is yes, such as 30s.") var wait: DurationArgument?
     @OptionGroup var tls: TLSOptions
     @OptionGroup var output: OutputOptions
 

@@ -16,12 +16,12 @@ struct KeyCommand: ParsableCommand {
 
     struct Create: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Create a key and print it, this once.",
+            abstract: "Create a key and print it once.",
             discussion: """
-                The key alone goes to standard output, what is known about it to standard error.
+                Only the key goes to standard output, its details to standard error.
 
-                With --key-file, a key that exists already is imported instead, so that gateways with stores of their own \
-                accept the same key; then nothing is shown. Importing it again changes nothing. key generate makes one.
+                With --key-file, an existing key is imported instead, so that gateways with stores of their own accept \
+                the same key; then no key is printed. Importing it again changes nothing. key generate creates one.
 
                 Example:
                   fcm-gateway key create shop --name orders --scope messages:send --expires-in 90d
@@ -36,7 +36,7 @@ struct KeyCommand: ParsableCommand {
         )
         var scopes: [Scope] = []
         @Option(name: .long, help: "A name for people.") var name: String?
-        @Option(name: .customLong("topic-prefix"), help: "Limits the key to topics that begin so; may be repeated.")
+        @Option(name: .customLong("topic-prefix"), help: "Limits the key to topics with this prefix; may be repeated.")
         var topicPrefixes: [String] = []
         @Option(name: .long, help: "When the key ends, as in 2026-01-31T12:00:00Z (default: never).")
         var expiresAt: Timestamp?
@@ -76,7 +76,7 @@ struct KeyCommand: ParsableCommand {
             }
             guard imported == nil else {
                 var output = CommandOutput.object(answer, columns: KeyCommand.columns, json: self.wantsJSON)
-                output.remark = "the key is the tenant's"
+                output.remark = "the tenant has the key"
                 try print(output)
                 return
             }
@@ -116,10 +116,10 @@ struct KeyCommand: ParsableCommand {
 
     struct Rotate: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Replace a key and print the new one, this once.",
+            abstract: "Replace a key and print the new one once.",
             discussion: """
-                The old key works for the overlap, so that services can be changed one after another. A key is named by its \
-                id, or by its name where no other key of the tenant that is in use has the same.
+                The old key works for the overlap, so that services can be changed one after another. Name the key by \
+                its id, or by its name if no other key in use of the tenant has it.
 
                 Example:
                   fcm-gateway key rotate shop orders --overlap 7d
@@ -165,7 +165,7 @@ struct KeyCommand: ParsableCommand {
 
     struct Revoke: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "End a key at once.",
+            abstract: "Revoke a key immediately.",
             discussion: """
                 Example:
                   fcm-gateway key revoke shop cfbee4wzpt
@@ -189,7 +189,7 @@ struct KeyCommand: ParsableCommand {
     /// `key generate`: creates a key without a gateway.
     struct Generate: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a key that no gateway knows yet, and print it.",
+            abstract: "Create a key without a gateway, and print it.",
             discussion: """
                 Needs no gateway. Keep it in a file that only you can read, and let gateways accept it by \
                 key create --key-file or by key_file in what tenant apply reads:
@@ -211,7 +211,7 @@ struct KeyCommand: ParsableCommand {
                     writer.member("key", text)
                 }
             }
-            output.adviceIfLost = "No gateway knows the key: make another"
+            output.adviceIfLost = "No gateway knows the key: create another"
             try output.write()
         }
     }
@@ -233,15 +233,15 @@ struct KeyCommand: ParsableCommand {
     private static func doubting(_ error: any Error, tenant: TenantID) -> any Error {
         APIError.doubting(
             error,
-            "Whether a key was made is not known: if fcm-gateway key list \(tenant) shows one more, revoke it and make "
-                + "another, since it was not shown."
+            "The key may have been created: if fcm-gateway key list \(tenant) shows a new one, revoke it and create "
+                + "another, since its secret was never shown."
         )
     }
 
     /// The advice for a key that was created but never shown.
     static func adviceIfLost(_ id: String, tenant: TenantID) -> String {
-        "The key \(id) of tenant \(tenant) was made and could not be shown: revoke it "
-            + "(fcm-gateway key revoke \(tenant) \(id)) and make another"
+        "The key \(id) of tenant \(tenant) was created, but could not be shown: revoke it "
+            + "(fcm-gateway key revoke \(tenant) \(id)) and create another"
     }
 
     /// The output for a new key: the secret on standard output, for `KEY=$(…)`, the rest on standard error.

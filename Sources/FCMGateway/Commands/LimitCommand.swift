@@ -54,8 +54,8 @@ struct LimitCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Replace a tenant's limits.",
             discussion: """
-                Scopes that are not named get the default. Where that resets limits of the tenant's own, they are shown and \
-                asked for first; limit set changes only what is named. \(PolicyOptions.explanation)
+                Scopes that are not named get the default. If that resets limits of the tenant, they are shown and \
+                must be confirmed; limit set changes only the named scopes. \(PolicyOptions.explanation)
 
                 Example:
                   fcm-gateway limit put shop --device 240/60s:60 --tenant 1000/1s:2000
@@ -66,7 +66,7 @@ struct LimitCommand: ParsableCommand {
         @OptionGroup var policies: PolicyOptions
         @Option(name: .long, help: "A file with the JSON body instead, or - for standard input.", completion: .file())
         var file: String?
-        @Flag(name: .long, help: "Return every scope to its default.") var defaults = false
+        @Flag(name: .long, help: "Reset every scope to its default.") var defaults = false
         @OptionGroup var confirmation: ConfirmationOptions
         @OptionGroup var admin: AdminOptions
 
@@ -88,7 +88,7 @@ struct LimitCommand: ParsableCommand {
                 if !lost.isEmpty {
                     let list = lost.joined(separator: ", ")
                     try self.confirmation.confirm(
-                        "This returns to the default what tenant \(self.tenant) has for \(list). Go on?"
+                        "This resets tenant \(self.tenant) to the default for \(list). Continue?"
                     )
                 }
             }
@@ -125,7 +125,7 @@ struct LimitCommand: ParsableCommand {
 
     struct Reset: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Return the limits of some scopes to their defaults.",
+            abstract: "Reset the limits of some scopes to their defaults.",
             discussion: """
                 Example:
                   fcm-gateway limit reset shop device topic

@@ -13,7 +13,7 @@ struct RetiredTokenCommand: AsyncParsableCommand {
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",
-            abstract: "Take a token off the list, so that the next send to it asks FCM.",
+            abstract: "Remove a token from the list, so that the next send to it asks FCM.",
             discussion: """
                 The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key, which needs the scope \
                 tokens:manage, comes from --key-file, GATEWAY_KEY or GATEWAY_KEY_FILE.
@@ -39,7 +39,7 @@ struct RetiredTokenCommand: AsyncParsableCommand {
                 ["v1", "tenants", self.tenant.text, "retired-tokens"],
                 query: [(self.fid ? "fid" : "token", self.token)]
             )
-            return .done("token taken off the list", json: self.output.isJSON) { $0.member("deleted", true) }
+            return .done("token removed from the list", json: self.output.isJSON) { $0.member("deleted", true) }
         }
     }
 }

@@ -22,7 +22,7 @@ struct SendCommand: AsyncParsableCommand {
     )
 
     @Argument(help: "The tenant.") var tenant: TenantID
-    @Option(help: "A key under which this send can be repeated for 24 hours without being made twice.")
+    @Option(help: "An idempotency key: for 24 hours a repeated send with it is not made twice.")
     var idempotencyKey: String?
     @OptionGroup(title: "Message") var message: MessageOptions
     @OptionGroup var service: ServiceOptions

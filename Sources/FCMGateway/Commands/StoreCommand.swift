@@ -8,7 +8,7 @@ import StrictJSON
 struct StoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Look after the store's database.",
+        abstract: "Manage the store's database.",
         subcommands: [StoreMigrateCommand.self, StoreCopyCommand.self]
     )
 }
@@ -19,12 +19,12 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         commandName: "migrate",
         abstract: "Bring PostgreSQL's schema up to date.",
         discussion: """
-            Connects to store.url, as the user who owns the tables or is to own them, and takes all steps that are \
-            missing or none. Makes the roles fcmgw_tenant and fcmgw_gateway where they are missing: that user may make \
-            roles, or an administrator has made them. To repeat it does no harm, and two at once take turns. SQLite's schema \
-            is brought up to date by serve.
+            Connects to store.url as the user who owns the tables, or will own them, and applies all missing steps or \
+            none. Creates the roles fcmgw_tenant and fcmgw_gateway if they are missing; this needs a user who may \
+            create roles, else an administrator creates them first. The command may be repeated, and two at once run \
+            one after the other. serve migrates SQLite's schema.
 
-            Exit codes: 0 the schema is up to date, 1 refused or failed, and nothing was changed.
+            Exit codes: 0 the schema is up to date; 1 refused or failed, and nothing was changed.
 
             Example:
               fcm-gateway store migrate --config gateway.yaml
@@ -50,8 +50,8 @@ struct StoreMigrateCommand: AsyncParsableCommand {
 
     static func answer(_ steps: [String], json: Bool) -> CommandOutput {
         guard !json else { return .json { $0.member("applied", steps) } }
-        guard !steps.isEmpty else { return CommandOutput("The schema was up to date.") }
-        return CommandOutput("Took \(steps.joined(separator: ", ")); the schema is up to date.")
+        guard !steps.isEmpty else { return CommandOutput("The schema was already up to date.") }
+        return CommandOutput("Applied \(steps.joined(separator: ", ")); the schema is up to date.")
     }
 }
 
@@ -61,17 +61,17 @@ struct StoreCopyCommand: AsyncParsableCommand {
         commandName: "copy",
         abstract: "Copy a store of SQLite into an empty one of PostgreSQL.",
         discussion: """
-            The gateway that serves the source was stopped in order; its file is locked meanwhile. The target is a \
-            database after store migrate that nothing was written to, and is connected to as the owner of its tables, \
-            with the password from GATEWAY_STORE_PASSWORD or its …_FILE. GATEWAY_MASTER_KEY, or its …_FILE, is the key of \
-            the source, and stays that of the copy.
+            Stop the source's gateway first, in order; its file is locked during the copy. The target is an unused \
+            database after store migrate. Connect to it as the owner of its tables, with the password from \
+            GATEWAY_STORE_PASSWORD or its …_FILE. GATEWAY_MASTER_KEY, or its …_FILE, is the key of the source and of \
+            the copy.
 
-            Everything is copied in one transaction, and the audit is verified there, as by audit verify, before it is \
-            committed. With --dry-run it is not committed, and a backup may be the source, whose last chain is open: to \
-            see how long it takes. Nothing is copied from PostgreSQL to SQLite.
+            Everything is copied in one transaction, and the audit is verified in the copy, as by audit verify, before \
+            the commit. With --dry-run nothing is committed, and the source may be a backup, whose last chain is open: \
+            use it to measure the time. A copy from PostgreSQL to SQLite is not possible.
 
-            Exit codes: 0 all is there and verified, 1 refused or failed, and the target is as empty as it was; the message \
-            says so where an answer was lost at the very end.
+            Exit codes: 0 everything is copied and verified; 1 refused or failed, and the target is still empty; the \
+            message says so if the commit's answer was lost.
 
             Example:
               fcm-gateway store copy --from sqlite:gateway.sqlite --to postgres://fcm_owner@db/fcm_gateway
@@ -80,7 +80,7 @@ struct StoreCopyCommand: AsyncParsableCommand {
 
     @Option(name: .long, help: "The store to copy: sqlite: and a path, relative to dataDir.") var from: String
     @Option(name: .long, help: "The empty store: postgres:// and what libpq takes.") var to: String
-    @Flag(name: .long, help: "Do all but the last step, and leave the target empty.") var dryRun = false
+    @Flag(name: .long, help: "Do everything but the last step, and leave the target empty.") var dryRun = false
     @OptionGroup var options: ConfigOptions
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
@@ -91,7 +91,7 @@ struct StoreCopyCommand: AsyncParsableCommand {
             throw ValidationError("\(option): \(problem).")
         }
         guard !PostgreSQLSettings.isAddress(self.from), PostgreSQLSettings.isAddress(self.to) else {
-            throw ValidationError("A store is copied from sqlite: to postgres://, and not otherwise.")
+            throw ValidationError("A store can only be copied from sqlite: to postgres://.")
         }
     }
 

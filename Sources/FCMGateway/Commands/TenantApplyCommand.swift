@@ -7,7 +7,7 @@ import StrictJSON
 struct TenantApplyCommand: AdminVerb {
     static let configuration = CommandConfiguration(
         commandName: "apply",
-        abstract: "Make tenants, credentials, limits and keys what a file declares.",
+        abstract: "Change tenants, credentials, limits and keys to what a file declares.",
         discussion: """
             The file is YAML with a list tenants. Each has tenant (its name) and what tenant put sets: display_name, \
             upstream, project_id, sender_id, disabled, client_names. Beside these it may have limits (by scope, lists of \
@@ -15,15 +15,15 @@ struct TenantApplyCommand: AdminVerb {
             and keys (name, scopes, topic_prefixes, expires_at, key_file). Files are named relative to it. Limits, \
             credentials and keys that it does not name are left as they are.
 
-            Everything is read and checked before the first change. To apply a file again changes nothing. A key \
-            without key_file is made by the gateway and printed, this once.
+            Everything is read and checked before the first change. Applying a file again changes nothing. A key \
+            without key_file is created by the gateway and printed once.
 
-            SIGINT, SIGTERM and SIGHUP stop it between two changes: the call that is under way is ended, keys that were \
-            made are printed, and what was not made is said.
+            SIGINT, SIGTERM and SIGHUP stop it between two changes: the running call ends, new keys are printed, and \
+            the missing changes are listed.
 
-            Exit codes: 0 done, with --dry-run nothing to do; 1 refused or failed, and what was done is said; 2 with \
-            --dry-run there are changes to be made; 128 and the signal's number (SIGINT 130, SIGTERM 143, SIGHUP 129) \
-            when a signal stopped it.
+            Exit codes: 0 done, or with --dry-run nothing to do; 1 refused or failed, with a list of the completed \
+            changes; 2 with --dry-run there are changes to make; 128 and the signal's number (SIGINT 130, SIGTERM 143, \
+            SIGHUP 129) if a signal stopped it.
 
             Example:
               fcm-gateway tenant apply -f tenants.yaml --dry-run
@@ -106,14 +106,14 @@ struct TenantDiffCommand: AdminVerb {
         commandName: "diff",
         abstract: "Compare the gateway's tenants with what a file declares.",
         discussion: """
-            Prints what tenant apply --prune would change, and what the gateway has beside the file: keys in force, \
-            credentials and limits that the file does not name. Changes nothing. Run it against each gateway with a store \
-            of its own to keep them equal.
+            Prints the changes of tenant apply --prune, and what only the gateway has: keys in force, credentials and \
+            limits that the file does not name. Changes nothing. Run it against each gateway with a store of its own \
+            to keep them equal.
 
             Example:
               fcm-gateway tenant diff tenants.yaml --admin-url http://gateway-2:8081
 
-            Exit codes: 0 the gateway has what the file says and nothing else; 1 refused or failed; 2 they differ.
+            Exit codes: 0 the gateway has exactly what the file declares; 1 refused or failed; 2 they differ.
             """
     )
 

@@ -60,8 +60,8 @@ struct TenantCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a tenant, or replace its settings.",
             discussion: """
-                The tenant becomes exactly what the options say. Where that resets a setting that they do not name, it is \
-                shown and asked for first. tenant set changes only what is named.
+                The tenant becomes exactly what the options say. If that resets a setting that no option names, it is \
+                shown and must be confirmed. tenant set changes only the named settings.
 
                 Example:
                   fcm-gateway tenant put shop --display-name Shop --project-id shop-1a2b
@@ -97,7 +97,7 @@ struct TenantCommand: ParsableCommand {
             if !resets.isEmpty {
                 let list = resets.map { "  \($0)\n" }.joined()
                 try self.confirmation.confirm(
-                    "This resets what no option names of tenant \(self.tenant):\n\(list)Go on?"
+                    "This resets settings of tenant \(self.tenant) that no option names:\n\(list)Continue?"
                 )
             }
             let answer = try await client.call(.put, path, ifMatch: present?.tag, body: TenantCommand.body(draft))
@@ -153,7 +153,7 @@ struct TenantCommand: ParsableCommand {
             help: "A DNS name or URI that client certificates may carry; may be repeated. Replaces all."
         )
         var clientName: [ClientName] = []
-        @Option(name: .customLong("reset"), help: "Returns a setting to what a new tenant has; may be repeated.")
+        @Option(name: .customLong("reset"), help: "Resets a setting to a new tenant's value; may be repeated.")
         var resets: [Setting] = []
         @OptionGroup var admin: AdminOptions
 

@@ -56,7 +56,7 @@ struct ConfigurationCheck {
     static func cautions(_ warnings: [ConfigurationProblem], besides stopping: [ConfigurationProblem]) -> [Finding] {
         warnings.filter { !stopping.contains($0) }
             .map {
-                .warning(.configuration, nil, $0.description, "serve starts with this; config check tells it as well")
+                .warning(.configuration, nil, $0.description, "serve starts with this; config check reports it too")
             }
     }
 
@@ -85,7 +85,7 @@ struct ConfigurationCheck {
                 .warning(
                     .certificates,
                     "\($0.id)",
-                    "its keys need a client certificate (client_names), which the data listener does not ask for: all "
+                    "its keys need a client certificate (client_names), which the data listener does not request: all "
                         + "of its requests are refused",
                     "Set http.tls.clientCaFile, or: fcm-gateway tenant set \($0.id) --reset client-names"
                 )

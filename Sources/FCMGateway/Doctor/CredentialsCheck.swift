@@ -85,7 +85,7 @@ struct CredentialsCheck: Sendable {
                 .warning(
                     .credentials,
                     id,
-                    "has no \(upstream.rawValue) credential, by which its messages would go"
+                    "has no \(upstream.rawValue) credential, which its messages need"
                         + (other.map { ", but one for \($0.rawValue)" } ?? ""),
                     (other.map {
                         "fcm-gateway tenant set \(id) --upstream \($0.rawValue), or else "

@@ -64,7 +64,7 @@ enum FilesCheck {
     static func finding(_ path: String, _ name: String, isSecret: Bool) -> Finding {
         let subject = "\(path) (\(name))"
         guard let facts = FileFacts(path) else {
-            return .problem(.files, subject, "is not there, or can't be reached", "Make it, or correct its name")
+            return .problem(.files, subject, "is not there, or can't be reached", "Create it, or correct its name")
         }
         guard !facts.isDirectory else {
             return .problem(.files, subject, "is a directory", "Name a file")
@@ -114,7 +114,7 @@ enum DataDirectoryCheck {
     private static func findings(_ path: String) -> [Finding] {
         guard let facts = FileFacts(path) else { return [Self.missing(path)] }
         guard facts.isDirectory else {
-            return [.problem(.dataDirectory, path, "is no directory", "Set dataDir to a directory")]
+            return [.problem(.dataDirectory, path, "is not a directory", "Set dataDir to a directory")]
         }
         let access = Self.access(path, facts)
         return [access] + [Self.freeBytes(path).map { Self.space(path, freeBytes: $0) }].compactMap(\.self)
@@ -128,7 +128,7 @@ enum DataDirectoryCheck {
 
     static func space(_ path: String, freeBytes: Int) -> Finding {
         let seen = "\(freeBytes >> 20) MiB are free"
-        let advice = "Make room: without any, nothing can be recorded, and what can't be recorded is refused"
+        let advice = "Free some space: without it nothing can be recorded, and sends that can't be recorded are refused"
         if freeBytes < Self.problemBytes { return .problem(.dataDirectory, path, seen, advice) }
         if freeBytes < Self.warningBytes { return .warning(.dataDirectory, path, seen, advice) }
         return .ok(.dataDirectory, path, seen)
@@ -140,10 +140,10 @@ enum DataDirectoryCheck {
             parent.deleteLastPathComponent()
         }
         guard FileManager.default.isWritableFile(atPath: parent.path) else {
-            let seen = "is not there, and user \(FileFacts.user) can't make it in \(parent.path)"
-            return .problem(.dataDirectory, path, seen, "Make it, and give it to the gateway's user")
+            let seen = "is not there, and user \(FileFacts.user) can't create it in \(parent.path)"
+            return .problem(.dataDirectory, path, seen, "Create it, and give it to the gateway's user")
         }
-        return .ok(.dataDirectory, path, "is not there yet; serve makes it")
+        return .ok(.dataDirectory, path, "is not there yet; serve creates it")
     }
 
     static func access(_ path: String, _ facts: FileFacts, user: Int = FileFacts.user) -> Finding {

@@ -27,7 +27,7 @@ struct RunningGatewayCheck: Sendable {
                     .listeners,
                     Self.variable,
                     "is not an address such as \(AdminOptions.defaultURL), so that admin verbs refuse it",
-                    "Correct or remove it; what follows is of the admin listener as configured"
+                    "Correct or remove it; the next findings are about the admin listener as configured"
                 )
             )
         }
@@ -66,8 +66,8 @@ struct RunningGatewayCheck: Sendable {
             .problem(
                 .listeners,
                 url.text,
-                "the gateway runs, and is not ready",
-                "It starts, stops, or waits for something: see its log"
+                "the gateway runs, but is not ready",
+                "It is starting, stopping or waiting: see its log"
             )
         default:
             .problem(
@@ -84,7 +84,7 @@ struct RunningGatewayCheck: Sendable {
             .listeners,
             url?.text,
             "a gateway serves the store, but its admin listener does not answer here",
-            "Set GATEWAY_ADMIN_URL to its address, or see whether it hangs"
+            "Set GATEWAY_ADMIN_URL to its address, or check that it does not hang"
         )
     }
 }

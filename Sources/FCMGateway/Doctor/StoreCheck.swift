@@ -28,7 +28,7 @@ struct StoreCheck: Sendable {
         var result = Result()
         let path = self.configuration.databasePath
         guard FileManager.default.fileExists(atPath: path) else {
-            result.findings = [.ok(.store, path, "is not there yet; serve makes it")]
+            result.findings = [.ok(.store, path, "is not there yet; serve creates it")]
             return result
         }
         do {
@@ -103,7 +103,7 @@ struct StoreCheck: Sendable {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let bytes = (attributes?[.size] as? NSNumber)?.intValue ?? 0
         guard self.isThorough || bytes <= Self.maxCheckedBytes else {
-            return .ok(.store, "structure", "not checked, for the file has \(bytes >> 20) MiB; --thorough does it")
+            return .ok(.store, "structure", "not checked, because the file has \(bytes >> 20) MiB; use --thorough")
         }
         let faults: [String]
         do {
@@ -188,7 +188,7 @@ struct StoreCheck: Sendable {
             return .warning(.store, subject, seen, "fcm-gateway credential rewrap")
         }
         if masterKey.hasPrevious {
-            let seen = "opens all \(count) secrets; the previous one is needed no more"
+            let seen = "opens all \(count) secrets; the previous one is no longer needed"
             return .warning(.store, subject, seen, "Remove GATEWAY_PREVIOUS_MASTER_KEY, and restart the gateway")
         }
         return .ok(.store, subject, "opens all \(count) sealed secrets")

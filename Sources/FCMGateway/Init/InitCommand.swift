@@ -12,11 +12,11 @@ struct InitCommand: AsyncParsableCommand {
         commandName: "init",
         abstract: "Make a gateway's configuration, secrets and first tenant.",
         discussion: """
-            Makes gateway.yaml, a master key and an admin token in the configuration directory, and the data directory. \
-            A service account also makes the first tenant, which sends by HTTP v1, with an API key for its services. \
-            Prints what was made, what to back up and what comes next.
+            Creates gateway.yaml, a master key and an admin token in the configuration directory, and the data \
+            directory. A service account also creates the first tenant, which sends by HTTP v1, with an API key for \
+            its services. Prints the created files, what to back up, and the next steps.
 
-            Changes nothing that exists: init is refused if one of its files is there, and removes what it made if it \
+            Changes nothing that exists: init refuses if one of its files is there, and removes its own files if it \
             fails. Root gets /etc/fcm-gateway and /var/lib/fcm-gateway, with the data directory owned by the user \
             fcm-gateway; another user gets ./fcm-gateway.
 
@@ -70,10 +70,10 @@ struct InitCommand: AsyncParsableCommand {
             throw ValidationError("--test-certificate takes a host name, such as localhost.")
         }
         if self.tenant != nil, self.serviceAccount == nil {
-            throw ValidationError("--tenant names the tenant of --service-account; give that too.")
+            throw ValidationError("--tenant needs --service-account.")
         }
         if self.fcmCaFile != nil, self.fcmUrl == nil {
-            throw ValidationError("--fcm-ca-file is for --fcm-url; give that too.")
+            throw ValidationError("--fcm-ca-file needs --fcm-url.")
         }
     }
 
@@ -261,7 +261,7 @@ struct MadeGateway {
             (self.layout.adminToken, "the operators' token"),
         ]
         if let tls = self.tls, tls.testName != nil {
-            made.append((tls.certificate, "a certificate for tests, for a year; clients have to trust it"))
+            made.append((tls.certificate, "a test certificate, valid for a year; clients must trust it"))
             made.append((tls.privateKey, "its private key"))
         }
         made.append((self.layout.dataDirectory, "the data directory, with the store and the audit"))

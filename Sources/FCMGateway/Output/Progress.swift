@@ -5,7 +5,7 @@ import Synchronization
 
 /// The option of verbs that may take long.
 struct ProgressOptions: ParsableArguments {
-    @Flag(inversion: .prefixedNo, help: "Say on standard error how far the work has got (default: only on a terminal).")
+    @Flag(inversion: .prefixedNo, help: "Report progress on standard error (default: only on a terminal).")
     var progress: Bool?
 
     /// Creates a reporter of work such as `audit records`.

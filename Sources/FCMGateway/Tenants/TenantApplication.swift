@@ -124,22 +124,22 @@ struct TenantApplication {
         }
         func summary(_ reason: String, _ advice: String) -> String {
             let list = missing.map { "  \($0.action.mark) \($0.title.printable)" }.joined(separator: "\n")
-            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nWhat was made stays. \(advice)"
+            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nWhat is done stays. \(advice)"
         }
         if let failure = progress.printFailure {
             if !missing.isEmpty {
-                try self.remark(summary("these were not tried", "Apply the file again to go on."), print)
+                try self.remark(summary("these were not tried", "Apply the file again to continue."), print)
             }
             throw failure
         }
         if let failure = progress.failure {
             let reason = "the first of these failed, the others were not tried"
-            try self.remark(summary(reason, "Mend the cause and apply the file again."), print)
+            try self.remark(summary(reason, "Fix the cause and apply the file again."), print)
             throw failure
         }
         if let signal = progress.signal {
             let reason = "\(signal) came, and these were not tried"
-            throw Interruption(signal: signal, message: summary(reason, "Apply the file again to go on."))
+            throw Interruption(signal: signal, message: summary(reason, "Apply the file again to continue."))
         }
         let count = progress.done.count
         let end = count == 0 ? "nothing to change" : "\(TenantPlan.count(count)) made"
@@ -180,8 +180,8 @@ struct TenantApplication {
         guard change.makesKey else { return error }
         return APIError.doubting(
             error,
-            "Whether the \(change.title) was made is not known: if fcm-gateway key list "
-                + "\(change.tenant) shows it, revoke it before the file is applied again, since it was not shown."
+            "The \(change.title) may have been created: if fcm-gateway key list "
+                + "\(change.tenant) shows it, revoke it before you apply the file again: its secret was never shown."
         )
     }
 }

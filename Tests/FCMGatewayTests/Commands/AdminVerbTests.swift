@@ -333,7 +333,7 @@ struct AdminVerbTests {
                 #expect(server.requests.first?.body == #"{"endpoint":"http://localhost:8085",\#(account)}"#)
                 for (content, reason) in [
                     ("secret stuff", "holds no JSON"),
-                    (#"{"secret":1}"#, "is no service account's file: it has no private_key"),
+                    (#"{"secret":1}"#, "is not a service account file: it has no private_key"),
                 ] {
                     let other = try directory.file("other.json", content)
                     let verb = try Self.put(other)
@@ -349,13 +349,13 @@ struct AdminVerbTests {
     @Test(
         "A service account gives the tenant its project, and what does not fit is told",
         arguments: [
-            (#"{"upstream":"v1"}"#, ["the tenant's project is p now, as the account says"], 3),
+            (#"{"upstream":"v1"}"#, ["the tenant's project is now p, from the account"], 3),
             (#"{"upstream":"v1","project_id":"p"}"#, [], 2),
             (
                 #"{"upstream":"legacy","project_id":"q"}"#,
                 [
-                    "warning: the account is of project p, the tenant's project is q",
-                    "warning: the tenant's messages leave by legacy; to use the credential: "
+                    "warning: the account belongs to project p, but the tenant's project is q",
+                    "warning: the tenant's messages are sent by legacy; to use the credential: "
                         + "fcm-gateway tenant set demo --upstream v1",
                 ], 2
             ),

@@ -37,7 +37,7 @@ struct HealthCommandTests {
         "An answer is yes or says what it was instead",
         arguments: [
             (200, [], "GET /readyz", nil), (200, ["--live"], "GET /livez", nil),
-            (503, [], "GET /readyz", "/readyz answered HTTP 503, it starts, drains or can't record what it does"),
+            (503, [], "GET /readyz", "/readyz answered HTTP 503, it is starting, draining, or can't write its audit"),
             (404, ["--live"], "GET /livez", "/livez answered HTTP 404"),
             (301, [], "GET /readyz", "/readyz answered HTTP 301"),
         ]

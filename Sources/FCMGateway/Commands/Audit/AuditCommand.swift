@@ -18,7 +18,7 @@ struct AuditCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print records, newest first.",
             discussion: """
-                Prints page after page, 1,000 records unless told otherwise. With --output json, one record a line.
+                Prints page after page, by default 1,000 records. With --output json, one record per line.
 
                 Example:
                   fcm-gateway audit query --tenant shop --outcome rejected --limit 20
@@ -58,7 +58,7 @@ struct AuditCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print the newest records, oldest of them first.",
             discussion: """
-                With --output json, one record a line. With --follow it waits for a gateway that does not answer, such as \
+                With --output json, one record per line. With --follow it waits while the gateway does not answer, as \
                 during a restart, and continues where it stopped.
 
                 Example:
@@ -69,8 +69,8 @@ struct AuditCommand: ParsableCommand {
         static let pollInterval = Duration.seconds(2)
 
         @OptionGroup var filter: AuditFilter
-        @Option(name: [.customShort("n"), .long], help: "How many records to begin with.") var lines = 20
-        @Flag(name: [.short, .long], help: "Continue with records as they come.") var follow = false
+        @Option(name: [.customShort("n"), .long], help: "The number of records to begin with.") var lines = 20
+        @Flag(name: [.short, .long], help: "Continue with new records as they arrive.") var follow = false
         @OptionGroup var admin: AdminOptions
 
         func validate() throws {
@@ -164,8 +164,8 @@ struct AuditFilter: ParsableArguments {
     @Option(name: .long, help: "Only this tenant's records.") var tenant: TenantID?
     @Option(name: .long, help: "Only records of this action.") var action: String?
     @Option(name: .long, help: "Only records with this outcome.") var outcome: String?
-    @Option(name: .long, help: "Only records with this code of a refusal or failure.") var code: String?
-    @Option(name: .long, help: "Only what this key did, by its id, or admin, gateway, leader or command.")
+    @Option(name: .long, help: "Only records with this refusal or failure code.") var code: String?
+    @Option(name: .long, help: "Only actions of this key, by its id, or of admin, gateway, leader or command.")
     var principal: String?
     @Option(name: .long, help: "Only records of the request with this id.") var requestID: String?
     @Option(name: .long, help: "Only records about this token or topic.") var target: String?

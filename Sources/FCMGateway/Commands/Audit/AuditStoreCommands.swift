@@ -66,9 +66,9 @@ struct AuditExportCommand: AsyncParsableCommand {
         commandName: "export",
         abstract: "Write the whole audit trail as lines of JSON.",
         discussion: """
-            Reads the store directly, whether or not a gateway serves it. Writes one record a line, chain by chain, \
-            with its place (writer and seq) and hash. The file proves nothing by itself: audit verify checks the \
-            store, and the second sink (audit.sink) is signed.
+            Reads the store directly, even while a gateway serves it. Writes one record per line, chain by chain, with \
+            its place (writer and seq) and hash. The file alone proves nothing: audit verify checks the store, and the \
+            second sink (audit.sink) is signed.
 
             Example:
               fcm-gateway audit export --config gateway.yaml > audit.ndjson
@@ -86,7 +86,7 @@ struct AuditExportCommand: AsyncParsableCommand {
                 guard !record.hash.isEmpty else {
                     throw GatewayError(
                         .invalid,
-                        "Record \(record.sequence) of writer \(record.writer) can't be read; audit verify tells more"
+                        "Record \(record.sequence) of writer \(record.writer) can't be read; see audit verify"
                     )
                 }
                 try output.write(AuditLine.record(record).text)
@@ -100,12 +100,12 @@ struct AuditExportCommand: AsyncParsableCommand {
 struct AuditIntentsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "intents",
-        abstract: "Print intents that no outcome followed.",
+        abstract: "Print intents without an outcome.",
         discussion: """
-            Reads the store directly. In strict mode each send leaves two records, and so does each change by an operator \
-            in any mode. An intent alone says that the gateway was killed meanwhile, and that the message may have been \
-            sent. One record a line, oldest first, with --output json as JSON; while a gateway serves, what is under way \
-            is among them.
+            Reads the store directly. In strict mode each send leaves two records, an intent and an outcome, and so \
+            does each change by an operator in any mode. An intent alone means that the gateway was killed in between, \
+            and that the message may have been sent. Prints one record per line, oldest first, with --output json as \
+            JSON. While a gateway serves, the list includes sends under way.
 
             Example:
               fcm-gateway audit intents --config gateway.yaml
@@ -135,12 +135,12 @@ struct AuditIntentsCommand: AsyncParsableCommand {
 struct AuditPseudonymCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pseudonym",
-        abstract: "Print the pseudonym under which the audit keeps a token or topic.",
+        abstract: "Print the audit's pseudonym of a token or topic.",
         discussion: """
-            Reads the store directly and needs the master key. Pseudonyms differ from tenant to tenant, and those \
-            of a deleted tenant can't be computed any more: its salt is gone.
+            Reads the store directly and needs the master key. Pseudonyms differ between tenants. Those of a deleted \
+            tenant can no longer be computed, because its salt is gone.
 
-            Tokens come from a file or, with -, from standard input, one a line; each answer is a line, in the same order.
+            Tokens come from a file or, with -, from standard input, one per line; the pseudonyms have the same order.
 
             Example:
               fcm-gateway audit pseudonym shop --token-file tokens.txt --config gateway.yaml
@@ -191,10 +191,10 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
 struct AuditPublicKeyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "public-key",
-        abstract: "Print the key that the audit's checkpoints can be checked with.",
+        abstract: "Print the key that verifies the audit's checkpoints.",
         discussion: """
-            Reads the store directly and needs the master key. The key is no secret: keep it where those who run the \
-            gateway can't change it, and give it to audit verify --public-key.
+            Reads the store directly and needs the master key. The printed key is not secret. Keep it where the \
+            operators of the gateway can't change it, and pass it to audit verify --public-key.
 
             Example:
               fcm-gateway audit public-key --config gateway.yaml

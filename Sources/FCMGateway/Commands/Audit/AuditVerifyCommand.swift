@@ -9,15 +9,15 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         commandName: "verify",
         abstract: "Check that the audit trail was not changed.",
         discussion: """
-            Reads the store directly. Exit codes: 0 the trail is intact (a gateway that writes to it meanwhile is fine), \
-            1 it was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
-            again since, 66 it could not be checked, or the result could not be written.
+            Reads the store directly. Exit codes: 0 the trail is intact (a gateway may write to it meanwhile), 1 it \
+            was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
+            again, 66 the trail could not be checked, or the result not be written.
 
-            With the master key, the seals on the chains' ends and the signatures are checked too. With --public-key \
-            instead, the signatures alone. Without either, only whether all fits together.
+            With the master key, the seals on the chains' ends and the signatures are checked too; with --public-key \
+            only the signatures. With neither, only the chains and checkpoints are checked against each other.
 
-            With --sink, the second sink is checked as well, and compared with the store: an older copy of the store \
-            that was put back is noticed by that alone.
+            With --sink, the second sink is checked too, and compared with the store. Only that comparison reveals a \
+            store that was replaced by an older copy.
 
             Example:
               fcm-gateway audit verify --config gateway.yaml
@@ -25,7 +25,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: AuditStoreOptions
-    @Option(name: .long, help: "What signatures are checked with: the key that audit public-key printed, or its file.")
+    @Option(name: .long, help: "The key that verifies signatures, as printed by audit public-key, or its file.")
     var publicKey: AuditPublicKey?
     @Option(name: .long, help: "A file of the second sink; repeated for its parts, oldest first.")
     var sink: [String] = []
