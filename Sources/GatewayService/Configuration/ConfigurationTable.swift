@@ -24,28 +24,28 @@ package enum ConfigurationTable {
     // swift-format-ignore
     private static let general: [Key] = [
         Key("dataDir", \.dataDir, .text("path", problem: Self.emptiness),
-            "the directory of the gateway's own files; made where it is missing"),
+            "the directory of the gateway's own files; created if it is missing"),
         Key("eventLoops", \.eventLoops, .wholeNumber(1...1_024), "threads that serve requests"),
         Key("masterKey", \.masterKey, Self.masterKey, "seals everything secret in the store"),
         Key("previousMasterKey", \.previousMasterKey, Self.masterKey,
-            "the master key before it, only while that is being changed"),
+            "the previous master key, only during a change of the key"),
     ]
 
     // swift-format-ignore
     private static let http: [Key] =
         Self.listener("http", \.http.server, \.http.tls) + [
             Key("http.maxInFlight", \.http.maxInFlight, .wholeNumber(1...1_000_000),
-                "requests answered at once; a list by HTTP v1 counts as the calls that it has in flight, 100 at most"),
+                "requests in flight; a list by HTTP v1 counts as its calls in flight, 100 at most"),
             // The largest allowed body must fit.
             Key("http.maxBufferedBytes", \.http.server.maxBufferedBytes, .wholeNumber((1 << 20)...(64 << 30)),
                 "bytes of request bodies held at once"),
             // A turn of the loop may take two milliseconds in normal operation.
             Key("http.maxLagMs", \.http.maxLag, .milliseconds(3...60_000),
-                "how long an overloaded event loop lets a request wait before it is refused"),
+                "the longest wait of a request for an overloaded event loop; then it is refused"),
             Key("http.drainGraceMs", \.http.drainGrace, .milliseconds(0...300_000),
-                "at a stop: how long requests are still taken while `/readyz` says no"),
+                "at a stop: the time in which requests are still accepted while `/readyz` says no"),
             Key("http.shutdownTimeoutMs", \.http.shutdownTimeout, .milliseconds(1_000...600_000),
-                "after that: how long running requests may take"),
+                "after that: the time that running requests have"),
         ]
 
     // swift-format-ignore
@@ -53,7 +53,7 @@ package enum ConfigurationTable {
         Self.listener("admin", \.admin.server, \.admin.tls) + [
             Key("admin.allowedHosts", \.admin.allowedHosts,
                 .hosts("hosts, without a port", problem: Self.plainHostProblem),
-                "names by which operators, balancers and Prometheus address it, besides `admin.host`, `localhost` and any "
+                "names that requests may use for it, besides `admin.host`, `localhost` and any "
                 + "address; a request that names another host gets 421"),
             Key("admin.token", \.admin.token, Self.adminToken, "the operators' token"),
         ]
@@ -64,27 +64,27 @@ package enum ConfigurationTable {
             .text("`sqlite:` and a path, or `postgres://` and what libpq takes", problem: Self.storeProblem),
             "the store: one file, relative to `dataDir`, or a database of a PostgreSQL"),
         Key("store.password", \.store.password, Self.storePassword,
-            "the password of PostgreSQL's user, where libpq does not find it by itself"),
+            "the password of PostgreSQL's user, unless libpq finds it by itself"),
         Key("store.poolSize", \.store.poolSize, .wholeNumber(4...100), "connections to PostgreSQL"),
         Key("store.migrate", \.store.migrates, .flag,
-            "whether `serve` brings PostgreSQL's schema up to date by itself; SQLite's always is"),
+            "true if `serve` migrates PostgreSQL's schema; SQLite's is always migrated"),
         Key("store.leaseMs", \.store.lease, .milliseconds(2_000...60_000),
             "a replica's lease of an idempotency key or device group; more than twice `upstream.timeoutMs`"),
         Key("store.maxStaleMs", \.store.maxStale, .milliseconds(1_000...86_400_000),
-            "how long keys are accepted from memory while a store of several replicas can't be reached"),
+            "the longest time that keys are accepted from memory while a store of several replicas is unreachable"),
         Key("limits.redisUrl", \.limits.redisURL,
             .text("`redis://`, `rediss://` or `redis+sentinel://`, and where it is", problem: Self.redisProblem),
-            "the Redis or Valkey server by which replicas of one PostgreSQL share what is used up; none for each one's "
-            + "memory"),
+            "the Redis or Valkey server that replicas of one PostgreSQL share for limits; none for limits in each "
+            + "replica's memory"),
         Key("limits.redisPassword", \.limits.redisPassword, Self.redisPassword, "the password of that server"),
         Key("limits.redisCaFile", \.limits.redisCAFile, .file,
             "PEM authorities of that server's certificate, in place of the system's"),
         Key("limits.redisTimeoutMs", \.limits.redisTimeout, .milliseconds(1...1_000),
-            "how long it may take for a decision before it counts as failing"),
+            "the timeout of one decision; then it counts as failing"),
         Key("limits.whenRedisFails", \.limits.whenRedisFails, .choice,
-            "the rule while it fails: each replica allows its part of the limits, all is allowed, or all is refused"),
+            "the rule while it fails: each replica allows its share, everything is allowed, or everything is refused"),
         Key("limits.perReplica", \.limits.perReplica, .flag,
-            "whether each replica on PostgreSQL is to allow the limits by itself; without it, or `limits.redisUrl`, "
+            "true if each replica on PostgreSQL may allow the full limits by itself; without it, or `limits.redisUrl`, "
             + "`serve` does not start there"),
         Key("limits.defaults.device", \.limits.device, .policies,
             "messages to one device, of tenants that have no limits of their own", reloads: true),
@@ -100,9 +100,9 @@ package enum ConfigurationTable {
         Key("upstream.v1Endpoint", \.upstream.v1Endpoint, Self.endpoint, "FCM's server of the HTTP v1 protocol"),
         Key("upstream.iidEndpoint", \.upstream.iidEndpoint, Self.endpoint, "the server of the Instance ID API"),
         Key("upstream.topicApi", \.upstream.topicAPI, .choice,
-            "the API that keeps the subscriptions of tenants that send by HTTP v1"),
+            "the API for the subscriptions of tenants that send by HTTP v1"),
         Key("upstream.allowedTokenHosts", \.upstream.allowedTokenHosts,
-            .hosts("hosts, with the port where it is not 443", problem: Self.hostProblem),
+            .hosts("hosts, with the port unless it is 443", problem: Self.hostProblem),
             "hosts that service accounts may get access tokens from; beyond this machine itself and `allowPlainHTTP` "
             + "only by https", reloads: true),
         Key("upstream.allowPlainHTTP", \.upstream.allowPlainHTTP,
@@ -111,37 +111,37 @@ package enum ConfigurationTable {
             + "credentials' endpoints and `token_uri`; this machine itself always may"),
         Key("upstream.caFile", \.upstream.caFile, .file, "PEM authorities of upstream servers, besides the system's"),
         Key("upstream.timeoutMs", \.upstream.timeout, .milliseconds(100...600_000),
-            "for one attempt; `deadlineMs` at most", reloads: true),
+            "the timeout of one attempt; at most `deadlineMs`", reloads: true),
         Key("upstream.deadlineMs", \.upstream.deadline, .milliseconds(100...600_000),
-            "the longest that a caller waits", reloads: true),
+            "the longest wait of a caller", reloads: true),
         Key("upstream.connectTimeoutMs", \.upstream.connectTimeout, .milliseconds(10...60_000),
-            "for a connection; `timeoutMs` at most"),
+            "the timeout of a connection attempt; at most `timeoutMs`"),
         Key("upstream.maxConnectionsPerLoop", \.upstream.maxConnectionsPerLoop, .wholeNumber(1...10_000),
-            "connections of one event loop to one server; fewer where descriptors do not allow as many"),
+            "connections of one event loop to one server; fewer if descriptors run short"),
     ]
 
     // swift-format-ignore
     private static let audit: [Key] = [
-        Key("audit.mode", \.audit.mode, .choice, "whether a send waits until its record is on the disk"),
+        Key("audit.mode", \.audit.mode, .choice, "`strict` makes a send wait until its record is on disk"),
         Key("audit.retentionDays", \.audit.retentionDays, .wholeNumber(1...36_500),
-            "how long records are kept, in days"),
+            "the time that records are kept, in days"),
         Key("audit.checkpointIntervalMs", \.audit.checkpointInterval, .milliseconds(100...600_000),
-            "how often new records are signed"),
+            "the interval at which new records are signed"),
         Key("audit.sink", \.audit.sink, .text("`stdout`, or `file:` and a path", problem: Self.sinkProblem),
             "a second place for all records; a file's path is relative to `dataDir`"),
         Key("audit.flushIntervalMs", \.audit.flushInterval, .milliseconds(1...1_000),
-            "how long records gather before a write: what a killed process may lose"),
+            "the time that records are collected before a write; a killed process may lose that much"),
         Key("audit.commitTimeoutMs", \.audit.commitTimeout, .milliseconds(100...60_000),
-            "how long operators' changes, and sends in strict mode, wait for their record before they are refused; "
-            + "from 2,000 on also how long nothing may be recorded before `/readyz` fails"),
+            "the longest wait of operators' changes, and of sends in strict mode, for their record; from 2,000 on, "
+            + "`/readyz` also fails once nothing could be recorded for this long"),
         Key("audit.spoolAfterMs", \.audit.spoolAfter, .milliseconds(10...60_000),
-            "how long the store may hold records before they go to the spool"),
+            "the longest write to the store before records go to the spool"),
         Key("audit.queueRecords", \.audit.queueRecords, .wholeNumber(100...1_000_000),
             "records that may wait for the disk; beyond it sends are refused"),
         Key("audit.queueBytes", \.audit.queueBytes, .wholeNumber((1 << 20)...(4 << 30)),
             "bytes of records that may wait for the disk; beyond it sends are refused"),
         Key("audit.spoolDir", \.audit.spoolDir, .text("path"),
-            "where records wait while the store fails, relative to `dataDir`; none for `dataDir` itself"),
+            "the directory for records while the store fails, relative to `dataDir`; none for `dataDir` itself"),
         Key("audit.spoolBytes", \.audit.spoolBytes, .wholeNumber((1 << 20)...(64 << 30)),
             "bytes of records that wait there; beyond it sends are refused"),
     ]
@@ -153,12 +153,12 @@ package enum ConfigurationTable {
             Key("log.levels.\(part.rawValue)", \.log.levels[part], .optionalChoice(),
                 "the same of this part alone; none for `log.level`", reloads: true)
         } + [
-            Key("log.format", \.log.format, .choice, "how a line looks"),
+            Key("log.format", \.log.format, .choice, "the form of a line"),
         ]
 
     // swift-format-ignore
     private static let tracing: [Key] = [
-        Key("tracing.propagate", \.tracing.propagation, .choice, "whether callers' traces go with calls to FCM"),
+        Key("tracing.propagate", \.tracing.propagation, .choice, "the callers' traces that are passed to FCM"),
         Key("tracing.otlpEndpoint", \.tracing.otlpEndpoint,
             .text("`http://` or `https://`, host, port and path", problem: OTLPReceiver.problem),
             "the receiver of spans: a base URL, to which `/v1/traces` is added, for OTLP over HTTP with JSON; none "
@@ -196,9 +196,9 @@ package enum ConfigurationTable {
                 "PEM certificate chain, leaf first; none for plain HTTP", reloads: true),
             Key("\(name).tls.privateKeyFile", in: tls, \.privateKeyFile, .file, "its PEM private key", reloads: true),
             Key("\(name).tls.clientCaFile", in: tls, \.clientCAFile, .file,
-                "PEM authorities of clients' certificates; none lets everybody connect", reloads: true),
+                "PEM authorities of clients' certificates; none lets every client connect", reloads: true),
             Key("\(name).keepAliveTimeoutMs", in: server, \.keepAliveTimeout, .milliseconds(1_000...3_600_000),
-                "how long an idle connection is kept"),
+                "the time until an idle connection is closed"),
             Key("\(name).headTimeoutMs", in: server, \.headTimeout, .milliseconds(100...60_000),
                 "for a request's head"),
             Key("\(name).bodyTimeoutMs", in: server, \.bodyTimeout, .milliseconds(100...600_000),
@@ -206,7 +206,7 @@ package enum ConfigurationTable {
             Key("\(name).writeStallTimeoutMs", in: server, \.writeStallTimeout, .milliseconds(100...600_000),
                 "for a caller that does not read its answer"),
             Key("\(name).maxConnections", in: server, \.maxConnections, .wholeNumber(1...1_000_000),
-                "connections at once; fewer where descriptors do not allow as many"),
+                "connections at once; fewer if descriptors run short"),
         ]
     }
 
