@@ -9,6 +9,10 @@ import Synchronization
 
 /// A fake FCM for tests: speaks the protocols, checks requests strictly, records them, and plays scripted faults.
 ///
+///     request -> fault? -> endpoint -> AcceptedMessage -> Settlement -> answer, journal, deliveries
+///                  |           +------ refused ----------------------> answer, journal
+///                  +---------- reset, status, hang … ----------------> answer or none, journal
+///
 /// Add it to a `ServiceGroup` or call ``run()`` in a task. It is controlled over HTTP below `/_emulator/`, or in
 /// process by the methods here. One lock guards its state. Decisions are made under the lock; held requests and
 /// observers of the journal are resumed after its release.

@@ -104,6 +104,9 @@ struct SpanBuffer {
 
 /// Accepts spans from every event loop, and passes them to the ``SpanExporter``.
 ///
+///     event loops -> SpanQueue (4,096 spans, batches of 512) -> SpanExporter (one request) -> receiver
+///
+/// Example: while the receiver is away, 1,000 spans per second fill the queue in four seconds; later spans are lost.
 /// A span costs its request one lock, held for a few instructions, and about 1 KiB until its export.
 package final class SpanQueue: Sendable {
     static let capacity = 4_096

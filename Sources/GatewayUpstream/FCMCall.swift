@@ -140,8 +140,9 @@ extension CallFailure {
 }
 
 extension HTTPClientError {
-    /// The meaning of a call without an answer: the caller's outcome code, the breaker's verdict, and true if the
-    /// request may be sent again at once, because none of it has left and another connection may work.
+    /// The meaning of a call without an answer: the caller's outcome code and the breaker's verdict.
+    ///
+    /// `isWorthRetrying` is true if none of the request has left: it may be sent again at once, by another connection.
     ///
     /// Once a request may have reached FCM without an answer, its outcome is unknown.
     var meaning: (code: OutcomeCode, verdict: CircuitBreaker.Verdict, isWorthRetrying: Bool) {

@@ -35,7 +35,7 @@ final class StopSignals: Sendable {
     }
 }
 
-/// Makes a plan's changes, one after another.
+/// Makes the changes of a ``TenantPlan``, one after another.
 ///
 /// A key that the gateway created is always printed, even if a later change fails or a signal arrives.
 struct TenantApplication {

@@ -119,6 +119,10 @@ struct TenantChange: Sendable {
 }
 
 /// The changes from a gateway's state to the one that a file declares. Computing them changes nothing.
+///
+///     TenantsFile -> DeclaredTenant --+
+///                                     +--> TenantPlan -> TenantChange … -> TenantApplication
+///     admin API  --> PresentTenant  --+
 struct TenantPlan: Sendable {
     private(set) var changes: [TenantChange] = []
     /// The problems that prevent the whole plan, in words.

@@ -19,8 +19,8 @@ package final class AccessLog: Sendable {
         self.sink = sink
     }
 
-    /// Writes a line. A quiet request, which was shed or is a probe, is logged at `debug` whatever its status, because
-    /// a line for each would be a load of its own.
+    /// Writes a line. Shed requests and probes are quiet: they are logged at `debug` whatever their status, because a
+    /// line for each would be a load of its own.
     func write(_ entry: @autoclosure () -> AccessLogEntry, status: Int, isQuiet: Bool = false) {
         let level: Logger.Level = isQuiet ? .debug : status < 500 ? .info : .warning
         guard self.logger.logLevel <= level else { return }

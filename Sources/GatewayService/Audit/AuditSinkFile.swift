@@ -6,8 +6,13 @@ import Synchronization
 
 /// The audit's second sink as an append-only file of JSON lines.
 ///
-/// An interrupted delivery stays in the file, and the feeder repeats it. After log rotation has moved the file away,
-/// ``reopen()`` starts another; it begins with the last checkpoint of the old one.
+/// The feeder delivers records with the checkpoint that covers them. After an interruption, the file is half written:
+///
+///     record record checkpoint 7 | record rec     (stays in the file)
+///                                | record record checkpoint 8     (the repeated delivery, on a new line)
+///
+/// After log rotation has moved the file away, ``reopen()`` starts another, which begins with the old one's
+/// last checkpoint.
 final class AuditSinkFile: AuditSink {
     private struct State {
         var handle: FileHandle?

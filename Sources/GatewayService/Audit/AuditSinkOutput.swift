@@ -4,8 +4,8 @@ import NIOCore
 
 /// The audit's second sink as JSON lines on standard output, for a log collector.
 ///
-/// A slow reader delays this sink only: a delivery that times out is interrupted and repeated. An earlier process's
-/// output can't be read back, so after a start the last part is delivered again.
+/// A slow reader delays this sink only: a delivery that times out is interrupted and repeated, as in ``AuditSinkFile``.
+/// An earlier process's output can't be read back, so after a start the last part is delivered again.
 final class AuditSinkOutput: AuditSink {
     private struct State {
         /// The last checkpoint that this process wrote completely.

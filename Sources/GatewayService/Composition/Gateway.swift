@@ -478,6 +478,13 @@ package struct Gateway: Sendable {
     private static let closingLimit = Duration.seconds(5)
 
     /// Creates a group, not started, that runs this gateway and other services, which end first.
+    ///
+    /// At shutdown the services end in reverse order, each within its limit:
+    ///
+    ///     others -> data listener (grace + timeout) -> admin listener (5 s) -> everything else
+    ///
+    /// Example with the defaults: 30 s for the data listener, 5 s for the admin listener, at least 5 s for the rest.
+    /// After 40 s the group is cancelled, and 5 s later the process ends.
     package func group(
         with others: [any Service] = [],
         stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],

@@ -13,8 +13,8 @@ import ServiceLifecycle
 ///       |---- ready ----|------------- grace ---------------|-------- timeout ---------|
 ///                    SIGTERM                        listening socket closes
 ///
-/// Example: with a grace of 5 s and a timeout of 20 s, a request that arrives 4 s after SIGTERM is answered if it ends
-/// within 25 s after SIGTERM. A second signal ends both phases at once.
+/// Example: by default the grace is 5 s and the timeout 25 s. A request that arrives 4 s after SIGTERM is answered if
+/// that takes at most 26 s. A second signal ends both phases at once.
 package struct ListenerService: Service {
     struct Drain: Sendable {
         /// The time, after readiness has failed, in which new connections are still accepted.

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Writes log lines completely, in order and never mixed.
 ///
-/// No caller waits for a line to be written, so a log reader that stalls can't stop the gateway. A queue collects lines
-/// for a few milliseconds and writes them together; urgent lines are written at once.
+/// No caller waits for a line to be written, so a log reader that stalls can't stop the gateway. A queue writes
+/// the collected lines together: after 5 ms, at once for an urgent line, or at once from 64 KiB on.
 final class LogOutput: Sendable {
     /// The most bytes that wait or are being written; further lines are dropped and counted.
     static let maxBytes = 8 * 1_024 * 1_024

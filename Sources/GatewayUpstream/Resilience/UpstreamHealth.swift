@@ -3,8 +3,10 @@ import GatewayCore
 import Metrics
 import Synchronization
 
-/// The health of one tenant's calls to one of FCM's APIs (decision 0017): the breakers of server and credential, the
-/// retry budget, and the pause while the quota is used up.
+/// The health of one tenant's calls to one of FCM's APIs (decision 0017).
+///
+/// It has a ``CircuitBreaker`` for the server and one for the credential, a ``RetryBudget``, and a pause while the
+/// quota is used up.
 final class UpstreamHealth: Sendable {
     typealias Instant = ContinuousClock.Instant
 
