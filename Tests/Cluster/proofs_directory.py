@@ -177,7 +177,7 @@ def held_report(cluster: Cluster, held: float = HELD_S) -> str:
 
     within(f"the feed to have all three; it has {listed}", SEEN_S + 30, read_on, cluster.lab)
     assert sorted(listed) == sorted({late, early, later}), f"listed: {listed}"
-    return f"a report held open for {held:.0f} s while others went on: the feed has all three, each once"
+    return f"a report held open for {held:.0f} s, others made meanwhile: the feed has all three, each once"
 
 
 def feed(at: At, cursor: str) -> tuple[list[str], str]:

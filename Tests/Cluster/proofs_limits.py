@@ -165,7 +165,7 @@ def with_a_change(cluster: Cluster, seconds: float = 3) -> str:
     assert admitted <= bound, f"{admitted} admitted, {bound:.1f} at most"
     late = [answer for answer in answered.of(200) if answer.at > since + LAG_S]
     assert late, "nothing was admitted under the last policy"
-    return f"two changes of a policy while 16 callers went on: {admitted} admitted, {bound:.0f} at most"
+    return f"two changes of a policy under 16 callers: {admitted} admitted, {bound:.0f} at most"
 
 
 # When Redis fails
