@@ -317,7 +317,18 @@ let package = Package(
         ),
         .testTarget(
             name: "FCMModelTests",
-            dependencies: ["FCMModel", "GatewaySupport", "StrictJSON", .product(name: "NIOCore", package: "swift-nio")]
+            dependencies: [
+                "FCMModel",
+                "GatewaySupport",
+                "StrictJSON",
+                "VectorTestKit",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]
+        ),
+        .target(
+            name: "VectorTestKit",
+            dependencies: ["StrictJSON", .product(name: "NIOCore", package: "swift-nio")],
+            path: "Tests/VectorTestKit"
         ),
         .target(
             name: "GatewayTestKit",
@@ -327,6 +338,8 @@ let package = Package(
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
@@ -473,6 +486,7 @@ let package = Package(
             name: "FCMEmulatorTests",
             dependencies: [
                 "FCMEmulator",
+                "VectorTestKit",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Logging", package: "swift-log"),

@@ -95,6 +95,7 @@ TEST_TARGETS: dict[str, list[str]] = {
     "GatewayTestKit": ["FCMModel", "GatewayCore", "StrictJSON"],
     "ProcessTestKit": [],
     "RedisTestKit": [],
+    "VectorTestKit": ["StrictJSON"],
     # The fake FCM answers what the senders ask.
     "GatewayUpstreamTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayUpstream", "StrictJSON"],
     "EndToEndTests": ["*"],

@@ -89,23 +89,6 @@ struct V1SendTests {
         }
     }
 
-    @Test(
-        "A token's text decides its outcome",
-        arguments: [
-            ("dev-ERROR_UNREGISTERED_1", 404, "UNREGISTERED"), ("ERROR_NotRegistered", 404, "UNREGISTERED"),
-            ("ERROR_QUOTA_EXCEEDED", 429, "QUOTA_EXCEEDED"), ("ERROR_UNAVAILABLE", 503, "UNAVAILABLE"),
-            ("CANONICAL_new", 200, nil),
-        ] as [(String, Int, String?)]
-    )
-    func outcomes(token: String, status: Int, errorCode: String?) async throws {
-        try await withSender { emulator, client, access in
-            let reply = try await client.send(message: #"{"message":{"token":"\#(token)"}}"#, token: access)
-            #expect(reply.status == status)
-            #expect(emulator.deliveries().count == (status == 200 ? 1 : 0))
-            if let errorCode { #expect(reply.body.contains(#""errorCode":"\#(errorCode)""#)) }
-        }
-    }
-
     @Test("Topics and conditions reach their subscribers, and get numbers as ids")
     func topics() async throws {
         try await withSender { emulator, client, token in

@@ -1,6 +1,7 @@
 import FCMModel
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("LegacyFormDecoder")
 struct LegacyFormDecoderTests {

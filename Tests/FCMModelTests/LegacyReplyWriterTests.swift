@@ -1,6 +1,7 @@
 import FCMModel
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("LegacyReplyWriter")
 struct LegacyReplyWriterTests {

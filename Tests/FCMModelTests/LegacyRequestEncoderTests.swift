@@ -1,6 +1,7 @@
 import FCMModel
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("LegacyRequestEncoder")
 struct LegacyRequestEncoderTests {
@@ -70,17 +71,6 @@ struct LegacyRequestEncoderTests {
             """# + "\u{7F}\u{2028}\u{1F600}\"}}"
         let body = try LegacyRequestEncoder.encode(message, to: .token("t"))
         #expect(Array(body.readableBytesView) == Array(expected.utf8))
-    }
-
-    @Test("A body holds what the message holds and nothing else", arguments: SplitMix64.seeds)
-    func model(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<20 {
-            let target = try RandomMessage.target(using: &random)
-            let message = RandomMessage.message(for: target, using: &random)
-            let body = try VectorJSON(parsing: LegacyRequestEncoder.encode(message, to: target))
-            #expect(try LegacyBodyModel.body(of: message, to: target).mismatches(in: body) == [])
-        }
     }
 
     @Test("What was encoded decodes as the same target, message and size", arguments: SplitMix64.seeds)

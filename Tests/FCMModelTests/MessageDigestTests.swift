@@ -2,6 +2,7 @@ import FCMModel
 import NIOCore
 import StrictJSON
 import Testing
+import VectorTestKit
 
 @Suite("MessageDigest")
 struct MessageDigestTests {
@@ -33,11 +34,13 @@ struct MessageDigestTests {
             switch self {
             case .legacy:
                 let target = try RandomMessage.target(using: &random)
-                return try LegacyBodyModel.body(of: RandomMessage.message(for: target, using: &random), to: target)
+                let message = RandomMessage.message(for: target, using: &random)
+                return try VectorJSON(parsing: LegacyRequestEncoder.encode(message, to: target))
             case .v1:
                 let (message, target) = try RandomMessage.forV1(using: &random)
-                let body = try V1BodyModel.body(of: message, to: target, now: 1_700_000_000)
-                return try body.adding(#"{"sizes": [0, -1.50, 2e3, {"b": 10, "a": null}], "\/x": true}"#)
+                let body = V1Calls(message, to: target, now: 1_700_000_000).body(at: 0)
+                return try VectorJSON(parsing: body)
+                    .adding(#"{"sizes": [0, -1.50, 2e3, {"b": 10, "a": null}], "\/x": true}"#)
             }
         }
     }

@@ -1,5 +1,6 @@
 import FCMModel
 import Testing
+import VectorTestKit
 
 @Suite("Target")
 struct TargetTests {

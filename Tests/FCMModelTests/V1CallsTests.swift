@@ -1,6 +1,7 @@
 import FCMModel
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("V1Calls")
 struct V1CallsTests {
@@ -70,25 +71,6 @@ struct V1CallsTests {
         for (target, bodies) in expected {
             let calls = V1Calls(Message(), to: target, now: 0)
             #expect((0..<calls.count).map { String(buffer: calls.body(at: $0)) } == bodies)
-        }
-    }
-
-    @Test("A body holds what the table asks for and nothing else", arguments: SplitMix64.seeds)
-    func model(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<20 {
-            let target = try RandomMessage.target(using: &random)
-            var message = RandomMessage.message(for: target, using: &random)
-            if random.below(2) == 0, message.notification != nil {
-                message.notification?[.icon] = random.pick(["https://a.example/i", "HttpS://x", "http://x"])
-                message.notification?[.clickAction] = random.pick(["https://a.example/i", "HttpS://x", "https:/x"])
-            }
-            let calls = V1Calls(message, to: target, now: Self.now)
-            for index in 0..<calls.count {
-                let body = try VectorJSON(parsing: calls.body(at: index))
-                let expected = try V1BodyModel.body(of: message, to: target, at: index, now: Self.now)
-                #expect(expected.mismatches(in: body) == [])
-            }
         }
     }
 

@@ -1,6 +1,7 @@
 import FCMModel
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("V1RequestDecoder")
 struct V1RequestDecoderTests {

@@ -1,15 +1,14 @@
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("VectorFile")
 struct VectorFileTests {
-    @Test("Every file holds all of its vectors, and no id occurs twice")
+    @Test("No id occurs twice")
     func ids() throws {
         var seen: Set<String> = []
-        for (name, count) in VectorFile.counts {
-            let vectors = try VectorFile.read(name)
-            #expect(vectors.count == count)
-            for vector in vectors {
+        for name in ["conditions", "device-groups", "plaintext", "responses", "translate", "validate"] {
+            for vector in try VectorFile.read(name) {
                 var members = try vector.members()
                 let id = try members.take("id").text()
                 #expect(seen.insert(id).inserted, "\(id) occurs twice")
@@ -45,32 +44,26 @@ struct VectorFileTests {
     }
 
     @Test(
-        "Equal JSON values match",
+        "Values match if they are equal as JSON, or as a matcher says",
         arguments: [
-            (#"{"a": 1, "b": [true, null]}"#, #"{"b": [true, null], "a": 1}"#),
-            ("[1, 100, 0, 1.5]", "[1.0, 1e2, -0, 15E-1]"),
-            (#"{"$any": "positive_int"}"#, "9007199254740991"),
-            (#"{"$any": "nonempty_string"}"#, #""x""#),
+            (#"{"a": 1, "b": [true, null]}"#, #"{"b": [true, null], "a": 1}"#, true),
+            ("[1, 100, 0, 1.5]", "[1.0, 1e2, -0, 15E-1]", true),
+            (#"{"$any": "positive_int"}"#, "9007199254740991", true), (#"{"$any": "nonempty_string"}"#, #""x""#, true),
+            ("1", #""1""#, false), ("1", "2", false), ("1", "-1", false), ("1", "10", false), ("0", "null", false),
+            ("true", "false", false), (#""a""#, #""b""#, false),
+            ("\"\u{E9}\"", "\"e\u{301}\"", false), ("[1]", "[1, 2]", false), ("[1, 2]", "[2, 1]", false),
+            ("{}", "[]", false),
+            (#"{"a": 1}"#, "{}", false), ("{}", #"{"a": 1}"#, false),
+            (#"{"a": {"b": 1}}"#, #"{"a": {"b": 1, "c": 2}}"#, false),
+            (#"{"$any": "positive_int"}"#, "0", false), (#"{"$any": "positive_int"}"#, "1.5", false),
+            (#"{"$any": "positive_int"}"#, "9007199254740992", false), (#"{"$any": "positive_int"}"#, #""1""#, false),
+            (#"{"$any": "nonempty_string"}"#, #""""#, false), (#"{"$any": "nonempty_string"}"#, "1", false),
+            (#"{"$any": "anything"}"#, "1", false),
         ]
     )
-    func matches(expected: String, actual: String) throws {
-        #expect(try VectorJSON(parsing: expected).mismatches(in: VectorJSON(parsing: actual)) == [])
-    }
-
-    @Test(
-        "Different JSON values do not match",
-        arguments: [
-            ("1", #""1""#), ("1", "2"), ("1", "-1"), ("1", "10"), ("0", "null"), ("true", "false"), (#""a""#, #""b""#),
-            ("\"\u{E9}\"", "\"e\u{301}\""), ("[1]", "[1, 2]"), ("[1, 2]", "[2, 1]"), ("{}", "[]"),
-            (#"{"a": 1}"#, "{}"), ("{}", #"{"a": 1}"#), (#"{"a": {"b": 1}}"#, #"{"a": {"b": 1, "c": 2}}"#),
-            (#"{"$any": "positive_int"}"#, "0"), (#"{"$any": "positive_int"}"#, "1.5"),
-            (#"{"$any": "positive_int"}"#, "9007199254740992"), (#"{"$any": "positive_int"}"#, #""1""#),
-            (#"{"$any": "nonempty_string"}"#, #""""#), (#"{"$any": "nonempty_string"}"#, "1"),
-            (#"{"$any": "anything"}"#, "1"),
-        ]
-    )
-    func differs(expected: String, actual: String) throws {
-        #expect(try VectorJSON(parsing: expected).mismatches(in: VectorJSON(parsing: actual)) != [])
+    func matches(expected: String, actual: String, isMatch: Bool) throws {
+        let mismatches = try VectorJSON(parsing: expected).mismatches(in: VectorJSON(parsing: actual))
+        #expect(mismatches.isEmpty == isMatch)
     }
 
     @Test("Further members are allowed on the outermost level only")

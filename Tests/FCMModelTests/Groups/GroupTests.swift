@@ -1,6 +1,7 @@
 import NIOCore
 import StrictJSON
 import Testing
+import VectorTestKit
 
 @testable import FCMModel
 

@@ -1,6 +1,7 @@
 import NIOCore
 import StrictJSON
 import Testing
+import VectorTestKit
 
 @testable import FCMModel
 
@@ -300,11 +301,6 @@ extension TopicReading {
 }
 
 extension VectorJSON {
-    /// A body: a text as it is, anything else as JSON.
-    func body() -> ByteBuffer {
-        if case .string(let text) = self { ByteBuffer(string: text) } else { self.serialised() }
-    }
-
     /// Headers by their names in lower case; others than these two would go unnoticed.
     fileprivate func headers() throws -> [String: String] {
         var headers: [String: String] = [:]

@@ -1,5 +1,6 @@
 import FCMModel
 import NIOCore
+import VectorTestKit
 
 /// A small generator of random numbers that is the same on every machine.
 struct SplitMix64: RandomNumberGenerator {

@@ -1,9 +1,9 @@
 import Foundation
-import NIOCore
-import StrictJSON
+package import NIOCore
+package import StrictJSON
 
 /// A JSON value of a vector or of an answer: members in the order of the text, numbers as they were written.
-indirect enum VectorJSON: Sendable {
+package indirect enum VectorJSON: Sendable {
     case object([Member])
     case array([VectorJSON])
     case string(String)
@@ -12,20 +12,25 @@ indirect enum VectorJSON: Sendable {
     case null
 
     /// One member of an object.
-    struct Member: Sendable {
-        let key: String
-        let value: VectorJSON
+    package struct Member: Sendable {
+        package let key: String
+        package let value: VectorJSON
+
+        package init(key: String, value: VectorJSON) {
+            self.key = key
+            self.value = value
+        }
     }
 
     /// Vector files are far larger than any request.
     private static let limits = JSONLimits(maxDepth: 64, maxMembers: 1_000_000, maxElements: 1_000_000)
 
     /// Reads a text; whatever the gateway's parser refuses is refused here too.
-    init(parsing text: ByteBuffer) throws {
+    package init(parsing text: ByteBuffer) throws {
         try self.init(JSONDocument(parsing: text, limits: Self.limits).root)
     }
 
-    init(parsing text: String) throws {
+    package init(parsing text: String) throws {
         try self.init(parsing: ByteBuffer(string: text))
     }
 
@@ -47,16 +52,16 @@ indirect enum VectorJSON: Sendable {
         }
     }
 
-    static func integer(_ value: Int) throws -> VectorJSON {
-        guard let number = JSONNumber(text: String(value)) else { throw VectorProblem("\(value) is no number") }
-        return .number(number)
-    }
-
     /// The value as JSON without blanks, numbers as written.
-    func serialised() -> ByteBuffer {
+    package func serialised() -> ByteBuffer {
         var writer = JSONWriter()
         self.write(to: &writer)
         return writer.finish()
+    }
+
+    /// A body: a text as it is, anything else as JSON.
+    package func body() -> ByteBuffer {
+        if case .string(let text) = self { ByteBuffer(string: text) } else { self.serialised() }
     }
 
     private func write(to writer: inout JSONWriter) {
@@ -82,40 +87,40 @@ indirect enum VectorJSON: Sendable {
 
 /// The value as what it must be; anything else is a problem.
 extension VectorJSON {
-    func text() throws -> String {
+    package func text() throws -> String {
         guard case .string(let text) = self else { throw VectorProblem("no string: \(self)") }
         return text
     }
 
-    func integer() throws -> Int {
+    package func integer() throws -> Int {
         guard case .number(let number) = self, let integer = number.integer else {
             throw VectorProblem("no integer: \(self)")
         }
         return integer
     }
 
-    func flag() throws -> Bool {
+    package func flag() throws -> Bool {
         guard case .bool(let flag) = self else { throw VectorProblem("no boolean: \(self)") }
         return flag
     }
 
-    var isNull: Bool { if case .null = self { true } else { false } }
+    package var isNull: Bool { if case .null = self { true } else { false } }
 
-    func elements() throws -> [VectorJSON] {
+    package func elements() throws -> [VectorJSON] {
         guard case .array(let elements) = self else { throw VectorProblem("no array: \(self)") }
         return elements
     }
 
-    func texts() throws -> [String] { try self.elements().map { try $0.text() } }
+    package func texts() throws -> [String] { try self.elements().map { try $0.text() } }
 
     /// The members, each of which must be taken.
-    func members() throws -> VectorMembers {
+    package func members() throws -> VectorMembers {
         guard case .object(let members) = self else { throw VectorProblem("no object: \(self)") }
         return VectorMembers(members)
     }
 
     /// What is made of the members, all of which it must take.
-    func object<Content>(_ read: (inout VectorMembers) throws -> Content) throws -> Content {
+    package func object<Content>(_ read: (inout VectorMembers) throws -> Content) throws -> Content {
         var members = try self.members()
         let content = try read(&members)
         try members.finish()
@@ -125,7 +130,7 @@ extension VectorJSON {
 
 extension VectorJSON? {
     /// Texts by an index, such as `{"1": "InvalidRegistration"}`; none where there is no value.
-    func textsByIndex() throws -> [Int: String] {
+    package func textsByIndex() throws -> [Int: String] {
         var texts: [Int: String] = [:]
         guard var members = try self?.members() else { return texts }
         for member in members.takeAll() {
@@ -140,7 +145,7 @@ extension VectorJSON {
     /// The value with `$repeat`, `$concat` and `$list` carried out, inner markers before outer ones.
     ///
     /// Matchers (`$any`) stay; ``mismatches(in:allowingMore:)`` understands them.
-    func expanded() throws -> VectorJSON {
+    package func expanded() throws -> VectorJSON {
         switch self {
         case .string, .number, .bool, .null:
             return self
@@ -184,7 +189,7 @@ extension VectorJSON {
 extension VectorJSON {
     /// What differs in an answer from this expectation, each with the path to it: member order is free, numbers are
     /// equal by value, `$any` is a matcher, and the outermost object may be allowed further members.
-    func mismatches(in actual: VectorJSON, allowingMore: Bool = false) -> [String] {
+    package func mismatches(in actual: VectorJSON, allowingMore: Bool = false) -> [String] {
         var found: [String] = []
         self.compare(with: actual, at: "$", allowingMore: allowingMore, found: &found)
         return found
@@ -214,8 +219,7 @@ extension VectorJSON {
                 pair.0.compare(with: pair.1, at: "\(path)[\(index)]", allowingMore: false, found: &found)
             }
         case (.string(let expected), .string(let text)) where Self.same(expected, text): break
-        case (.number(let expected), .number(let number))
-        where DecimalValue(expected.text) == DecimalValue(number.text): break
+        case (.number(let expected), .number(let number)) where expected.canonicalText == number.canonicalText: break
         case (.bool(let expected), .bool(let flag)) where expected == flag: break
         case (.null, .null): break
         default: found.append("\(path) is \(actual), not \(self)")
@@ -241,50 +245,26 @@ extension VectorJSON {
     }
 }
 
-/// A JSON number reduced to its value: `1`, `1.0` and `10e-1` are one.
-struct DecimalValue: Equatable {
-    private let isNegative: Bool
-    /// Without zeros at either end.
-    private let digits: String
-    private let exponent: Int
-
-    /// Reduces a number as RFC 8259 has it.
-    init(_ text: String) {
-        let parts = text.lowercased().split(separator: "e", maxSplits: 1)
-        let mantissa = parts.first.map { $0.drop { $0 == "-" }.split(separator: ".", maxSplits: 1) } ?? []
-        let fraction = mantissa.count == 2 ? String(mantissa[1]) : ""
-        var digits = (mantissa.first.map(String.init) ?? "") + fraction
-        var exponent = (parts.count == 2 ? Int(parts[1]) ?? .max / 2 : 0) - fraction.count
-        while digits.last == "0" {
-            digits.removeLast()
-            exponent += 1
-        }
-        self.digits = String(digits.drop { $0 == "0" })
-        self.exponent = self.digits.isEmpty ? 0 : exponent
-        self.isNegative = !self.digits.isEmpty && text.hasPrefix("-")
-    }
-}
-
 /// The members of one object of a vector; a test takes those that it knows, and none may be left over.
-struct VectorMembers {
+package struct VectorMembers {
     private var left: [VectorJSON.Member]
 
     init(_ members: [VectorJSON.Member]) {
         self.left = members
     }
 
-    mutating func takeIfPresent(_ key: String) -> VectorJSON? {
+    package mutating func takeIfPresent(_ key: String) -> VectorJSON? {
         guard let index = self.left.firstIndex(where: { $0.key == key }) else { return nil }
         return self.left.remove(at: index).value
     }
 
-    mutating func take(_ key: String) throws -> VectorJSON {
+    package mutating func take(_ key: String) throws -> VectorJSON {
         guard let value = self.takeIfPresent(key) else { throw VectorProblem("the member \(key) is missing") }
         return value
     }
 
     /// Takes what every vector begins with, and returns its id.
-    mutating func takeHeading() throws -> String {
+    package mutating func takeHeading() throws -> String {
         let id = try self.take("id").text()
         guard try !self.take("why").text().isEmpty else { throw VectorProblem("\(id) has no reason") }
         guard try !self.take("ref").elements().map({ try $0.text() }).isEmpty else {
@@ -294,26 +274,21 @@ struct VectorMembers {
     }
 
     /// Takes all that is left, as names and values.
-    mutating func takeAll() -> [VectorJSON.Member] {
+    package mutating func takeAll() -> [VectorJSON.Member] {
         defer { self.left = [] }
         return self.left
     }
 
     /// Refuses members that nobody took.
-    func finish() throws {
+    package func finish() throws {
         guard self.left.isEmpty else { throw VectorProblem("unknown members: \(self.left.map(\.key))") }
     }
 }
 
 /// The conformance vectors in `Tests/Vectors`.
-enum VectorFile {
-    /// The names of the files, without their ending, and how many vectors they hold.
-    static let counts = [
-        "conditions": 42, "device-groups": 52, "plaintext": 44, "responses": 82, "translate": 76, "validate": 159,
-    ]
-
+package enum VectorFile {
     /// The vectors of one file, with markers expanded, after a check of the file's own heading.
-    static func read(_ name: String) throws -> [VectorJSON] {
+    package static func read(_ name: String) throws -> [VectorJSON] {
         let file = try self.directory().appending(path: name + ".json")
         var heading = try VectorJSON(parsing: ByteBuffer(bytes: try Data(contentsOf: file))).members()
         let format = try heading.take("format").text()
@@ -345,10 +320,10 @@ enum VectorFile {
 }
 
 /// Why a vector can't be used as a test; a vector that is not understood whole must not pass.
-struct VectorProblem: Error, CustomStringConvertible {
-    let description: String
+package struct VectorProblem: Error, CustomStringConvertible {
+    package let description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }

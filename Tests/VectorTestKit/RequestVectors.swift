@@ -1,55 +1,54 @@
 import Foundation
-import NIOCore
-import Testing
+package import NIOCore
 
 /// One vector of `validate.json`: a request to `/fcm/send` and what the protocol makes of it.
-struct ValidationVector: Sendable, CustomTestStringConvertible {
+package struct ValidationVector: Sendable, CustomStringConvertible {
     /// The expected outcome.
-    enum Expectation: Sendable {
+    package enum Expectation: Sendable {
         case accepted(Accepted)
         case rejected(Rejected)
     }
 
     /// What an accepted request is read as.
-    struct Accepted: Sendable {
-        let target: String
-        let recipients: Int
-        let payloadBytes: Int
-        let localErrors: [Int: String]
+    package struct Accepted: Sendable {
+        package let target: String
+        package let recipients: Int
+        package let payloadBytes: Int
+        package let localErrors: [Int: String]
     }
 
     /// What a refused request is answered.
-    struct Rejected: Sendable {
-        let status: Int
-        let reason: String
+    package struct Rejected: Sendable {
+        package let status: Int
+        package let reason: String
         /// `nil` where the text is free.
-        let body: VectorJSON?
+        package let body: VectorJSON?
         /// The media type of an answer that is no JSON.
-        let contentType: String?
-        let payloadBytes: Int?
+        package let contentType: String?
+        package let payloadBytes: Int?
     }
 
-    let id: String
-    let body: ByteBuffer
+    package let id: String
+    package let body: ByteBuffer
     /// What decides before the body does; `nil` where the vector leaves the default.
-    let method: String?
-    let auth: String?
-    let headers: [String: String]
-    let expectation: Expectation
+    package let method: String?
+    package let auth: String?
+    package let headers: [String: String]
+    package let expectation: Expectation
 
-    var testDescription: String { self.id }
+    package var description: String { self.id }
 
     /// Whether the vector says something about the request beside its body.
-    var describesRoute: Bool { self.method != nil || self.auth != nil || !self.headers.isEmpty }
+    package var describesRoute: Bool { self.method != nil || self.auth != nil || !self.headers.isEmpty }
 
     /// Whether the request reaches the decoder: nothing before the body refuses it, and the body is JSON by its type.
-    var reachesDecoder: Bool {
+    package var reachesDecoder: Bool {
         let type = self.headers.first { $0.key.lowercased() == "content-type" }?.value ?? "application/json"
         let mediaType = type.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
         return (self.method ?? "POST") == "POST" && (self.auth ?? "valid") == "valid" && mediaType == "application/json"
     }
 
-    static func all() throws -> [ValidationVector] {
+    package static func all() throws -> [ValidationVector] {
         try VectorFile.read("validate").map { try ValidationVector($0) }
     }
 
@@ -113,9 +112,9 @@ struct ValidationVector: Sendable, CustomTestStringConvertible {
 }
 
 /// One vector of `plaintext.json`: a form sent to `/fcm/send` and what the protocol makes of it.
-struct FormVector: Sendable, CustomTestStringConvertible {
+package struct FormVector: Sendable, CustomStringConvertible {
     /// The expected outcome.
-    enum Expectation: Sendable {
+    package enum Expectation: Sendable {
         /// The JSON request with the same meaning, and the payload's size where the vector states it.
         case accepted(json: ByteBuffer, payloadBytes: Int?)
         /// The answer, and how large the message was.
@@ -124,14 +123,14 @@ struct FormVector: Sendable, CustomTestStringConvertible {
         case unauthorized(status: Int)
     }
 
-    let id: String
-    let contentType: String?
-    let body: ByteBuffer
-    let expectation: Expectation
+    package let id: String
+    package let contentType: String?
+    package let body: ByteBuffer
+    package let expectation: Expectation
 
-    var testDescription: String { self.id }
+    package var description: String { self.id }
 
-    static func all() throws -> [FormVector] {
+    package static func all() throws -> [FormVector] {
         try VectorFile.read("plaintext").map { try FormVector($0) }
     }
 
@@ -167,23 +166,25 @@ struct FormVector: Sendable, CustomTestStringConvertible {
 }
 
 /// One vector of `conditions.json`: an expression, who allows it, and what it comes to.
-struct ConditionVector: Sendable, CustomTestStringConvertible {
+package struct ConditionVector: Sendable, CustomStringConvertible {
     /// What a valid expression is read as.
-    struct Reading: Sendable {
-        let canonical: String
-        let operators: Int
-        let topics: [String]
+    package struct Reading: Sendable {
+        package let canonical: String
+        package let operators: Int
+        package let topics: [String]
+        /// Sets of topics, and true for each if the condition selects a device that follows them.
+        package let evaluations: [(subscribed: Set<String>, matches: Bool)]
     }
 
-    let id: String
-    let condition: String
-    let isLegacyValid: Bool
-    let isV1Valid: Bool
-    let reading: Reading?
+    package let id: String
+    package let condition: String
+    package let isLegacyValid: Bool
+    package let isV1Valid: Bool
+    package let reading: Reading?
 
-    var testDescription: String { self.id }
+    package var description: String { self.id }
 
-    static func all() throws -> [ConditionVector] {
+    package static func all() throws -> [ConditionVector] {
         try VectorFile.read("conditions").map { try ConditionVector($0) }
     }
 
@@ -197,10 +198,14 @@ struct ConditionVector: Sendable, CustomTestStringConvertible {
             self.reading = Reading(
                 canonical: try members.take("canonical").text(),
                 operators: try members.take("operators").integer(),
-                topics: try members.take("topics").texts()
+                topics: try members.take("topics").texts(),
+                evaluations: try (members.takeIfPresent("evaluate")?.elements() ?? [])
+                    .map { evaluation in
+                        try evaluation.object { members in
+                            (Set(try members.take("subscribed").texts()), try members.take("matches").flag())
+                        }
+                    }
             )
-            // Which devices it selects is a matter of the emulator's tests.
-            _ = members.takeIfPresent("evaluate")
         } else {
             self.reading = nil
         }
@@ -209,16 +214,16 @@ struct ConditionVector: Sendable, CustomTestStringConvertible {
 }
 
 /// One vector of `translate.json`: a legacy request and the v1 calls that it becomes.
-struct TranslationVector: Sendable, CustomTestStringConvertible {
-    let id: String
-    let now: Int
-    let body: ByteBuffer
-    let calls: [VectorJSON]
-    let localErrors: [Int: String]
+package struct TranslationVector: Sendable, CustomStringConvertible {
+    package let id: String
+    package let now: Int
+    package let body: ByteBuffer
+    package let calls: [VectorJSON]
+    package let localErrors: [Int: String]
 
-    var testDescription: String { self.id }
+    package var description: String { self.id }
 
-    static func all() throws -> [TranslationVector] {
+    package static func all() throws -> [TranslationVector] {
         try VectorFile.read("translate").map { try TranslationVector($0) }
     }
 
