@@ -178,12 +178,7 @@ struct HTTP2ClientFailureTests {
         (.answer(fields: Array(repeating: ("x-a", "a"), count: 20)), .responseTooLarge),
         (.answer(status: 99), .invalidResponse),
         (.answer(fields: [("content-length", "5")], body: "ok"), .invalidResponse),
-        (.answer(fields: [("content-length", "x")], body: "ok"), .invalidResponse),
-        (.answer(fields: [("connection", "close")], body: "ok"), .invalidResponse),
         (.answer(fields: [("connection", "close")]), .invalidResponse),
-        (.answer(fields: [("A", "b")], body: "ok"), .invalidResponse),
-        (.answer(fields: [("a", "b\u{0}")], body: "ok"), .invalidResponse),
-        (.answer(fields: [("a", "b"), (":status", "204")], body: "ok"), .invalidResponse),
     ]
 
     @Test("A peer whose answers are malformed again and again gets a new connection")

@@ -44,9 +44,9 @@ struct HTTPClientPoolTests {
             let response = try await pool.answer()
             #expect(String(buffer: response.body) == "1")
         }
-        #expect(server.accepted.count == 1)
+        #expect(server.seen.current.accepted == 1)
         await pool.shutdown()
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -78,7 +78,7 @@ struct HTTPClientPoolTests {
             #expect(response.status.code == status)
             #expect(String(buffer: response.body) == body)
         }
-        #expect(server.accepted.count == 1)
+        #expect(server.seen.current.accepted == 1)
         await server.stop()
     }
 
@@ -89,7 +89,7 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
         async let response = pool.answer()
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         for byte in answer.utf8 {
             server.push(String(decoding: [byte], as: UTF8.self))
         }
@@ -113,10 +113,10 @@ struct HTTPClientPoolTests {
         let pool = try server.pool()
         let first = try await pool.answer()
         #expect(String(buffer: first.body) == body)
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         let second = try await pool.answer()
         #expect(String(buffer: second.body) == "ok")
-        #expect(server.accepted.count == 2)
+        #expect(server.seen.current.accepted == 2)
         await server.stop()
     }
 
@@ -130,10 +130,10 @@ struct HTTPClientPoolTests {
         } else {
             server.push("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
         }
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         let second = try await pool.answer()
         #expect(String(buffer: second.body) == "ok")
-        #expect(server.accepted.count == 2)
+        #expect(server.seen.current.accepted == 2)
         await server.stop()
     }
 
@@ -142,7 +142,7 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
         let pool = try server.pool { $0.idleTimeout = .milliseconds(30) }
         _ = try await pool.answer()
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -177,7 +177,7 @@ struct HTTPClientPoolTests {
         let error = try await pool.failedExchange()
         #expect(error.code == code)
         #expect(error.requestSent)
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -188,7 +188,7 @@ struct HTTPClientPoolTests {
         let error = try await pool.failedExchange(within: .seconds(5))
         #expect(error.code == .deadlineExceeded)
         #expect(error.requestSent)
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -199,7 +199,7 @@ struct HTTPClientPoolTests {
         let error = try await pool.failedExchange(within: .seconds(-1))
         #expect(error.code == .deadlineExceeded)
         #expect(!error.requestSent)
-        #expect(server.accepted.count == 0)
+        #expect(server.seen.current.accepted == 0)
         await server.stop()
     }
 
@@ -219,12 +219,12 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
         let task = Task { try await pool.failedExchange() }
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         task.cancel()
         let error = try await task.value
         #expect(error.code == .cancelled)
         #expect(error.requestSent)
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -241,7 +241,7 @@ struct HTTPClientPoolTests {
         gate.increment()
         let error = try await task.value
         #expect(error.code == .cancelled)
-        #expect(server.requests.count == 0)
+        #expect(server.seen.current.requests.count == 0)
         await server.stop()
     }
 
@@ -255,7 +255,7 @@ struct HTTPClientPoolTests {
             $0.maxWaitersPerLoop = 1
         }
         async let held = pool.answer("/hold")
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         let waiting = Task { try await pool.answer("/wait") }
         // Whichever of the two comes second finds the queue full.
         let request = HTTPClientRequest(method: .get, path: "/wait")
@@ -270,7 +270,7 @@ struct HTTPClientPoolTests {
         } else {
             _ = await waiting.result
         }
-        #expect(server.accepted.count == 1)
+        #expect(server.seen.current.accepted == 1)
         await server.stop()
     }
 
@@ -296,7 +296,7 @@ struct HTTPClientPoolTests {
         }
         let (held, next) = (exchange("/hold"), exchange("/next"))
         async let answer: HTTPClientExchange.Outcome = withCheckedContinuation { loop.submit(held, $0) }
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         let late = exchange("/late", within: .milliseconds(100))
         let outcome: HTTPClientExchange.Outcome = await withCheckedContinuation { continuation in
             eventLoop.execute {
@@ -315,8 +315,8 @@ struct HTTPClientPoolTests {
         // Its place is free, and the server has seen nothing else.
         let last: HTTPClientExchange.Outcome = await withCheckedContinuation { loop.submit(next, $0) }
         #expect(try last.get().status == .ok)
-        #expect(server.requests.count == 2)
-        #expect(server.accepted.count == 1)
+        #expect(server.seen.current.requests.count == 2)
+        #expect(server.seen.current.accepted == 1)
         await loop.shutDown()
         await server.stop()
     }
@@ -326,7 +326,7 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { number, _ in number == 1 ? .nothing : .send(Self.ok) }
         let pool = try server.pool { $0.maxConnectionsPerLoop = 1 }
         let held = Task { try await pool.failedExchange() }
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         let waiting = Task { try await pool.answer() }
         held.cancel()
         #expect(try await held.value.code == .cancelled)
@@ -341,11 +341,11 @@ struct HTTPClientPoolTests {
         }
         let pool = try server.pool()
         async let held = pool.answer("/hold")
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         _ = try await pool.answer()
         pool.closeIdle()
-        await server.closed.wait()
-        #expect(server.accepted.count == 2)
+        try await server.seen.wait { $0.closed >= 1 }
+        #expect(server.seen.current.accepted == 2)
         server.push(Self.ok)
         #expect(String(buffer: try await held.body) == "ok")
         #expect(String(buffer: try await pool.answer().body) == "ok")
@@ -357,13 +357,13 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
         let running = Task { try await pool.failedExchange() }
-        await server.requests.wait()
+        try await server.seen.wait { $0.requests.count >= 1 }
         await pool.shutdown()
         #expect(try await running.value.code == .shutDown)
         let later = try await pool.failedExchange()
         #expect(later.code == .shutDown)
         #expect(!later.requestSent)
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -376,7 +376,7 @@ struct HTTPClientPoolTests {
         let response = try await pool.answer(body: ByteBuffer(repeating: 0x62, count: 64 * 1024 * 1024))
         #expect(response.status.code == 413)
         try await server.readOn()
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -401,7 +401,7 @@ struct HTTPClientPoolTests {
                 #expect(await connection.responses(number).last?.body == "true true")
             }
         }
-        #expect(upstream.accepted.count == 1)
+        #expect(upstream.seen.current.accepted == 1)
         await pool.shutdown()
         await upstream.stop()
     }

@@ -1,3 +1,4 @@
+import GatewayTestKit
 import HTTPTypes
 import Logging
 import NIOCore

@@ -13,6 +13,14 @@ struct HTTPServerLimitTests {
         return request + name + String(repeating: "p", count: missing) + "\r\n\r\n"
     }
 
+    private static func post(_ fields: String, body: String = "") -> String {
+        "POST /x HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n\(body)"
+    }
+
+    private static func chunked(_ body: String) -> String {
+        Self.post("Transfer-Encoding: chunked", body: body)
+    }
+
     private static let start = "GET / HTTP/1.1\r\nHost: a\r\n"
     private static let field = "F: " + String(repeating: "f", count: 8 * 1024 - 3) + "\r\n"
 
@@ -30,17 +38,17 @@ struct HTTPServerLimitTests {
         (padded(start + field, to: 16 * 1024), 200),
         (padded(start + field, to: 16 * 1024 + 1), 431),
         (String(repeating: "\r\n", count: 10_000) + start + "\r\n", 431),
-        (HTTPServerVectorTests.post("Content-Length: 1000", body: String(repeating: "b", count: 1000)), 200),
-        (HTTPServerVectorTests.post("Content-Length: 1001"), 413),
-        (HTTPServerVectorTests.post("Content-Length: 99999999999999999"), 413),
-        (HTTPServerVectorTests.chunked("3E8\r\n" + String(repeating: "b", count: 1000) + "\r\n0\r\n\r\n"), 200),
-        (HTTPServerVectorTests.chunked("3E9\r\n"), 413),
+        (post("Content-Length: 1000", body: String(repeating: "b", count: 1000)), 200),
+        (post("Content-Length: 1001"), 413),
+        (post("Content-Length: 99999999999999999"), 413),
+        (chunked("3E8\r\n" + String(repeating: "b", count: 1000) + "\r\n0\r\n\r\n"), 200),
+        (chunked("3E9\r\n"), 413),
         (
-            HTTPServerVectorTests.chunked(
+            chunked(
                 String(repeating: "64\r\n" + String(repeating: "b", count: 100) + "\r\n", count: 10) + "1\r\n"
             ), 413
         ),
-        (HTTPServerVectorTests.chunked("1;" + String(repeating: "x", count: 1_000_000)), 413),
+        (chunked("1;" + String(repeating: "x", count: 1_000_000)), 413),
     ]
 
     @Test("Each bound admits what fits and refuses what does not", arguments: Self.bounds)
@@ -59,7 +67,7 @@ struct HTTPServerLimitTests {
     @Test("Trailers are bounded with the head's fields and with the body's framing")
     func trailers() async throws {
         try await withConnection(EchoResponder()) { connection in
-            connection.offer(HTTPServerVectorTests.chunked("0\r\n" + String(repeating: "T: t\r\n", count: 10_000)))
+            connection.offer(Self.chunked("0\r\n" + String(repeating: "T: t\r\n", count: 10_000)))
             // Which of the two is exceeded first depends on how the bytes arrive.
             let responses = RawResponse.parse(await connection.textUntilClosed())
             #expect(responses.count == 1)

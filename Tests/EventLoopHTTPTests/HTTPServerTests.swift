@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayTestKit
 import HTTPTypes
 import NIOCore
 import NIOPosix

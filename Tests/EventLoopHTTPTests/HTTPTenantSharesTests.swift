@@ -70,12 +70,13 @@ struct HTTPTenantSharesTests {
     }
 
     /// Has a tenant make as many calls that hang as it likes, and another one call that is answered.
-    private static func crowd(_ pool: HTTPClientPool, hanging: Int, until started: () async -> Void) async throws {
+    private static func crowd(_ pool: HTTPClientPool, hanging: Int, until started: () async throws -> Void) async throws
+    {
         try await withThrowingTaskGroup(of: HTTPClientError?.self) { group in
             for _ in 0..<hanging {
                 group.addTask { try await pool.failedExchange(Self.request("/hang", of: 1)) }
             }
-            await started()
+            try await started()
             for _ in 0..<3 {
                 let answer = try await pool.execute(Self.request("/ok", of: 2), deadline: .now() + .seconds(600))
                 #expect(answer.status == .ok)
@@ -91,8 +92,8 @@ struct HTTPTenantSharesTests {
             request.hasPrefix("GET /hang") ? .nothing : .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
         let pool = try server.pool { $0.maxConnectionsPerLoop = 32 }
-        try await Self.crowd(pool, hanging: 60) { await server.requests.wait(for: 30) }
-        #expect(server.accepted.count == 31)
+        try await Self.crowd(pool, hanging: 60) { try await server.seen.wait { $0.requests.count >= 30 } }
+        #expect(server.seen.current.accepted == 31)
         await server.stop()
     }
 

@@ -49,7 +49,7 @@ struct TLSTests {
         let error = try await pool.failedExchange()
         #expect(error.code == .connectTimeout)
         #expect(!error.requestSent)
-        await server.closed.wait()
+        try await server.seen.wait { $0.closed >= 1 }
         await server.stop()
     }
 
@@ -58,7 +58,7 @@ struct TLSTests {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool("https")
         async let failure = pool.failedExchange()
-        await server.accepted.wait()
+        try await server.seen.wait { $0.accepted >= 1 }
         server.halfClose()
         let error = try await failure
         #expect(error.code == .connectFailed)

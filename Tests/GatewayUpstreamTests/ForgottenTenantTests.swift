@@ -91,7 +91,7 @@ struct ForgottenTenantTests {
 
     @Test("Pools of servers that no tenant needs are let go, and calls that are under way end as they would")
     func pools() async throws {
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+        try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             let pools = OriginPools.sample()
             try await FCMClient.run(pools: pools) { sender in
                 #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)

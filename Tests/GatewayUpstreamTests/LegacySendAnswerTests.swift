@@ -7,7 +7,7 @@ import Testing
 
 struct LegacySendAnswerTests {
     /// Answers, the calls that get them, their results and how many times each call is sent.
-    private static let answers: [(wire: String, target: Target, result: SendResult, attempts: Int)] = [
+    private static let readings: [(wire: String, target: Target, result: SendResult, attempts: Int)] = [
         (
             WireAnswer.text(
                 "200 OK",
@@ -58,7 +58,7 @@ struct LegacySendAnswerTests {
         ),
     ]
 
-    @Test("An answer is read with its fields, and a busy server is asked up to three times", arguments: Self.answers)
+    @Test("An answer is read with its fields, and a busy server is asked up to three times", arguments: Self.readings)
     func answers(wire: String, target: Target, result: SendResult, attempts: Int) async throws {
         try await FCMClient.run(against: .send(wire)) { sender, upstream async throws in
             #expect(try await sender.send(.sample(to: target, endpoint: upstream.endpoint)) == result)
@@ -112,12 +112,12 @@ struct LegacySendAnswerTests {
     @Test(
         "Once the request is out, an answer that breaks off leaves the outcome open",
         arguments: [
-            RawUpstream.Reply.close, .reset, .sendAndClose("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"multic"),
+            RawServer.Reply.close, .reset, .sendAndClose("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"multic"),
             .sendAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"),
             .sendAndClose("HTTP/1.1 200 O"), .sendAndClose("HTTP/1.1 100 Continue\r\n\r\n"),
         ]
     )
-    func brokenOff(reply: RawUpstream.Reply) async throws {
+    func brokenOff(reply: RawServer.Reply) async throws {
         try await FCMClient.run(against: reply) { sender, upstream in
             let result = await sender.send(try .sample(to: .tokens(["a", "b"]), endpoint: upstream.endpoint))
             #expect(result == .failed(.outcomeUnknown, "connectionClosed"))

@@ -10,7 +10,7 @@ import Testing
 struct LegacySendFailureTests {
     @Test("An endpoint that speaks no TLS where TLS is asked for is not there, and never sees the key")
     func noTLS() async throws {
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+        try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run(attemptTimeout: .milliseconds(200)) { sender in
                 let result = await sender.send(try .sample(endpoint: "https://127.0.0.1:\(upstream.port)"))
                 #expect(result.refusal?.code == .upstreamUnavailable)
@@ -21,7 +21,7 @@ struct LegacySendFailureTests {
 
     @Test("An attempt that hangs ends at its own deadline with the outcome open, and its connection is closed")
     func attemptDeadline() async throws {
-        try await FCMClient.run(against: .hang, attemptTimeout: .seconds(3)) { sender, upstream in
+        try await FCMClient.run(against: .nothing, attemptTimeout: .seconds(3)) { sender, upstream in
             let result = await sender.send(try .sample(endpoint: upstream.endpoint))
             #expect(result == .failed(.outcomeUnknown, "deadlineExceeded"))
             try await upstream.seen.wait { $0.closed == 1 }
@@ -31,7 +31,7 @@ struct LegacySendFailureTests {
 
     @Test("A caller's nearer deadline counts instead")
     func callDeadline() async throws {
-        try await FCMClient.run(against: .hang, attemptTimeout: .seconds(3_600)) { sender, upstream in
+        try await FCMClient.run(against: .nothing, attemptTimeout: .seconds(3_600)) { sender, upstream in
             let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
             #expect(await sender.send(call).refusal?.code == .outcomeUnknown)
         }
@@ -52,7 +52,7 @@ struct LegacySendFailureTests {
 
     @Test("A caller that goes away leaves the outcome open and closes the exchange")
     func cancelled() async throws {
-        try await FCMClient.run(against: .hang) { sender, upstream in
+        try await FCMClient.run(against: .nothing) { sender, upstream in
             let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
             try await withThrowingTaskGroup(of: SendResult.self) { group in
                 group.addTask { await sender.send(call) }
@@ -67,7 +67,7 @@ struct LegacySendFailureTests {
 
     @Test("A sender whose connections are shut down leaves what is under way open and lets nothing more out")
     func shutdown() async throws {
-        try await RawUpstream.run(.hang) { upstream in
+        try await RawServer.run(.nothing) { upstream in
             let pools = OriginPools.sample()
             try await FCMClient.run(pools: pools) { sender in
                 let call = try UpstreamCall.sample(endpoint: upstream.endpoint)

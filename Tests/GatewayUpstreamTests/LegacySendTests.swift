@@ -54,7 +54,7 @@ struct LegacySendTests {
 
     @Test("A credential without an endpoint goes to the configured one")
     func configuredEndpoint() async throws {
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+        try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run(defaultEndpoint: upstream.endpoint) { sender async throws in
                 #expect(try await sender.send(.sample(endpoint: nil)).upstreamCode == "200")
                 #expect(upstream.seen.current.requests.count == 1)
@@ -113,7 +113,7 @@ struct LegacySendTests {
     @Test("Attempts are measured by how they ended")
     func metrics() async throws {
         let metrics = TestMetrics()
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+        try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run(against: .close, metrics: metrics) { sender, closing in
                 _ = await sender.send(try .sample(endpoint: upstream.endpoint))
                 _ = await sender.send(try .sample(endpoint: closing.endpoint))

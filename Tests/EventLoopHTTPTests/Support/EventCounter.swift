@@ -1,40 +1,14 @@
-import Synchronization
+import GatewayTestKit
 
 /// Counts events, and lets a test wait for them instead of for time.
-final class EventCounter: Sendable {
-    private struct State {
-        var count = 0
-        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-    }
+typealias EventCounter = Observed<Int>
 
-    private let state = Mutex(State())
+extension Observed<Int> {
+    convenience init() { self.init(0) }
 
-    var count: Int {
-        self.state.withLock { $0.count }
-    }
+    var count: Int { self.current }
 
-    func increment() {
-        let due = self.state.withLock { state in
-            state.count += 1
-            let reached = state.count
-            defer { state.waiters.removeAll { $0.count <= reached } }
-            return state.waiters.filter { $0.count <= reached }.map(\.continuation)
-        }
-        for continuation in due {
-            continuation.resume()
-        }
-    }
+    func increment() { self.change { $0 += 1 } }
 
-    func wait(for count: Int = 1) async {
-        await withCheckedContinuation { continuation in
-            let isReached = self.state.withLock { state in
-                guard state.count < count else { return true }
-                state.waiters.append((count, continuation))
-                return false
-            }
-            if isReached {
-                continuation.resume()
-            }
-        }
-    }
+    func wait(for count: Int = 1) async { try? await self.wait { $0 >= count } }
 }

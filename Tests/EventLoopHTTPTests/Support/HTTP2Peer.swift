@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayTestKit
 import NIOCore
 import NIOHPACK
 import NIOHTTP2

@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayTestKit
 import HTTPTypes
 import Logging
 import NIOCore
@@ -48,5 +49,17 @@ extension HTTPClientPool {
         try await #require(throws: HTTPClientError.self) {
             try await self.execute(request, deadline: .now() + amount)
         }
+    }
+}
+
+extension RawServer {
+    /// A pool for this server, shut down when the server stops.
+    func pool(
+        _ scheme: String = "http",
+        configure: (inout HTTPClientConfiguration) -> Void = { _ in }
+    ) throws -> HTTPClientPool {
+        let pool = try HTTPClientPool.make("\(scheme)://127.0.0.1:\(self.port)", configure: configure)
+        self.whenStopped { await pool.shutdown() }
+        return pool
     }
 }

@@ -22,7 +22,7 @@ struct JWTBearerExchangeTests {
     )
     func unendingAnswer(beginning: String) async throws {
         let log = SpanLog()
-        try await RawUpstream.run(.send(beginning)) { server in
+        try await RawServer.run(.send(beginning)) { server in
             var file = try Self.account.get()
             file.tokenURI = server.endpoint + "/token"
             let hosts = TokenHosts(["127.0.0.1:\(server.port)"])

@@ -27,7 +27,7 @@ struct RetryTests {
     func moment(failures: Int) async throws {
         let waits = Observed<[Duration]>([])
         let script: @Sendable (Int) -> String = { $0 <= failures ? Self.busy : WireAnswer.accepted }
-        try await RawUpstream.run(.script(script)) { upstream in
+        try await RawServer.run(script: script) { upstream in
             try await FCMClient.run(pause: { wait in waits.change { $0.append(wait) } }) { sender async throws in
                 #expect(try await sender.send(Self.call(upstream.endpoint)) == Self.accepted)
                 #expect(upstream.seen.current.requests.count == failures + 1)
@@ -73,7 +73,7 @@ struct RetryTests {
     func retryAfter(field: String, seconds: Int) async throws {
         let waits = Observed<[Duration]>([])
         let busy = WireAnswer.text("503 Service Unavailable", "", "Retry-After: \(field)")
-        try await RawUpstream.run(.script { $0 == 1 ? busy : WireAnswer.accepted }) { upstream in
+        try await RawServer.run(script: { $0 == 1 ? busy : WireAnswer.accepted }) { upstream in
             try await FCMClient.run(pause: { wait in waits.change { $0.append(wait) } }) { sender in
                 let call = try Self.call(upstream.endpoint, timeLeft: .seconds(3_600))
                 #expect(await sender.send(call) == Self.accepted)
@@ -114,7 +114,7 @@ struct RetryTests {
     @Test("While all fails, calls stay within a tenth more and three, and soon there are none; others notice nothing")
     func storm() async throws {
         let metrics = TestMetrics()
-        try await RawUpstream.run(.send(Self.busy)) { upstream in
+        try await RawServer.run(.send(Self.busy)) { upstream in
             try await FCMClient.run(against: .send(WireAnswer.accepted), metrics: metrics) { sender, healthy in
                 var refused = 0
                 for _ in 1...200 {

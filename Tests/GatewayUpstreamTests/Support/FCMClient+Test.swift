@@ -48,13 +48,13 @@ extension FCMClient {
 
     /// Runs a body with a client, and a server that answers each request alike.
     static func run(
-        against reply: RawUpstream.Reply,
+        against reply: RawServer.Reply,
         attemptTimeout: Duration = .seconds(600),
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
         pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
-        _ body: (FCMClient, RawUpstream) async throws -> Void
+        _ body: (FCMClient, RawServer) async throws -> Void
     ) async throws {
-        try await RawUpstream.run(reply) { upstream in
+        try await RawServer.run(reply) { upstream in
             try await Self.run(attemptTimeout: attemptTimeout, metrics: metrics, pause: pause) { client in
                 try await body(client, upstream)
             }

@@ -173,7 +173,7 @@ struct TopicCallTests {
     @Test("A server that a credential names gets its requests, and no other")
     func ownEndpoint() async throws {
         try await V1Fixture.run { fixture in
-            try await RawUpstream.run(.send(WireAnswer.text("200 OK", #"{"results":[{}]}"#))) { upstream in
+            try await RawServer.run(.send(WireAnswer.text("200 OK", #"{"results":[{}]}"#))) { upstream in
                 let profile = try fixture.profile(.legacy, endpoint: upstream.endpoint)
                 #expect(try await fixture.change(["a"], of: profile).codes == [nil])
                 #expect(upstream.seen.current.requests.first?.hasPrefix("POST /iid/v1:batchAdd HTTP/1.1") == true)

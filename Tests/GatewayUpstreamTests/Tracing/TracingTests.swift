@@ -13,7 +13,7 @@ struct TracingTests {
     private static let key = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: nil)
 
     private static func call(
-        _ upstream: RawUpstream,
+        _ upstream: RawServer,
         _ trace: RequestTrace?,
         timeLeft: Duration = .seconds(60)
     ) throws -> UpstreamCall {
@@ -37,7 +37,7 @@ struct TracingTests {
 
     @Test("A caller's trace is handed on to a legacy server; without one, no field is there")
     func propagated() async throws {
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+        try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run { sender in
                 _ = await sender.send(try Self.call(upstream, .sample))
                 _ = await sender.send(try Self.call(upstream, nil))
@@ -52,7 +52,7 @@ struct TracingTests {
     func attempts() async throws {
         let log = SpanLog()
         let busy = WireAnswer.text("503 Service Unavailable", "")
-        try await RawUpstream.run(.script { $0 <= 2 ? busy : WireAnswer.accepted }) { upstream in
+        try await RawServer.run(script: { $0 <= 2 ? busy : WireAnswer.accepted }) { upstream in
             let trace = try #require(RequestTrace.recorded(in: log))
             try await FCMClient.run { sender in
                 let result = await sender.send(try Self.call(upstream, trace))
@@ -76,9 +76,9 @@ struct TracingTests {
 
     @Test(
         "A span ends however its call ends",
-        arguments: [RawUpstream.Reply.hang, .close, .reset, .send("garbage\r\n\r\n")]
+        arguments: [RawServer.Reply.nothing, .close, .reset, .send("garbage\r\n\r\n")]
     )
-    func failures(reply: RawUpstream.Reply) async throws {
+    func failures(reply: RawServer.Reply) async throws {
         let log = SpanLog()
         try await FCMClient.run(against: reply, attemptTimeout: .milliseconds(200)) { sender, upstream in
             let result = await sender.send(try Self.call(upstream, .recorded(in: log)))

@@ -77,7 +77,7 @@ struct V1SendTests {
     @Test("A credential's own endpoint counts instead of the configured one")
     func ownEndpoint() async throws {
         try await V1Fixture.run { fixture in
-            try await RawUpstream.run(.send(WireAnswer.text("200 OK", #"{"name":"projects/p/messages/7"}"#))) {
+            try await RawServer.run(.send(WireAnswer.text("200 OK", #"{"name":"projects/p/messages/7"}"#))) {
                 upstream in
                 let credential = try fixture.serviceAccount(Array(fixture.file.json.utf8), endpoint: upstream.endpoint)
                 let result = try await fixture.send(credential: credential)
