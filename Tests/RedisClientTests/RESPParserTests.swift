@@ -1,4 +1,3 @@
-import GatewayTestKit
 import NIOCore
 import Testing
 
@@ -87,72 +86,4 @@ struct RESPParserTests {
         #expect(throws: RESPError.tooLarge) { try Self.read([text], limits) }
         #expect(throws: RESPError.tooLarge) { try Self.read(text.unicodeScalars.map { String($0) }, limits) }
     }
-
-    @Test("What was written is read again, in whatever pieces it comes", arguments: 0..<50)
-    func roundTrip(seed: UInt64) throws {
-        var generator = SeededGenerator(seed: seed)
-        let values = (0..<10).map { _ in RESPValue.random(depth: 3, using: &generator) }
-        var all = ByteBuffer()
-        for value in values { value.write(to: &all) }
-        var parser = RESPParser()
-        var bytes = ByteBuffer()
-        var read: [RESPValue] = []
-        while let piece = all.readSlice(length: min(all.readableBytes, Int.random(in: 1...17, using: &generator))),
-            piece.readableBytes > 0
-        {
-            bytes.writeImmutableBuffer(piece)
-            while let value = try parser.next(from: &bytes) { read.append(value) }
-        }
-        #expect(read == values)
-        #expect(parser.isBetweenReplies)
-    }
-}
-
-extension RESPValue {
-    /// A value of any type, as a server might send it.
-    fileprivate static func random(depth: Int, using generator: inout SeededGenerator) -> RESPValue {
-        func some(_ count: Int) -> [RESPValue] {
-            (0..<count).map { _ in .random(depth: depth - 1, using: &generator) }
-        }
-        let text = String(Int.random(in: 0...99_999, using: &generator), radix: 36)
-        switch Int.random(in: 0..<(depth > 0 ? 10 : 8), using: &generator) {
-        case 0: return .status(text)
-        case 1: return .error("ERR \(text)")
-        case 2: return .integer(Int64.random(in: .min ... .max, using: &generator))
-        case 3: return .bytes((0..<Int.random(in: 0...40, using: &generator)).map { _ in generator.byte() })
-        case 4: return .null
-        case 5: return .boolean(Bool.random(using: &generator))
-        case 6: return .double(Double(Int.random(in: -999...999, using: &generator)) / 8)
-        case 7: return .bigNumber("-\(text.utf8.count)0000000000000000000000000")
-        case 8: return .array(some(Int.random(in: 0...4, using: &generator)))
-        default: return .map(some(2 * Int.random(in: 0...3, using: &generator)))
-        }
-    }
-
-    /// As version 3 of the protocol has it.
-    fileprivate func write(to bytes: inout ByteBuffer) {
-        switch self {
-        case .status(let text): bytes.writeString("+\(text)\r\n")
-        case .error(let text): bytes.writeString("-\(text)\r\n")
-        case .integer(let number): bytes.writeString(":\(number)\r\n")
-        case .bytes(let content):
-            bytes.writeString("$\(content.count)\r\n")
-            bytes.writeBytes(content)
-            bytes.writeString("\r\n")
-        case .null: bytes.writeString("_\r\n")
-        case .boolean(let isTrue): bytes.writeString(isTrue ? "#t\r\n" : "#f\r\n")
-        case .double(let number): bytes.writeString(",\(number)\r\n")
-        case .bigNumber(let digits): bytes.writeString("(\(digits)\r\n")
-        case .array(let elements), .push(let elements):
-            bytes.writeString("*\(elements.count)\r\n")
-            for element in elements { element.write(to: &bytes) }
-        case .map(let elements):
-            bytes.writeString("%\(elements.count / 2)\r\n")
-            for element in elements { element.write(to: &bytes) }
-        }
-    }
-}
-
-extension SeededGenerator {
-    fileprivate mutating func byte() -> UInt8 { UInt8(truncatingIfNeeded: self.next() >> 24) }
 }

@@ -6,18 +6,6 @@ import Testing
 
 /// What every directory store promises.
 struct DirectoryStoreTests {
-    @Test("A new directory is empty", arguments: StoreKind.available)
-    func empty(kind: StoreKind) async throws {
-        try await kind.withDirectoryStore { store in
-            let contents = try await store.load()
-            #expect(contents.tenants.isEmpty)
-            #expect(contents.salts.isEmpty)
-            #expect(contents.credentials.isEmpty)
-            #expect(contents.keys.isEmpty)
-            #expect(contents.limits.isEmpty)
-        }
-    }
-
     @Test("Everything that is put is loaded as it was", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in

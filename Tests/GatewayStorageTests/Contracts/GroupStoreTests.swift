@@ -283,13 +283,6 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("A group of a tenant that is not there is refused", arguments: StoreKind.available)
-    func noTenant(kind: StoreKind) async throws {
-        try await kind.withGroupStore { store in
-            await expectError(.notFound) { try await store.save(Self.group(tenant: "nobody")) }
-        }
-    }
-
     @Test("Names come in the order of their bytes, page by page", arguments: StoreKind.available)
     func names(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
