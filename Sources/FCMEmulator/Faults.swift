@@ -157,7 +157,7 @@ extension Fault {
             return .status(status, body: body, headers: try Self.headers(members))
         }
         guard body == nil, status != 204, status != 304 else {
-            throw .badRequest("action.html makes the body itself")
+            throw .badRequest("action.html creates the body itself")
         }
         let page = Answer.page("Error \(status)", status: status)
         return .status(status, body: page.body, headers: page.headers + (try Self.headers(members)))
@@ -169,7 +169,7 @@ extension Fault {
         for name in headers.names {
             guard let value = try headers.string(name), HTTPField.Name(name) != nil, HTTPField.isValidValue(value)
             else {
-                throw .badRequest("action.headers.\(name) is no valid header field")
+                throw .badRequest("action.headers.\(name) is not a valid header field")
             }
             // Both follow from the body; another value would break the connection instead of scripting an answer.
             guard !["content-length", "transfer-encoding"].contains(name.lowercased()) else {

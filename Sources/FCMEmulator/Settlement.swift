@@ -61,7 +61,7 @@ extension Settlement {
             case .dead:
                 let result = RecipientResult.failed(LegacyErrorName.notRegistered.rawValue)
                 let answer = answers.devices([result], isSingle: true, multicastID: .random())
-                return Self(message: message, answer: answer, reason: "the device group is gone")
+                return Self(message: message, answer: answer, reason: "the device group was deleted")
             }
         case .devices(let tokens): return toDevices(tokens, isSingle: false)
         case .topic(let name): return toSubscribers(subscriptions.tokens(of: name))
@@ -142,7 +142,7 @@ extension Settlement {
         switch message.target {
         case .device(let token):
             switch groups.meaning(of: token) {
-            case .dead: return refused("UNREGISTERED", "the device group is gone")
+            case .dead: return refused("UNREGISTERED", "the device group was deleted")
             case .group(let group):
                 let (accepted, failed) = group.settle(at: now)
                 // Neither an id nor counts: the answer hides failed members.

@@ -47,7 +47,7 @@ struct DemoSetup: Service {
 
     private func setUp(endpoint: String, _ account: ServiceAccountFile) async throws -> String {
         let administration = self.gateway.administration
-        guard let demo = TenantID("demo") else { throw GatewayError(.invalid, "demo is no tenant's name") }
+        guard let demo = TenantID("demo") else { throw GatewayError(.invalid, "demo is not a tenant's name") }
         if (try? administration.profile(of: demo)) == nil {
             let draft = TenantDraft(displayName: "Demo", upstream: .legacy, senderID: Self.senderID)
             _ = try await administration.put(draft, id: demo, origin: Self.origin)

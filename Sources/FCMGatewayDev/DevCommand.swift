@@ -12,10 +12,10 @@ import UnixSignals
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",
-        abstract: "Run a gateway to try, with a fake FCM behind it.",
+        abstract: "Run a trial gateway with a fake FCM behind it.",
         usage: "fcm-gateway-dev dev [OPTIONS]",
         discussion: """
-            Everything is made on the first start and kept in the data directory: secrets, store, the tenant demo and \
+            The first start creates everything in the data directory: secrets, store, the tenant demo and \
             its key. Not for production: the secrets lie beside the data that they protect. Variables that configure a \
             gateway, GATEWAY_…, are ignored.
 
@@ -24,7 +24,7 @@ struct DevCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(name: .long, help: "Where everything is kept.", completion: .directory) var dataDir = "./var/dev"
+    @Option(name: .long, help: "The data directory.", completion: .directory) var dataDir = "./var/dev"
     @Option(name: .long, help: "The data listener's port.") var port = Port(8080)
     @Option(name: .long, help: "The admin listener's port.") var adminPort = Port(8081)
     @Option(name: .long, help: "The fake FCM's port.") var emulatorPort = Port(8085)

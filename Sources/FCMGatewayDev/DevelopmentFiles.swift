@@ -18,7 +18,7 @@ struct DevelopmentFiles: Sendable {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw GatewayError(.storeUnavailable, "\(directory) can't be made: \(SystemError.text(error))")
+            throw GatewayError(.storeUnavailable, "\(directory) can't be created: \(SystemError.text(error))")
         }
     }
 
@@ -28,7 +28,7 @@ struct DevelopmentFiles: Sendable {
     func secrets() throws -> ServingSecrets {
         let masterKey = try self.text("master.key") { Secret(randomBytes: MasterKey.byteCount).base64 }
         guard let bytes = Data(base64Encoded: masterKey) else {
-            throw GatewayError(.invalid, "\(self.directory)/master.key holds no base64")
+            throw GatewayError(.invalid, "\(self.directory)/master.key is not base64")
         }
         let adminToken = try self.text("admin.token") { Secret(randomBytes: 24).base64 }
         return ServingSecrets(masterKey: Redacted([UInt8](bytes)), adminToken: Redacted(adminToken))

@@ -27,7 +27,7 @@ struct EmulatorCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: "Speak TLS, by the certificate.pem and private-key.pem in this directory, made if absent.",
+        help: "Use TLS, with certificate.pem and private-key.pem in this directory; created if absent.",
         completion: .directory
     )
     var tlsDir: String?
@@ -61,7 +61,7 @@ extension FCMEmulator {
             try await body()
         } catch let error as IOError {
             let reason = SystemError.text(error.errnoCode)
-            throw GatewayError(.conflict, "Listening on \(host):\(port) is not possible: \(reason)")
+            throw GatewayError(.conflict, "Can't listen on \(host):\(port): \(reason)")
         }
     }
 }

@@ -8,7 +8,7 @@ import GatewayService
 struct FCMGatewayDevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fcm-gateway-dev",
-        abstract: "A gateway to try and a fake FCM, for development and tests.",
+        abstract: "A trial gateway and a fake FCM, for development and tests.",
         discussion: "Exit codes: 0 done, 1 failed, 64 wrong usage.",
         version: GatewayVersion.current,
         subcommands: [DevCommand.self, EmulatorCommand.self]

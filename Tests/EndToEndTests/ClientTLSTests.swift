@@ -119,7 +119,7 @@ extension EndToEnd {
                     (["--ca-file", "/none"], 1, "--ca-file: /none cannot be read"),
                     (
                         ["--ca-file", authority, "--client-certificate", certificate, "--client-key", otherKey], 1,
-                        "is not that of "
+                        "does not belong to "
                     ),
                 ] as [([String], Int32, String)] {
                     let list = ["tenant", "list"] + options

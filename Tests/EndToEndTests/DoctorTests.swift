@@ -85,7 +85,7 @@ extension EndToEnd {
             Trouble("A certificate that ends soon", .warning, .certificates, "valid for 2 more days") {
                 try Self.certify(&$0, $1, -3_600..<176_400)
             },
-            Trouble("A certificate with another's key", .problem, .certificates, "is not that of the certificate") {
+            Trouble("A certificate with another's key", .problem, .certificates, "does not belong to the certificate") {
                 try Self.certify(&$0, $1, -3_600..<86_400, foreignKey: true)
             },
             Trouble("A data directory that is a file", .problem, .dataDirectory, "is not a directory") {

@@ -31,7 +31,7 @@ struct ConditionEvaluatorTests {
 
     @Test("A refusal says why")
     func reasons() {
-        #expect(throws: ConditionEvaluator.Refusal(reason: "the legacy protocol knows no \"!\"")) {
+        #expect(throws: ConditionEvaluator.Refusal(reason: "the legacy protocol has no \"!\"")) {
             try ConditionEvaluator("!('a' in topics)")
         }
         #expect(throws: ConditionEvaluator.Refusal(reason: "more than 2 operators")) {

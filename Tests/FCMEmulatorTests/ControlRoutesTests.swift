@@ -97,7 +97,7 @@ struct ControlRoutesTests {
                 "POST", "subscriptions", #"{"topic":"a","tokens":[""]}"#, 400,
                 "tokens must hold strings that are not empty"
             ),
-            ("POST", "faults", "", 400, "the body is no JSON object: the text ends at byte 0"),
+            ("POST", "faults", "", 400, "the body is not a JSON object: the text ends at byte 0"),
             (
                 "POST", "faults", #"{"action":{"type":"goaway","ms":1}}"#, 400, "unknown member action.ms"
             ),

@@ -42,7 +42,7 @@ struct FaultTests {
             (#"{"action":{"type":"refuse","times":1}}"#, "unknown member action.times"),
             (
                 #"{"action":{"type":"status","status":502,"html":true,"body":"x"}}"#,
-                "action.html makes the body itself"
+                "action.html creates the body itself"
             ),
             (#"{"action":{"type":"delay"}}"#, "action.ms is missing"),
             (#"{"action":{"type":"delay","ms":-1}}"#, "action.ms must be an integer in 0 to 3600000"),
@@ -51,7 +51,7 @@ struct FaultTests {
             (#"{"action":{"type":"status","status":204,"body":""}}"#, "an answer with status 204 has no body"),
             (
                 #"{"action":{"type":"status","status":200,"headers":{"a b":"c"}}}"#,
-                "action.headers.a b is no valid header field"
+                "action.headers.a b is not a valid header field"
             ),
             (
                 #"{"action":{"type":"status","status":200,"headers":{"Content-Length":"9"}}}"#,

@@ -91,7 +91,7 @@ struct HTTP2Tests {
         }
         var account = try TestAccount.file()
         account.privateKey = "x"
-        let reason = "private_key is no RSA key in PEM of at least 2048 bits"
+        let reason = "private_key is not an RSA key in PEM of at least 2048 bits"
         await #expect(throws: EmulatorError.badServiceAccount(reason)) {
             var configuration = EmulatorConfiguration(port: 0)
             configuration.serviceAccounts = [account]

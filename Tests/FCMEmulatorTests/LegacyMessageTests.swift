@@ -49,7 +49,7 @@ struct LegacySendValidatorTests {
             (#"{"to":"a","registration_ids":["b"]}"#, "several targets: to, registration_ids"),
             (#"{"to":"/topics/a b"}"#, "bad topic name in to"),
             (#"{"condition":"'a' in topics &&"}"#, "bad condition: the condition ends too early"),
-            (#"{"to":"a","notification":{"badge":"+1"}}"#, "notification.badge is no integer in 0 to 2147483647"),
+            (#"{"to":"a","notification":{"badge":"+1"}}"#, "notification.badge is not an integer from 0 to 2147483647"),
         ]
     )
     func reasons(body: String, reason: String) {

@@ -141,7 +141,7 @@ struct ServiceAccountFileTests {
     @Test(
         "A text that is no such file is refused with the reason",
         arguments: [
-            ("[]", "the body is no JSON object: the root is not an object"),
+            ("[]", "the body is not a JSON object: the root is not an object"),
             (#"{"type":"authorized_user"}"#, "type must be service_account"),
             (#"{"type":"service_account","project_id":""}"#, "project_id is missing"),
             (#"{"type":"service_account","project_id":1}"#, "project_id must be a string"),

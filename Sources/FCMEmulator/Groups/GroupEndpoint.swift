@@ -13,7 +13,7 @@ struct GroupEndpoint {
         }
         if let reason = self.refusal(of: request) { throw Refused(answer: .unauthorized, reason: reason) }
         guard let sender = request.header("project_id"), !sender.isEmpty, sender.utf8.allSatisfy(Self.isDigit) else {
-            throw Refused(answer: .unauthorized, reason: "project_id is missing or no sender id")
+            throw Refused(answer: .unauthorized, reason: "project_id is missing or not a sender id")
         }
         return request.method == "GET"
             ? try Self.lookUp(request, sender: sender) : try Self.change(request, sender: sender)

@@ -39,7 +39,7 @@ struct LegacyAnswers {
         case .form:
             return .text(results.map(Self.line).joined(separator: "\n"))
         case .json where isSingle && results == [.failed(LegacyErrorName.invalidParameters.rawValue)]:
-            return self.refusal(.invalidParameters(reason: "the token asked for it"), multicastID: multicastID)
+            return self.refusal(.invalidParameters(reason: "the token's text selects it"), multicastID: multicastID)
         case .json:
             return .json(Self.document(results, multicastID: multicastID))
         }

@@ -77,7 +77,7 @@ struct LegacyFormValidator {
         // `Int(_:)` also reads a sign; it returns nil on overflow.
         let isDigits = text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         guard isDigits, let seconds = Int(text), PayloadRules.timeToLive.contains(seconds) else {
-            throw .failed(.invalidTTL, results: 1, reason: "time_to_live is no integer in 0 to 2419200")
+            throw .failed(.invalidTTL, results: 1, reason: "time_to_live is not an integer from 0 to 2419200")
         }
         return seconds
     }

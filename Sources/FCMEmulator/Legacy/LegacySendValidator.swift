@@ -173,7 +173,7 @@ struct LegacySendValidator {
     private func timeToLive(target: MessageTarget) throws(LegacyRefusal) -> Int? {
         guard case .number(let number)? = self.members["time_to_live"] else { return nil }
         guard let seconds = Int(exactly: number.doubleValue), PayloadRules.timeToLive.contains(seconds) else {
-            let reason = "time_to_live is no integer in 0 to 2419200"
+            let reason = "time_to_live is not an integer from 0 to 2419200"
             throw .failed(.invalidTTL, results: target.resultCount, reason: reason)
         }
         return seconds
@@ -243,7 +243,7 @@ extension LegacySendValidator {
             value = nil
         }
         guard let value, Self.badges.contains(value) else {
-            throw .invalidParameters(reason: "notification.badge is no integer in 0 to 2147483647")
+            throw .invalidParameters(reason: "notification.badge is not an integer from 0 to 2147483647")
         }
     }
 
@@ -252,7 +252,7 @@ extension LegacySendValidator {
         switch value {
         case .string(let text):
             guard let read = try? JSONValue.read(Array(text.utf8)) else {
-                throw .invalidParameters(reason: "\(field) holds no JSON")
+                throw .invalidParameters(reason: "\(field) is not JSON")
             }
             list = read
         case .array:
@@ -261,7 +261,7 @@ extension LegacySendValidator {
             break
         }
         guard case .array(let entries) = list, entries.allSatisfy(Self.isArgument) else {
-            throw .invalidParameters(reason: "\(field) is no array of strings, numbers and booleans")
+            throw .invalidParameters(reason: "\(field) is not an array of strings, numbers and booleans")
         }
     }
 

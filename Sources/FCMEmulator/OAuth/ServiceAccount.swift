@@ -68,7 +68,7 @@ struct ServiceAccount: Sendable {
         do {
             self.publicKey = try JWTKit.Insecure.RSA.PrivateKey(pem: file.privateKey).publicKey
         } catch {
-            throw .badServiceAccount("private_key is no RSA key in PEM of at least 2048 bits")
+            throw .badServiceAccount("private_key is not an RSA key in PEM of at least 2048 bits")
         }
         self.email = file.clientEmail
         self.projectID = file.projectID

@@ -14,7 +14,7 @@ struct ControlMembers {
         do {
             self.init(try JSONValue.members(of: body), path: "")
         } catch {
-            throw .badRequest("the body is no JSON object: \(error.reason)")
+            throw .badRequest("the body is not a JSON object: \(error.reason)")
         }
     }
 

@@ -176,7 +176,7 @@ struct ControlRoutes: Sendable {
         do throws(EmulatorError) {
             try self.emulator.addServiceAccount(file)
         } catch {
-            throw .badRequest("service_account.private_key is no RSA key in PEM of at least 2048 bits")
+            throw .badRequest("service_account.private_key is not an RSA key in PEM of at least 2048 bits")
         }
         return .json(file.json)
     }

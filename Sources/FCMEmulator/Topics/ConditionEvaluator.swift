@@ -95,7 +95,7 @@ extension ConditionEvaluator {
         private mutating func term(depth: Int) throws(Refusal) -> Node {
             self.skipBlanks()
             if self.take("!") {
-                guard self.profile == .v1 else { throw Refusal(reason: "the legacy protocol knows no \"!\"") }
+                guard self.profile == .v1 else { throw Refusal(reason: "the legacy protocol has no \"!\"") }
                 self.canonical += "!"
                 self.skipBlanks()
                 guard self.take("(") else { throw self.unexpected() }

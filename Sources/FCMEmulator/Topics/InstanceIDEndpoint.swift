@@ -64,7 +64,7 @@ struct InstanceIDEndpoint {
         }
         var tokens: [String] = []
         for entry in list {
-            guard case .string(let token) = entry else { throw .invalid("a token is no string") }
+            guard case .string(let token) = entry else { throw .invalid("a token is not a string") }
             tokens.append(token)
         }
         return .batch(adds: adds, topic: topic, tokens: tokens)

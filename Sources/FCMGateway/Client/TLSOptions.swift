@@ -48,7 +48,7 @@ struct TLSOptions: ParsableArguments {
             tls.certificateChain = chain.map { .certificate($0) }
             tls.privateKey = .privateKey(privateKey)
             guard (try? NIOSSLContext(configuration: tls)) != nil else {
-                throw CommandFailure("\(key.name): the key in \(key.path) is not that of \(certificate.path)")
+                throw CommandFailure("\(key.name): the key in \(key.path) does not belong to \(certificate.path)")
             }
         case (let certificate?, nil):
             throw ValidationError("\(certificate.name) needs the certificate's key: give --client-key.")

@@ -41,7 +41,7 @@ struct HealthProbe: Sendable {
             default: server.host.contains(":") ? "[\(server.host)]" : server.host
             }
         let address = "\(listener.tls.isPlain ? "http" : "https")://\(host):\(server.port)"
-        guard let url = BaseURL(address) else { throw CommandFailure("admin.host makes no address: \(address)") }
+        guard let url = BaseURL(address) else { throw CommandFailure("admin.host is not an address: \(address)") }
         self.url = url
         var local = tls
         local.certificateVerification = tls.namesAuthorities ? .noHostnameVerification : .none

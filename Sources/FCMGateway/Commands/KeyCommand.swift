@@ -87,7 +87,7 @@ struct KeyCommand: ParsableCommand {
             let text = try InputFile.readSecret(file)
             guard APIKey(text.revealed) != nil else {
                 throw CommandFailure(
-                    "\(InputFile.name(file)) holds no key of the gateway's form, fgw_…, or a mistyped one"
+                    "\(InputFile.name(file)) holds no key of the form fgw_…, or a mistyped one"
                 )
             }
             return text

@@ -321,7 +321,7 @@ struct TenantPlan: Sendable {
             }
         if candidates.contains(where: \.isRevoked) {
             self.conflicts.append(
-                "the key \(name) of tenant \(tenant) was revoked, which is for good; declare another one"
+                "the key \(name) of tenant \(tenant) was revoked for good; declare another one"
             )
             return
         }
@@ -354,8 +354,8 @@ struct TenantPlan: Sendable {
     private func conflict(_ name: String, _ id: String, of tenant: TenantID, with owner: TenantID) -> String {
         let advice =
             self.declaredTenants.contains(owner)
-            ? "a key stays with its tenant: declare another one"
-            : "it is free when that tenant is deleted, as --prune does with tenants that the file does not name; or "
+            ? "a key can't change its tenant: declare another one"
+            : "it becomes free when that tenant is deleted, as by --prune; or "
                 + "declare another one"
         return "the key \(name) of tenant \(tenant) (\(id)) belongs to tenant \(owner): \(advice)"
     }

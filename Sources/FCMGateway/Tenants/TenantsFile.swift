@@ -71,7 +71,7 @@ struct TenantsFile {
         }
         guard let text = name.text() else { return nil }
         guard let id = TenantID(text) else {
-            name.report("must be 1 to 63 of a-z 0-9 -, the first of them no -")
+            name.report("must be 1 to 63 characters of a-z 0-9 -, and not start with -")
             return nil
         }
         return DeclaredTenant(
@@ -216,7 +216,7 @@ private struct DeclaredSecrets {
         switch kind {
         case .legacy:
             guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                file.report("holds something else than one server key: blanks, or more than one line")
+                file.report("must hold one server key, without blanks, on one line")
                 return nil
             }
             return DeclaredTenant.Credential(
@@ -239,7 +239,7 @@ private struct DeclaredSecrets {
     func key(_ file: NodeValue) -> DeclaredTenant.Imported? {
         guard let text = self.secret(file) else { return nil }
         guard let key = APIKey(text) else {
-            file.report("holds no key of the form fgw_…, or a mistyped one; key generate makes one")
+            file.report("holds no key of the form fgw_…, or a mistyped one; key generate creates one")
             return nil
         }
         return DeclaredTenant.Imported(id: key.id, text: Redacted(text))
@@ -251,7 +251,7 @@ private struct DeclaredSecrets {
             return (try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root, fingerprint)
         } catch let problem as ServiceAccountProblem {
             let member = problem.member.map { "\($0): " } ?? ""
-            file.report("holds no service account that can be used: \(member)\(problem.message)")
+            file.report("holds no usable service account: \(member)\(problem.message)")
         } catch {
             file.report("holds no JSON")
         }
@@ -263,7 +263,7 @@ private struct DeclaredSecrets {
         let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
         // A text that names no file may be the secret itself, so it is not quoted.
         guard FileManager.default.fileExists(atPath: file) else {
-            value.report("must name a file that is there; a relative name begins at this file's folder")
+            value.report("must name an existing file; relative names begin at this file's folder")
             return nil
         }
         do {

@@ -33,7 +33,7 @@ package struct ListenerCertificate: Sendable {
         } catch {
             throw PEMFile.problem(
                 "\(section).tls.privateKeyFile",
-                "the key in \(privateKeyFile) is not that of the certificate in \(certificateFile)"
+                "the key in \(privateKeyFile) does not belong to the certificate in \(certificateFile)"
             )
         }
         self.configuration = configuration

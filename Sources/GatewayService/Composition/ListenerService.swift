@@ -118,7 +118,7 @@ extension ListenerService {
         case (_, EACCES): (key, message) = ("port", "the user of this process may not listen on port \(port)")
         case (_, EADDRNOTAVAIL): (key, message) = ("host", "\(host) is not an address of this machine")
         case (is SocketAddressError.UnknownHost, _): (key, message) = ("host", "\(host) can't be looked up")
-        default: return GatewayError(.conflict, "Listening on \(host):\(port) is not possible", cause: error)
+        default: return GatewayError(.conflict, "Can't listen on \(host):\(port)", cause: error)
         }
         return ConfigurationProblems([ConfigurationProblem(key: "\(section).\(key)", message: message)])
     }

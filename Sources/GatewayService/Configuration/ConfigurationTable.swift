@@ -251,7 +251,7 @@ package enum ConfigurationTable {
             "32 visible ASCII characters or more",
             problem: { text in
                 guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                    return "must be visible ASCII characters without spaces, as it travels in a header"
+                    return "must be visible ASCII characters without spaces, because it is sent in a header"
                 }
                 return text.utf8.count < 32 ? "must have at least 32 characters" : nil
             },
@@ -278,7 +278,7 @@ package enum ConfigurationTable {
         return if path.isEmpty || path.hasSuffix("/") {
             "names no file after sqlite:"
         } else if path.hasPrefix(":") {
-            "a store in memory forgets tenants and audit records; name a file"
+            "a store in memory would lose tenants and audit records; name a file"
         } else if path.hasPrefix("//"), !path.hasPrefix("///") {
             "write sqlite:PATH, without a host"
         } else {

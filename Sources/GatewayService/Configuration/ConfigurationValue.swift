@@ -81,7 +81,7 @@ extension Bool: ConfigurationValue {
 extension [String]: ConfigurationValue {
     init(node: Node) throws(ConfigurationFaults) {
         guard case .sequence(let sequence) = node else {
-            throw ConfigurationFaults(node, "expected a list of texts\(YAMLSource.butFound(node))")
+            throw ConfigurationFaults(node, "expected a list of strings\(YAMLSource.butFound(node))")
         }
         self = []
         for element in sequence { self.append(try String(node: element)) }

@@ -222,8 +222,8 @@ package struct GatewayConfiguration: Sendable {
             ConfigurationProblem(
                 key: "limits.redisUrl",
                 otherKey: "store.url",
-                message: "each replica on PostgreSQL would allow the limits by itself; set limits.redisUrl, "
-                    + "or limits.perReplica to true if that is meant"
+                message: "each replica on PostgreSQL would allow the full limits by itself; set limits.redisUrl, "
+                    + "or limits.perReplica to true if that is intended"
             )
         ]
     }
@@ -237,7 +237,7 @@ package struct GatewayConfiguration: Sendable {
             warnings.append(
                 ConfigurationProblem(
                     key: "limits.redisUrl",
-                    message: "no other gateway shares these limits, since the store is SQLite; "
+                    message: "no other gateway shares these limits, because the store is SQLite; "
                         + "replicas of one PostgreSQL do"
                 )
             )

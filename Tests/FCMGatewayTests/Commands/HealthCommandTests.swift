@@ -112,7 +112,7 @@ struct HealthCommandTests {
                 "admin: {tls: {certificateFile: /c, privateKeyFile: /k, clientCaFile: /a}}",
                 "admin.tls.clientCaFile asks for client certificates; give --client-certificate and --client-key"
             ),
-            ("admin: {host: 'a b'}", "admin.host makes no address: http://a b:8081"),
+            ("admin: {host: 'a b'}", "admin.host is not an address: http://a b:8081"),
         ]
     )
     func unaskable(file: String, message: String) async throws {

@@ -93,15 +93,15 @@ struct TenantsFileTests {
                 "tenants:\n  - tenant: a\n    credentials: {legacy: AAAA, v1: {service_account_file: AAAA}}\n    keys: fgw_a",
                 [
                     "t.yaml:3: tenants[0].credentials.legacy: expected keys and values, but found one value",
-                    "t.yaml:3: tenants[0].credentials.v1.service_account_file: must name a file that is there; a relative "
-                        + "name begins at this file's folder",
+                    "t.yaml:3: tenants[0].credentials.v1.service_account_file: must name an existing file; relative "
+                        + "names begin at this file's folder",
                     "t.yaml:4: tenants[0].keys: expected a list, but found one value",
                 ]
             ),
             ("tenants:\n  - display_name: x", ["t.yaml:2: tenants[0].tenant: is missing; it is the tenant's name"]),
             (
                 "tenants:\n  - tenant: Shop",
-                ["t.yaml:2: tenants[0].tenant: must be 1 to 63 of a-z 0-9 -, the first of them no -"]
+                ["t.yaml:2: tenants[0].tenant: must be 1 to 63 characters of a-z 0-9 -, and not start with -"]
             ),
             (
                 "tenants:\n  - tenant: a\n  - tenant: b\n  - tenant: a",
@@ -160,8 +160,8 @@ struct TenantsFileTests {
                 "tenants:\n  - tenant: a\n    credentials:\n      legacy: {server_key_file: /nowhere/k, endpoint: 'http://x/y'}",
                 [
                     "t.yaml:4: tenants[0].credentials.legacy.endpoint: must be http(s)://host[:port] without a path",
-                    "t.yaml:4: tenants[0].credentials.legacy.server_key_file: must name a file that is there; a relative name "
-                        + "begins at this file's folder",
+                    "t.yaml:4: tenants[0].credentials.legacy.server_key_file: must name an existing file; relative names "
+                        + "begin at this file's folder",
                 ]
             ),
             (
@@ -217,7 +217,7 @@ struct TenantsFileTests {
             let problems = try #require(error).problems
             #expect(problems.map(\.source) == [4, 5, 7, 10, 11].map { .file(path, line: $0) })
             let text = problems.map(\.message).joined(separator: "\n")
-            #expect(text.contains("blanks, or more than one line") && text.contains("mistyped"))
+            #expect(text.contains("without blanks, on one line") && text.contains("mistyped"))
             #expect(text.contains("holds a key that is declared before"))
             #expect(!text.contains("secret") && !text.contains(good))
         }

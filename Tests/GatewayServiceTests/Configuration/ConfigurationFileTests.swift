@@ -33,7 +33,7 @@ struct ConfigurationFileTests {
             ("dataDir: {a: b}", ["g.yaml:1: dataDir: expected text, but found keys and values"]),
             (
                 "upstream:\n  allowedTokenHosts: a.b",
-                [#"g.yaml:2: upstream.allowedTokenHosts: expected a list of texts, but found the text "a.b""#]
+                [#"g.yaml:2: upstream.allowedTokenHosts: expected a list of strings, but found the text "a.b""#]
             ),
             (
                 "http:\n  port: 1\n  host: a\n  port: 2",

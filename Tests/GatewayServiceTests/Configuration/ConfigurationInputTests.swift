@@ -241,7 +241,7 @@ struct ConfigurationInputTests {
             ("store: {url: 'sqlite:'}", "g.yaml:1: store.url: names no file after sqlite:"),
             (
                 "store: {url: 'sqlite::memory:'}",
-                "g.yaml:1: store.url: a store in memory forgets tenants and audit records; name a file"
+                "g.yaml:1: store.url: a store in memory would lose tenants and audit records; name a file"
             ),
             (
                 "limits: {defaults: {topic: [1/86400s:1000000]}}",
@@ -419,7 +419,8 @@ struct ConfigurationInputTests {
         )
         let configuration = try input.configuration()
         let warnings = configuration.warnings.map { input.sources.locate($0).description }
-        let problem = ": no other gateway shares these limits, since the store is SQLite; replicas of one PostgreSQL do"
+        let problem =
+            ": no other gateway shares these limits, because the store is SQLite; replicas of one PostgreSQL do"
         #expect(warnings == places.map { $0 + problem })
         try input.checkServing(configuration)
         #expect(try configuration.servingSecrets().masterKey.revealed.count == 32)

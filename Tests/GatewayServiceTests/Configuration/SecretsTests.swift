@@ -80,7 +80,7 @@ struct SecretVariableTests {
             ("GATEWAY_ADMIN_TOKEN", "thirty-one-characters-are-no-go", "must have at least 32 characters"),
             (
                 "GATEWAY_ADMIN_TOKEN", "thirty-two characters with spaces",
-                "must be visible ASCII characters without spaces, as it travels in a header"
+                "must be visible ASCII characters without spaces, because it is sent in a header"
             ),
         ]
     )
