@@ -1,17 +1,17 @@
 package import FCMModel
 
-/// What the gateway knows of one device group, and what it has undertaken to do with it.
+/// The gateway's knowledge of one device group, with the changes that it has begun.
 ///
-/// FCM tells nobody who the members of a group are. So the gateway notes each token before it asks FCM to add or remove
-/// it, and whether FCM agreed afterwards: whatever happens in between, every token that may be a member is written down.
+/// FCM has no call that lists a group's members. The gateway therefore stores each token before it asks FCM to add or remove
+/// it, and stores FCM's answer afterwards. After a crash in between, every token that may be a member is still stored.
 package struct DeviceGroup: Sendable, Hashable {
-    /// How far a token has come on its way into a group, or out of it.
+    /// A token's progress into a group, or out of it.
     package enum Standing: String, Sendable, Hashable, CaseIterable {
-        /// FCM took it. Next: `removing`, gone.
+        /// FCM added it. Next: `removing`, gone.
         case member
-        /// FCM is asked, or was asked and did not answer, to take it. Next: `member`, `removing`, gone.
+        /// FCM was asked to add it, and has not answered. Next: `member`, `removing`, gone.
         case adding
-        /// FCM is asked, or was asked and did not answer, to let it go. Next: gone, `adding`.
+        /// FCM was asked to remove it, and has not answered. Next: gone, `adding`.
         case removing
     }
 
@@ -27,17 +27,17 @@ package struct DeviceGroup: Sendable, Hashable {
     }
 
     package let tenant: TenantID
-    /// When that tenant was made: one that is made anew under the same id has groups of its own.
+    /// The tenant's creation: a later tenant of the same id has groups of its own.
     package let tenantCreatedAt: Timestamp
     package let name: String
     package let upstreamName: String
     /// A key of it; `nil` while none is known.
     package var key: String?
-    /// Every token that may be a member, in the order of their coming.
+    /// Every token that may be a member, in the order of addition.
     package var members: [Member]
-    /// Whether there are no members but these: false for a group that somebody else made.
+    /// True if there are no other members; false for a group that was created elsewhere.
     package var isComplete: Bool
-    /// How often it was stored; 0 for a group that is not.
+    /// The number of times that it was stored; 0 for a group that is not stored.
     package var version: Int
     package var updatedAt: Timestamp
 
@@ -67,7 +67,7 @@ package struct DeviceGroup: Sendable, Hashable {
         self.members.filter { $0.standing != .removing }.map(\.token)
     }
 
-    /// Whether FCM's group has exactly the tokens that are meant to be members, as far as FCM can be believed.
+    /// True if FCM's group has exactly the wanted members, by FCM's last answers.
     package var isExact: Bool {
         self.isComplete && self.key != nil && self.members.allSatisfy { $0.standing == .member }
     }
@@ -105,11 +105,11 @@ package struct DeviceGroup: Sendable, Hashable {
 
 /// Keys by which device groups are known.
 package struct GroupKeys: Sendable {
-    /// How far they have been read; with it, what came since can be asked for.
+    /// A position in the store's keys, from which later keys are read.
     package struct Bookmark: Sendable, Hashable {
-        /// The store's, outside of which transactions have other numbers.
+        /// The store's epoch; another epoch numbers its transactions anew.
         package var epoch: String
-        /// Transactions up to this one had ended.
+        /// All transactions up to this one have ended.
         package var horizon: Int64
 
         package init(epoch: String, horizon: Int64) {
@@ -125,31 +125,31 @@ package struct GroupKeys: Sendable {
     }
 }
 
-/// Keeps what the gateway knows of tenants' device groups; all of it may throw `storeUnavailable`.
+/// Stores tenants' device groups; each function may throw `storeUnavailable`.
 ///
-/// A look-up of a group whose task is cancelled ends at once, whatever the store is at.
+/// A look-up of a group ends as soon as its task is cancelled.
 package protocol GroupStore: Sendable {
     /// `nil` where there is none.
     func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
-    /// The tenant's groups that have, or had since they were made, exactly these keys, at most 20: one for each key, in
-    /// their order; `nil` where none is known by a key.
+    /// Returns the tenant's group for each key, at most 20, in their order; `nil` for an unknown key. A group has the keys
+    /// that FCM returned since its creation.
     ///
-    /// FCM goes on taking the keys that it handed out earlier, so that callers may keep the first they got. A store may
-    /// forget all but the last thousand.
+    /// FCM continues to accept earlier keys, so that callers may use the first they got. A store may forget all but the last
+    /// thousand of a group.
     func groups(withKeys keys: [String], of tenant: TenantID) async throws(GatewayError) -> [DeviceGroup?]
 
-    /// Every key by which ``groups(withKeys:of:)`` knows a group, or those that came since an earlier answer, with some
-    /// that came before; every key also where that answer is of another epoch.
+    /// Returns all keys that ``groups(withKeys:of:)`` knows, or those changed since the bookmark (possibly with repeats).
+    /// Returns all keys if the bookmark is from another epoch.
     func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys
 
-    /// Stores a group in place of the version that it was made from; gives its new version.
+    /// Replaces the stored version of a group; returns the new version.
     ///
-    /// Throws `conflict` when another version is stored meanwhile, or for version 0 any; `notFound` when the tenant is
-    /// not there, or was made anew.
+    /// Throws `conflict` if another version is stored by now, or any for version 0; `notFound` if the tenant is gone, or was
+    /// created anew.
     func save(_ group: DeviceGroup) async throws(GatewayError) -> Int
 
-    /// Throws `conflict` when another version, or none, is stored meanwhile.
+    /// Throws `conflict` if another version, or none, is stored by now.
     func remove(_ group: DeviceGroup) async throws(GatewayError)
 
     /// Names of a tenant's groups in the order of their bytes, at least one and at most the limit, after a name or from
@@ -159,8 +159,7 @@ package protocol GroupStore: Sendable {
 
 /// Carries requests to FCM's management of device groups.
 package protocol GroupUpstream: Sendable {
-    /// Makes a request by a tenant's own sender id and credential, and says what became of it; trouble on the way is a
-    /// result too.
+    /// Makes a request by a tenant's own sender id and credential; a failure on the way is a result too.
     func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,

@@ -2,10 +2,10 @@ import FCMModel
 
 /// Brings one device group to the members that its tenant wants, one request to FCM at a time.
 ///
-/// Pure: the caller stores ``group`` whenever it has changed, makes the requests, and tells what came of them. A fresh
-/// start over a stored group goes on wherever an earlier one was broken off.
+/// Pure: the caller stores ``group`` whenever it has changed, makes the requests, and reports FCM's answers. A new
+/// reconciliation of a stored group continues one that was interrupted.
 struct GroupReconciliation: Sendable {
-    /// What comes next.
+    /// The next step.
     enum Step: Sendable, Hashable {
         /// A request to FCM; the group must be stored first.
         case call(GroupRequest)
@@ -14,19 +14,18 @@ struct GroupReconciliation: Sendable {
         case refused(Refusal)
     }
 
-    /// Far more requests than any change takes: beyond them somebody else must be changing the group.
+    /// Far more requests than any change takes: beyond them another party must be changing the group.
     private static let maxCalls = 24
 
     private(set) var group: DeviceGroup
-    let original: DeviceGroup
-    /// Whether FCM has said that it has no such group.
+    /// True if FCM's last answer was that it has no such group.
     private(set) var isAbsent = false
     private let wanted: [String]
     private let mustExist: Bool
     private let mayRemain: Bool
     private let verifies: Bool
     private var calls = 0
-    /// Whether FCM has said that there is a group since the last removal.
+    /// True if FCM has confirmed the group since the last removal.
     private var isConfirmed = false
     private var hasRenewedKey = false
     private var mayEmpty = false
@@ -36,11 +35,11 @@ struct GroupReconciliation: Sendable {
 
     /// - Parameters:
     ///   - group: as it is known.
-    ///   - wanted: the tokens it shall have, at most 20; none for a group that shall be deleted.
-    ///   - removing: tokens that FCM is asked to remove even where the gateway does not know them.
-    ///   - mustExist: whether a group that FCM does not have is an error.
-    ///   - mayRemain: whether the group may stay, for members that the gateway does not know, where none are wanted.
-    ///   - verifies: whether FCM is asked, at the end, if it still has the group, which it may have forgotten.
+    ///   - wanted: the wanted tokens, at most 20; none to delete the group.
+    ///   - removing: tokens that FCM is asked to remove even if the gateway does not know them.
+    ///   - mustExist: true if a group that FCM does not have is not created.
+    ///   - mayRemain: true if a group without wanted tokens may remain, for members that the gateway does not know.
+    ///   - verifies: true to ask FCM at the end for the group, which FCM may have forgotten.
     init(
         _ group: DeviceGroup,
         toward wanted: [String],
@@ -50,7 +49,6 @@ struct GroupReconciliation: Sendable {
         verifies: Bool = false
     ) {
         self.group = group
-        self.original = group
         self.before = group
         self.wanted = wanted
         self.mustExist = mustExist
@@ -59,7 +57,7 @@ struct GroupReconciliation: Sendable {
         if !group.isComplete { self.group.begin(.remove, removing.filter { !wanted.containsToken($0) }) }
     }
 
-    /// Decides what comes next, and notes the intent in the group.
+    /// Decides the next step, and notes the intent in the group.
     mutating func next() -> Step {
         if let refusal = self.refusal { return .refused(refusal) }
         guard let request = self.nextRequest() else { return self.ending }
@@ -95,20 +93,20 @@ struct GroupReconciliation: Sendable {
         }
         guard let key = self.group.key else { return .lookUp(name: self.group.upstreamName) }
         guard let (operation, tokens) = self.nextChange() else {
-            // FCM deletes a group with its last member; that it did tells only a look.
+            // FCM deletes a group with its last member; only a look-up shows it.
             let mustLook = (self.wanted.isEmpty || self.verifies) && !self.isConfirmed
             return mustLook ? .lookUp(name: self.group.upstreamName) : nil
         }
         return .change(GroupChange(operation, name: self.group.upstreamName, key: key, tokens: tokens))
     }
 
-    /// Removes before it adds, so that a group never has too many members, but leaves it one until others have come, so
-    /// that FCM does not delete it.
+    /// Removes before it adds, so that a group never has too many members. Keeps one old member until a new one is added, so
+    /// that FCM does not delete the group.
     private func nextChange() -> (GroupOperation, [String])? {
         let surplus = self.group.members.filter { !self.wanted.containsToken($0.token) }
         let kept = self.group.members.filter { self.wanted.containsToken($0.token) }
         let certain = kept.filter { $0.standing == .member }.map(\.token)
-        // Those that may be members already come first: they take no room.
+        // Possible members first: they take no room.
         let keptTokens = kept.map(\.token)
         let open = keptTokens + self.wanted.filter { !keptTokens.containsToken($0) }
         let missing = open.filter { !certain.containsToken($0) }
@@ -155,11 +153,11 @@ struct GroupReconciliation: Sendable {
     private mutating func failed(_ change: GroupChange, _ failure: GroupFailure) {
         switch (change.operation, failure.kind) {
         case (.create, .groupExists):
-            // Somebody else made it since the look-up.
+            // It was created elsewhere since the look-up.
             self.isAbsent = false
             self.forgetMembers()
         case (.add, .groupNotFound), (.remove, .groupNotFound):
-            // Gone, or another group has the name by now: a look-up tells.
+            // Gone, or another group has the name by now: a look-up shows which.
             self.forgetMembers()
         case (.remove, .noValidTokens):
             self.group.drop(change.tokens)
@@ -186,7 +184,7 @@ struct GroupReconciliation: Sendable {
         }
     }
 
-    /// Ends with a failure; what FCM surely did not do is taken back.
+    /// Ends with a failure; takes the intent back if FCM surely did nothing.
     private mutating func give(up failure: GroupFailure) {
         if failure.isDefinite { self.group = self.before }
         self.refusal = Refusal(failure)

@@ -1,4 +1,5 @@
 import FCMModel
+import ServiceLifecycle
 import Synchronization
 
 /// A device group as sends need it.
@@ -29,7 +30,7 @@ struct KnownGroup: Sendable {
 /// A send reads its groups from the store by one query, unless they were read within the last two seconds. While the store
 /// fails, groups that were read within the last hour are charged as they were then, and others are refused: to count a
 /// group as a device would open its members' limits. Times are monotonic.
-final class KnownGroups: Sendable {
+package final class KnownGroups: Service {
     /// The most groups that one list may address, by their keys.
     static let maxGroups = 20
     /// The age up to which a group is used without another look at the store. For as long, a store that failed is not asked
@@ -39,6 +40,8 @@ final class KnownGroups: Sendable {
     private static let lifetime = Duration.seconds(3_600)
     /// The most groups, and the most keys, that are cached.
     private static let capacity = 10_000
+    /// How often the keys of other replicas are read.
+    private static let pollInterval = Duration.seconds(1)
 
     /// The name of a group, or one of its keys, compared by bytes.
     private struct Reference: Sendable, Hashable {
@@ -102,11 +105,21 @@ final class KnownGroups: Sendable {
         (self.store, self.timeout, self.nameTimeout, self.uptime) = (store, timeout, nameTimeout, uptime)
     }
 
-    /// Reads by which keys groups are known.
-    func load() async throws(GatewayError) {
-        let found = try await self.store.keys(since: self.keys.bookmark)
-        for (tenant, key) in found.keys { self.keys.insert(key, of: tenant) }
-        self.keys.bookmark = found.bookmark
+    /// Reads the keys by which groups are known; must be called before serving.
+    package func load() async throws(GatewayError) {
+        self.keys.insert(try await self.store.keys(since: self.keys.bookmark))
+    }
+
+    /// Reads the keys of groups that other replicas change, once a second.
+    ///
+    /// A send asks no store for new keys: until a key is known here, a send to it counts as one to a device. A failing store
+    /// is asked again with the next poll, and is reported elsewhere.
+    package func run() async throws {
+        while !Task.isShuttingDownGracefully,
+            (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pollInterval) }) != nil
+        {
+            try? await self.load()
+        }
     }
 
     /// Has sends look a group up again, since this replica changed it or may have.
@@ -345,26 +358,28 @@ extension Target {
 ///
 /// Hashes of this process; one too many costs a look into the store. A key that the store forgets stays.
 private final class KnownGroupKeys: Sendable {
-    private let hashes = Mutex<[TenantID: Set<Int>]>([:])
-    private let count = Atomic(0)
-    private let lastBookmark = Mutex<GroupKeys.Bookmark?>(nil)
+    private let state = Mutex<(hashes: [TenantID: Set<Int>], bookmark: GroupKeys.Bookmark?)>(([:], nil))
+    private let hasKeys = Atomic(false)
 
-    /// Up to where the store's keys have been read; `nil` before that was done once.
-    var bookmark: GroupKeys.Bookmark? {
-        get { self.lastBookmark.withLock { $0 } }
-        set { self.lastBookmark.withLock { $0 = newValue } }
-    }
+    /// The store's keys have been read up to here; `nil` before the first time.
+    var bookmark: GroupKeys.Bookmark? { self.state.withLock { $0.bookmark } }
 
     func insert(_ key: String, of tenant: TenantID) {
-        let isNew = self.hashes.withLock { $0[tenant, default: []].insert(key.hashValue).inserted }
-        if isNew { self.count.wrappingAdd(1, ordering: .relaxed) }
+        _ = self.state.withLock { $0.hashes[tenant, default: []].insert(key.hashValue) }
+        self.hasKeys.store(true, ordering: .relaxed)
     }
 
-    var isEmpty: Bool { self.count.load(ordering: .relaxed) == 0 }
+    /// Inserts keys that were read from the store.
+    func insert(_ found: GroupKeys) {
+        for (tenant, key) in found.keys { self.insert(key, of: tenant) }
+        self.state.withLock { $0.bookmark = found.bookmark }
+    }
+
+    var isEmpty: Bool { !self.hasKeys.load(ordering: .relaxed) }
 
     func places(in texts: [String], of tenant: TenantID) -> [Int] {
-        self.hashes.withLock { hashes in
-            guard let known = hashes[tenant] else { return [] }
+        self.state.withLock { state in
+            guard let known = state.hashes[tenant] else { return [] }
             return texts.indices.filter { known.contains(texts[$0].hashValue) }
         }
     }

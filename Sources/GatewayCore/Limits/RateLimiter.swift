@@ -16,11 +16,10 @@ package protocol RateLimiter: Sendable {
 }
 
 extension RateLimiter {
-    /// Charges a tenant for one call that brings no device a message. Returns a refusal if its quota has no room.
-    func charge(_ profile: TenantProfile, now: Timestamp) async -> Refusal? {
+    /// Charges a tenant for one call that brings no device a message. Throws if its quota has no room.
+    func charge(_ profile: TenantProfile, now: Timestamp) async throws(Refusal) {
         let decision = await self.admit(LimitRequest(calls: 1, of: profile), now: now)
-        guard case .none(let denial) = decision.admission else { return nil }
-        return Refusal(denial)
+        if case .none(let denial) = decision.admission { throw Refusal(denial) }
     }
 
     /// Returns the refusal of a tenant's request for so many messages, and the rest of its quotas, if its bucket is known to

@@ -324,8 +324,8 @@ package struct SendPipeline: Sendable {
     // MARK: Previews
 
     /// Charges a tenant for a preview: one message of its quota, and nothing of any device's or topic's.
-    package func charge(_ principal: Principal) async -> Refusal? {
-        await self.limiter.charge(principal.profile, now: self.clock.now())
+    package func charge(_ principal: Principal) async throws(Refusal) {
+        try await self.limiter.charge(principal.profile, now: self.clock.now())
     }
 
     /// Tells how far a send would get; nothing is sent, spent or recorded.

@@ -28,7 +28,7 @@ struct ExplainRoutes {
     @Sendable
     private func explain(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
-        if let refusal = await self.pipeline.charge(caller.principal) { throw refusal }
+        try await self.pipeline.charge(caller.principal)
         let body = try ExplainedBody(
             exchange.request.body,
             contentType: exchange.contentType,

@@ -336,7 +336,7 @@ package struct Gateway: Sendable {
             leases: leases.map { GroupLeases(store: groupStore, terms: $0, metrics: metrics) },
             metrics: metrics
         )
-        try await groups.load()
+        try await groups.known.load()
         let pepper = KeyPepper(ownSecrets.keyPepper)
         self.administration = Administration(
             directory: directory,
@@ -455,7 +455,7 @@ package struct Gateway: Sendable {
         let closing = BoundedService.Time(limit: Self.storeLimit)
         let bounded: (any Service) -> any Service = { BoundedService(service: $0, time: closing) }
         // A process that has its store to itself needs no heartbeat.
-        let membership: [any Service] = database.isShared ? [replicas, groups].map(bounded) : []
+        let membership: [any Service] = database.isShared ? [replicas, groups.known].map(bounded) : []
         var foundations: [any Service] = [
             ForcedShutdownService(forced: front.forced), ClosingService("store", close: store.close),
         ]

@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayTestKit
 import MetricsTestKit
 import Testing
@@ -56,50 +57,53 @@ struct GroupLeasesTests {
 
     @Test("A lease lasts from the moment at which it was asked for, however long the answer takes")
     func slowAnswer() async throws {
-        let (leases, time, start, acme) = (self.leases(), self.time, self.time.current, try TenantID.sample())
-        #expect(leases.end(of: "family", of: acme) == nil)
+        let (time, start) = (self.time, self.time.current)
         self.store.state.change { $0.beforeAnswer = { time.change { $0 += .seconds(40) } } }
-        #expect(try await leases.acquire("family", of: acme, until: .now) == .granted)
+        let lease = try await self.leases().acquire("family", of: .sample(), until: .now)
+        #expect(lease?.isTakenOver == false)
         // It has ended by now, so that no call may begin.
-        #expect(leases.end(of: "family", of: acme) == start + .seconds(30))
-        #expect(leases.end(of: "other", of: acme) == nil)
+        #expect(lease?.end == start + .seconds(30))
     }
 
-    @Test("Whoever waits is given up at its deadline, and holds nothing")
+    @Test("A wait for a lease ends at its deadline")
     func held() async throws {
-        let (leases, acme) = (self.leases(), try TenantID.sample())
         self.store.state.change { $0.outcomes = [.held, .held] }
-        #expect(try await leases.acquire("family", of: acme, until: .now) == nil)
-        #expect(leases.end(of: "family", of: acme) == nil)
+        #expect(try await self.leases().acquire("family", of: .sample(), until: .now) == nil)
         #expect(self.store.state.current.outcomes.count == 1)
     }
 
-    @Test("What another replica left is told to whoever takes it over after a wait")
+    @Test("A lease that was another replica's is released only once the takeover is settled")
     func takenOver() async throws {
-        let (leases, acme) = (self.leases(), try TenantID.sample())
         self.store.state.change { $0.outcomes = [.held, .takenOver] }
-        let outcome = try await leases.acquire("family", of: acme, until: .now + .seconds(600))
-        #expect(outcome == .takenOver)
-        #expect(leases.end(of: "family", of: acme) == self.time.current + .seconds(30))
+        let acquired = try await self.leases().acquire("family", of: .sample(), until: .now + .seconds(600))
+        let lease = try #require(acquired)
+        #expect(lease.isTakenOver)
+        #expect(lease.end == self.time.current + .seconds(30))
+        await #expect(throws: Refusal.self) {
+            try await lease.renewing { () throws(Refusal) -> Void in throw .groupConflict }
+        }
+        #expect(self.store.state.current.releases == 0)
+        try await lease.renewing { () throws(Refusal) in lease.settleTakeover() }
+        #expect(self.store.state.current.releases == 1)
     }
 
-    @Test("A lease that is abandoned is not given back, and so ends as a dead replica's")
-    func abandoned() async throws {
-        let (leases, acme) = (self.leases(), try TenantID.sample())
-        _ = try await leases.acquire("family", of: acme, until: .now)
-        leases.abandon("family", of: acme)
-        await leases.release("family", of: acme)
-        #expect(leases.end(of: "family", of: acme) == nil)
-        #expect(self.store.state.current.releases == 0)
+    @Test("A lease is released after a refusal as after an answer")
+    func released() async throws {
+        let lease = try #require(try await self.leases().acquire("family", of: .sample(), until: .now))
+        let refusal = await #expect(throws: Refusal.self) {
+            try await lease.renewing { () throws(Refusal) -> Void in throw .groupConflict }
+        }
+        #expect(refusal == .groupConflict)
+        #expect(self.store.state.current.releases == 1)
     }
 
     @Test("A lease is renewed once it is due; one that was lost ends calls at once, and for good")
     func renewal() async throws {
         // A thirtieth of a second between two looks, of a time that stands still.
-        let (leases, acme) = (self.leases(.milliseconds(200)), try TenantID.sample())
-        _ = try await leases.acquire("family", of: acme, until: .now)
+        let acquired = try await self.leases(.milliseconds(200)).acquire("family", of: .sample(), until: .now)
+        let lease = try #require(acquired)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await leases.renewRegularly("family", of: acme) }
+            group.addTask { await lease.renewRegularly() }
             self.time.change { $0 += .milliseconds(100) }
             try await self.store.state.wait { $0.renewals == 1 }
             self.store.state.change { $0.renews = false }
@@ -108,20 +112,51 @@ struct GroupLeasesTests {
             try await group.waitForAll()
         }
         #expect(self.store.state.current.renewals >= 2)
-        #expect(leases.end(of: "family", of: acme) == self.time.current)
+        #expect(lease.end == self.time.current)
     }
 
     @Test("A store that does not answer leaves a lease to its end, and the caller without one")
     func failing() async throws {
-        let (leases, start, acme) = (self.leases(), self.time.current, try TenantID.sample())
-        _ = try await leases.acquire("family", of: acme, until: .now)
+        let (leases, start) = (self.leases(), self.time.current)
+        let lease = try #require(try await leases.acquire("family", of: .sample(), until: .now))
         self.store.state.change { $0.fails = true }
-        #expect(leases.end(of: "family", of: acme) == start + .seconds(30))
-        await #expect(throws: GatewayError.self) { try await leases.acquire("other", of: acme, until: .now) }
-        #expect(leases.end(of: "other", of: acme) == nil)
-        await leases.release("family", of: acme)
-        #expect(leases.end(of: "family", of: acme) == nil)
+        await #expect(throws: GatewayError.self) { try await leases.acquire("other", of: .sample(), until: .now) }
+        await lease.release()
+        #expect(lease.end == start + .seconds(30))
         #expect(self.store.state.current.releases == 1)
+    }
+
+    @Test("After a takeover FCM is asked for the group's key again; until that is stored, the lease is not released")
+    func takeover() async throws {
+        let (groupStore, upstream) = (InMemoryGroupStore(), ScriptedGroupUpstream())
+        let audit = AuditLog.sample(store: InMemoryAuditStore())
+        let groups = DeviceGroups(
+            store: groupStore,
+            upstream: upstream,
+            limiter: MemoryRateLimiter.withoutJitter(),
+            audit: audit,
+            clock: ManualClock(),
+            leases: self.leases()
+        )
+        let caller = try Caller.sample()
+        try await audit.whileRunning {
+            _ = try await groups.put("g", tokens: ["a"], by: caller)
+            _ = try await groups.add(["b"], to: "g", by: caller)
+            #expect(upstream.requests.count == 3)
+            #expect(self.store.state.current.releases == 2)
+            self.store.state.change { $0.outcomes = [.takenOver, .takenOver] }
+            groupStore.refuse()
+            await #expect(throws: Refusal.self) { try await groups.add(["c"], to: "g", by: caller) }
+            #expect(self.store.state.current.releases == 2)
+            groupStore.refuse(false)
+            upstream.answer(GroupResult(.success("key-2"), upstreamCode: "200"))
+            _ = try await groups.add(["c"], to: "g", by: caller)
+            #expect(self.store.state.current.releases == 3)
+        }
+        let requests = upstream.requests.suffix(2)
+        let name = try #require(groupStore.groups.first).upstreamName
+        #expect(requests.first == .lookUp(name: name))
+        #expect(requests.last == .change(GroupChange(.add, name: name, key: "key-2", tokens: ["c"])))
     }
 
     @Test(
@@ -140,16 +175,16 @@ struct GroupLeasesTests {
             ),
             metrics: GatewayMetrics(factory: factory)
         )
-        let tenant = try TenantID.sample()
-        #expect(try await leases.acquire("group", of: tenant, until: .now) == outcome)
+        let lease = try #require(try await leases.acquire("group", of: .sample(), until: .now))
+        #expect(lease.isTakenOver == (outcome == .takenOver))
         time.change { $0 += .milliseconds(5) }
         // Returns when the lease turns out to be lost.
-        await leases.renewRegularly("group", of: tenant)
+        await lease.renewRegularly()
         func counted(_ name: String) throws -> Int64 {
             try factory.expectCounter("fcmgw_lease_\(name)_total", [("kind", "group")]).totalValue
         }
         #expect(try counted("takeovers") == takeovers)
         #expect(try counted("losses") == 1)
-        #expect(leases.end(of: "group", of: tenant) == time.current)
+        #expect(lease.end == time.current)
     }
 }

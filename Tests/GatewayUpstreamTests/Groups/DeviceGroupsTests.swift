@@ -96,11 +96,11 @@ struct DeviceGroupsTests {
             await fixture.perform(create)
             let groups = fixture.groups()
             for _ in 0..<3 {
-                let group = try await groups.group("g", by: fixture.caller())
+                let group = try await groups.show("g", by: fixture.caller())
                 #expect(group?.key != nil)
             }
             #expect(fixture.requests.count == 2)
-            #expect(try await groups.group("none", by: fixture.caller()) == nil)
+            #expect(try await groups.show("none", by: fixture.caller()) == nil)
             #expect(fixture.store.groups.map(\.name) == ["g"])
         }
     }
@@ -151,7 +151,7 @@ struct DeviceGroupsTests {
                 let tokens = (0..<20).map { "t-\(round)-\($0)" }
                 _ = try await groups.remove(tokens, from: "g", by: fixture.caller())
             }
-            _ = try await groups.group("g", by: fixture.caller())
+            _ = try await groups.show("g", by: fixture.caller())
             for round in 0..<4 {
                 let failing = Fault(path: "/fcm/notification", action: .status(503, body: nil, headers: []))
                 if round < 2 { fixture.emulator.addFault(failing) }
