@@ -240,11 +240,11 @@ extension SubscriptionResult {
 
 extension RegistrationResult {
     fileprivate init(_ reading: TopicReading) {
-        let answer: Answer =
+        let answer: Result<RegistrationInfo, Refusal> =
             switch reading.answer {
-            case .registration(let info, _): .found(info)
-            case .rejected(let rejection): .rejected(rejection)
-            case .changed: .rejected(Rejection(code: .upstreamProtocol))
+            case .registration(let info, _): .success(info)
+            case .rejected(let rejection): .failure(Refusal(rejection))
+            case .changed: .failure(Refusal(.upstreamProtocol))
             }
         self.init(answer, upstreamCode: reading.upstreamCode)
     }

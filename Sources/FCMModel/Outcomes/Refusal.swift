@@ -2,6 +2,10 @@ package import StrictJSON
 
 /// Why a request is not carried out, wherever that is decided: by a decoder, a rule of the gateway's, a store or FCM.
 ///
+/// A function throws it, typed, if the refusal is the whole answer. A refusal that comes with something else, such as the
+/// tenant's quotas or FCM's own code, is a value of the result: a `Result`'s failure, or a case `refused`. Only a function
+/// that asks whether a request would be refused, named `refusal(of:)`, returns an optional.
+///
 /// Each surface writes it in its own dialect, by the code's row in ``OutcomeCode``. That of a single recipient is a
 /// ``Rejection``.
 package struct Refusal: Error, Sendable, Hashable {

@@ -1,6 +1,6 @@
 package import FCMModel
 
-/// Refuses and records requests that a key has no right to.
+/// Records and counts requests that a key has no right to.
 ///
 /// It runs before a request's body is read, so a key without the right can't cause more work. The record therefore names no
 /// target. It is a class because it travels with every request.
@@ -28,18 +28,16 @@ package final class AccessRefusals: Sendable {
         self.counters = nil
     }
 
-    package func refuse(
-        _ principal: Principal,
-        _ action: AuditAction,
-        lacking scope: Scope,
+    package func record(
+        _ refusal: Refusal,
+        of principal: Principal,
+        asking action: AuditAction,
         origin: RequestOrigin
-    ) async -> Refusal {
-        let refusal = Refusal(lacking: scope)
+    ) async {
         var record = AuditRecord(action, by: principal, origin, at: self.clock.now())
         record.reject(refusal.code)
         await self.audit.record(refused: record)
         self.count(refusal, of: principal, action)
-        return refusal
     }
 
     /// Records a wrong admin token and the caller's address.
@@ -89,7 +87,7 @@ extension AuditAction {
 }
 
 extension Refusal {
-    init(lacking scope: Scope) {
+    package init(lacking scope: Scope) {
         self.init(.forbidden, "The key lacks the scope \(scope.rawValue)")
     }
 }

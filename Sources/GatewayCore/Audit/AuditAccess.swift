@@ -1,4 +1,4 @@
-package import FCMModel
+import FCMModel
 
 /// Shows the audit to tenants and operators, and records who looked.
 package struct AuditAccess: Sendable {
@@ -16,7 +16,7 @@ package struct AuditAccess: Sendable {
     package func page(
         _ query: AuditQuery,
         for caller: Caller
-    ) async throws(GatewayError) -> (Result<AuditPage, Refusal>, [QuotaStatus]) {
+    ) async throws(GatewayError) -> ChargedAnswer<AuditPage> {
         let now = self.clock.now()
         return try await self.log.recording(
             AuditRecord(.auditList, by: caller.principal, caller.origin, at: now),
@@ -24,11 +24,12 @@ package struct AuditAccess: Sendable {
         ) { record throws(GatewayError) in
             let decision = await self.limiter.admit(LimitRequest(calls: 1, of: caller.profile), now: now)
             if case .none(let denial) = decision.admission {
-                let refusal = Refusal(denial)
+                var refusal = Refusal(denial)
+                refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
                 record.reject(refusal.code)
-                return (.failure(refusal), decision.tenantQuotas)
+                return ChargedAnswer(.failure(refusal), quotas: decision.tenantQuotas)
             }
-            return (.success(try await self.page(query, &record)), decision.tenantQuotas)
+            return ChargedAnswer(.success(try await self.page(query, &record)), quotas: decision.tenantQuotas)
         }
     }
 

@@ -198,7 +198,7 @@ package final class IdempotentSends: Service {
         }
         let identity = IdempotencyIdentity(request, of: profile)
         let fingerprint = IdempotencySealer.fingerprint(of: request, identity, profile)
-        if let refusal = self.enter(identity, fingerprint) { return .refused(refusal) }
+        do { try self.enter(identity, fingerprint) } catch { return .refused(error) }
         return await withCheckedContinuation { continuation in
             let job = Job(
                 command: command,
@@ -215,14 +215,14 @@ package final class IdempotentSends: Service {
 
     // MARK: Running sends
 
-    private func enter(_ identity: IdempotencyIdentity, _ fingerprint: [UInt8]) -> Refusal? {
+    private func enter(_ identity: IdempotencyIdentity, _ fingerprint: [UInt8]) throws(Refusal) {
         let running = self.state.withLock { state -> [UInt8]? in
             if let running = state.running[identity] { return running }
             state.running[identity] = fingerprint
             return nil
         }
-        guard let running else { return nil }
-        return running == fingerprint ? self.inProgress() : self.conflict()
+        guard let running else { return }
+        throw running == fingerprint ? self.inProgress() : self.conflict()
     }
 
     private func inProgress() -> Refusal {

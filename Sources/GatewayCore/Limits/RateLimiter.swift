@@ -1,4 +1,4 @@
-import FCMModel
+package import FCMModel
 
 /// Decides whether messages may go out now.
 package protocol RateLimiter: Sendable {
@@ -109,6 +109,17 @@ package struct LimitDecision: Sendable {
     package init(admission: Admission, tenantQuotas: [QuotaStatus]) {
         self.admission = admission
         self.tenantQuotas = tenantQuotas
+    }
+}
+
+/// The answer to a request that the tenant's quota pays for.
+package struct ChargedAnswer<Value: Sendable>: Sendable {
+    package var result: Result<Value, Refusal>
+    /// The tenant's quotas after the request; empty if they were not asked.
+    package var quotas: [QuotaStatus]
+
+    package init(_ result: Result<Value, Refusal>, quotas: [QuotaStatus] = []) {
+        (self.result, self.quotas) = (result, quotas)
     }
 }
 

@@ -73,12 +73,12 @@ package struct TenantCounters: Sendable {
 
     // MARK: Subscriptions
 
-    func count(_ call: SubscriptionCall, _ content: TopicAnswer<[SubscriptionOutcome]>.Content) {
+    func count(_ call: SubscriptionCall, _ result: Result<[SubscriptionOutcome], Refusal>) {
         var amounts: [String: Int] = [:]
-        switch content {
-        case .refused(let refusal):
+        switch result {
+        case .failure(let refusal):
             amounts[refusal.code.rawValue] = call.tokens.count
-        case .value(let outcomes):
+        case .success(let outcomes):
             for outcome in outcomes {
                 switch outcome {
                 case .done: amounts[Self.accepted, default: 0] += 1

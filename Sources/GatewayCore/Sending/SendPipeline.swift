@@ -156,9 +156,9 @@ package struct SendPipeline: Sendable {
             } else {
                 await self.upstream.send(call)
             }
-        guard case .refused(var refusal) = result.answer, refusal.code == .upstreamCredentials else { return result }
-        refusal.detail = sending.command.profile.missingCredential
-        return SendResult(.refused(refusal), upstreamCode: result.upstreamCode, passThrough: result.passThrough)
+        guard case .refused(let refusal) = result.answer, refusal.code == .upstreamCredentials else { return result }
+        let explained = refusal.namingCredential(of: sending.command.profile)
+        return SendResult(.refused(explained), upstreamCode: result.upstreamCode, passThrough: result.passThrough)
     }
 
     /// Commits the intent to send in strict mode; false where that fails, so that nothing must be sent.

@@ -1,25 +1,6 @@
 package import FCMModel
 
-/// What a request about subscriptions came to.
-package struct TopicAnswer<Value: Sendable>: Sendable {
-    /// What was asked for, or why it can't be had.
-    package enum Content: Sendable {
-        case value(Value)
-        /// Nothing could be done, for one cause.
-        case refused(Refusal)
-    }
-
-    package var content: Content
-    /// The tenant's quotas after the request; empty where they were not asked.
-    package var quotas: [QuotaStatus]
-
-    package init(_ content: Content, quotas: [QuotaStatus] = []) {
-        self.content = content
-        self.quotas = quotas
-    }
-}
-
-/// The one way that requests about subscriptions take, whichever surface they came in by: scope, limits, upstream, audit.
+/// The one way of all requests about subscriptions, from any surface: topics of the key, limits, upstream, audit.
 package struct TopicPipeline: Sendable {
     private let limiter: any RateLimiter
     private let upstream: any TopicUpstream
@@ -45,136 +26,123 @@ package struct TopicPipeline: Sendable {
         )
     }
 
-    /// Changes subscriptions and records what became of them: one outcome for each entry of the call's list, or one
-    /// cause for all.
-    package func change(_ call: SubscriptionCall) async -> TopicAnswer<[SubscriptionOutcome]> {
-        let answer: TopicAnswer<[SubscriptionOutcome]> = await self.recording(
-            call.caller.principal,
-            topic: call.topic,
-            { .subscription(call, $0, upstreamCode: $1, at: $2) },
-            { now, upstreamCode in await self.deliver(call, now: now, &upstreamCode) }
-        )
-        self.metrics.count(call, answer.content)
+    /// Changes subscriptions and records the outcomes: one for each entry of the call's list, or one refusal of all.
+    package func change(_ call: SubscriptionCall) async -> ChargedAnswer<[SubscriptionOutcome]> {
+        let draft = AuditRecord(call, at: self.clock.now())
+        let answer = await self.recording(draft, by: call.caller.principal, topic: call.topic) { record in
+            let answer = await self.deliver(call, &record)
+            if case .success(let outcomes) = answer.result { record.note(outcomes) }
+            return answer
+        }
+        self.metrics.count(call, answer.result)
         return answer
     }
 
-    package func look(up call: RegistrationCall) async -> TopicAnswer<RegistrationInfo> {
-        await self.recording(
-            call.caller.principal,
-            topic: nil,
-            { .registration(call, $0, upstreamCode: $1, at: $2) },
-            { now, upstreamCode in await self.deliver(call, now: now, &upstreamCode) }
-        )
+    package func look(up call: RegistrationCall) async -> ChargedAnswer<RegistrationInfo> {
+        let draft = AuditRecord(call, at: self.clock.now())
+        return await self.recording(draft, by: call.caller.principal) { await self.deliver(call, &$0) }
     }
 
-    /// Does what a body does, which also tells what FCM said, and records it; first it refuses what the key may not do, and
-    /// what the tenant is known to have no room for.
+    /// Records a request, and refuses it first if the key may not address the topic, or if the tenant's quota is known to
+    /// have no room.
     private func recording<Value: Sendable>(
-        _ principal: Principal,
-        topic: TopicName?,
-        _ record: (TopicAnswer<Value>.Content, _ upstreamCode: String?, _ time: Timestamp) -> AuditRecord,
-        _ body: (_ now: Timestamp, _ upstreamCode: inout String?) async -> TopicAnswer<Value>
-    ) async -> TopicAnswer<Value> {
-        let now = self.clock.now()
-        if let (refusal, quotas) = self.refusal(of: principal, topic: topic, now) {
-            await self.audit.record(refused: record(.refused(refusal), nil, now))
-            return TopicAnswer(.refused(refusal), quotas: quotas)
+        _ draft: AuditRecord,
+        by principal: Principal,
+        topic: TopicName? = nil,
+        _ body: (inout AuditRecord) async -> ChargedAnswer<Value>
+    ) async -> ChargedAnswer<Value> {
+        if let (refusal, quotas) = self.refusal(of: principal, topic: topic, draft.time) {
+            var record = draft
+            record.reject(refusal.code)
+            await self.audit.record(refused: record)
+            return ChargedAnswer(.failure(refusal), quotas: quotas)
         }
-        let unrecordable = Refusal(.auditUnavailable)
-        let draft = record(.refused(unrecordable), nil, now)
         do throws(Refusal) {
-            return try await self.audit.recording(draft, orThrow: unrecordable) { done throws(Refusal) in
-                var upstreamCode: String?
-                let answer = await body(now, &upstreamCode)
-                done = record(answer.content, upstreamCode, now)
+            return try await self.audit.recording(draft, orThrow: Refusal(.auditUnavailable)) {
+                record throws(Refusal) in
+                let answer = await body(&record)
+                if case .failure(let refusal) = answer.result { record.reject(refusal.code) }
                 return answer
             }
         } catch {
-            return TopicAnswer(.refused(error))
+            return ChargedAnswer(.failure(error))
         }
+    }
+
+    private func refusal(
+        of principal: Principal,
+        topic: TopicName?,
+        _ now: Timestamp
+    ) -> (refusal: Refusal, quotas: [QuotaStatus])? {
+        if let topic, !principal.key.mayAddress(topic: topic.text) {
+            return (Refusal(.forbidden, "The key may not address this topic"), [])
+        }
+        return self.limiter.refusal(of: principal.profile, now: now)
     }
 
     // MARK: Changes
 
     private func deliver(
         _ call: SubscriptionCall,
-        now: Timestamp,
-        _ upstreamCode: inout String?
-    ) async -> TopicAnswer<[SubscriptionOutcome]> {
+        _ record: inout AuditRecord
+    ) async -> ChargedAnswer<[SubscriptionOutcome]> {
         let distinct = DistinctTokens(call.tokens)
-        guard !distinct.tokens.isEmpty else { return TopicAnswer(.value(distinct.spread([]))) }
-        let decision = await self.charge(call.profile, distinct.tokens.count, now: now)
+        guard !distinct.tokens.isEmpty else { return ChargedAnswer(.success(distinct.spread([]))) }
+        let decision = await self.charge(call.profile, distinct.tokens.count, now: record.time)
         var outcomes: [SubscriptionOutcome]
         switch decision.admission {
         case .none(let denial):
-            return TopicAnswer(.refused(Refusal(denial)), quotas: decision.tenantQuotas)
+            return ChargedAnswer(.failure(Refusal(denial)), quotas: decision.tenantQuotas)
         case .all:
             let result = await self.upstream.change(call.addressing(distinct.tokens))
-            upstreamCode = result.upstreamCode
+            record.upstreamCode = result.upstreamCode
             outcomes = result.outcomes
         case .some(let denials):
             let admitted = zip(distinct.tokens, denials).compactMap { $1 == nil ? $0 : nil }
             let result = await self.upstream.change(call.addressing(admitted))
-            upstreamCode = result.upstreamCode
+            record.upstreamCode = result.upstreamCode
             var made = result.outcomes.makeIterator()
             outcomes = denials.map { denial in
                 denial.map { .rejected($0.rejection) } ?? made.next() ?? .rejected(.upstreamProtocol)
             }
         }
         outcomes = distinct.spread(outcomes)
-        return TopicAnswer(Self.content(outcomes, of: call.profile), quotas: decision.tenantQuotas)
+        guard let shared = Self.sharedRefusal(of: outcomes) else {
+            return ChargedAnswer(.success(outcomes), quotas: decision.tenantQuotas)
+        }
+        return ChargedAnswer(.failure(shared.namingCredential(of: call.profile)), quotas: decision.tenantQuotas)
     }
 
-    /// The outcomes, or the one cause that all of them share.
-    private static func content(
-        _ outcomes: [SubscriptionOutcome],
-        of profile: TenantProfile
-    ) -> TopicAnswer<[SubscriptionOutcome]>.Content {
-        guard case .rejected(let first)? = outcomes.first, first.code.isSharedBySubscriptions else {
-            return .value(outcomes)
-        }
-        var shared = first
+    /// Returns the one refusal that all outcomes share, with the longest delay; `nil` if they differ.
+    private static func sharedRefusal(of outcomes: [SubscriptionOutcome]) -> Refusal? {
+        guard case .rejected(let first)? = outcomes.first, first.code.isSharedBySubscriptions else { return nil }
+        var shared = Refusal(first)
         shared.retryAfter = nil
         for outcome in outcomes {
             guard case .rejected(let rejection) = outcome, rejection.code == first.code,
                 rejection.limitedBy == first.limitedBy
-            else { return .value(outcomes) }
+            else { return nil }
             if let delay = rejection.retryAfter { shared.retryAfter = max(shared.retryAfter ?? 0, delay) }
         }
-        return .refused(Refusal(shared, ofTopicsOf: profile))
+        return shared
     }
 
     // MARK: Look-ups
 
     private func deliver(
         _ call: RegistrationCall,
-        now: Timestamp,
-        _ upstreamCode: inout String?
-    ) async -> TopicAnswer<RegistrationInfo> {
-        guard RegistrationToken.isPlausible(call.token) else { return TopicAnswer(.refused(Refusal(.invalidToken))) }
-        let decision = await self.charge(call.profile, 1, now: now)
+        _ record: inout AuditRecord
+    ) async -> ChargedAnswer<RegistrationInfo> {
+        guard RegistrationToken.isPlausible(call.token) else { return ChargedAnswer(.failure(Refusal(.invalidToken))) }
+        let decision = await self.charge(call.profile, 1, now: record.time)
         if case .none(let denial) = decision.admission {
-            return TopicAnswer(.refused(Refusal(denial)), quotas: decision.tenantQuotas)
+            return ChargedAnswer(.failure(Refusal(denial)), quotas: decision.tenantQuotas)
         }
         let result = await self.upstream.lookUp(call)
-        upstreamCode = result.upstreamCode
-        let content: TopicAnswer<RegistrationInfo>.Content =
-            switch result.answer {
-            case .found(let info): .value(info.showing(to: call.caller.principal))
-            case .rejected(let rejection): .refused(Refusal(rejection, ofTopicsOf: call.profile))
-            }
-        return TopicAnswer(content, quotas: decision.tenantQuotas)
-    }
-
-    // MARK: Both
-
-    private typealias Refused = (refusal: Refusal, quotas: [QuotaStatus])
-
-    private func refusal(of principal: Principal, topic: TopicName?, _ now: Timestamp) -> Refused? {
-        if let topic, !principal.key.mayAddress(topic: topic.text) {
-            return (Refusal(.forbidden, "The key may not address this topic"), [])
-        }
-        return self.limiter.refusal(of: principal.profile, now: now)
+        record.upstreamCode = result.upstreamCode
+        let answer = result.answer.map { $0.showing(to: call.caller.principal) }
+            .mapError { $0.namingCredential(of: call.profile) }
+        return ChargedAnswer(answer, quotas: decision.tenantQuotas)
     }
 
     /// Charges the tenant for each device; neither devices nor topics receive a message by it.
@@ -225,75 +193,126 @@ extension RegistrationInfo {
 }
 
 extension Refusal {
-    fileprivate init(_ rejection: Rejection, ofTopicsOf profile: TenantProfile) {
-        self.init(
-            rejection.code,
-            rejection.code == .upstreamCredentials ? profile.missingCredential : nil,
-            retryAfter: rejection.retryAfter,
-            limitedBy: rejection.limitedBy
-        )
+    /// Names the credential that the tenant lacks, if that is the cause.
+    func namingCredential(of profile: TenantProfile) -> Refusal {
+        var refusal = self
+        if self.code == .upstreamCredentials { refusal.detail = profile.missingCredential }
+        return refusal
+    }
+}
+
+// MARK: Upstream
+
+/// Keeps devices' subscriptions at FCM.
+package protocol TopicUpstream: Sendable {
+    /// Changes the subscriptions of some devices to one topic, each named once; trouble on the way is a result too.
+    func change(_ call: SubscriptionCall) async -> SubscriptionResult
+
+    func lookUp(_ call: RegistrationCall) async -> RegistrationResult
+}
+
+/// A checked request to change some devices' subscriptions to one topic.
+package struct SubscriptionCall: Sendable {
+    package let caller: Caller
+    package let change: SubscriptionChange
+    package let topic: TopicName
+    /// 1 to 1,000 devices; from callers in order and as often as they were named, to the upstream each once.
+    package let tokens: [String]
+
+    package init(_ change: SubscriptionChange, of tokens: [String], to topic: TopicName, by caller: Caller) {
+        self.caller = caller
+        self.change = change
+        self.topic = topic
+        self.tokens = tokens
+    }
+
+    package var profile: TenantProfile { self.caller.profile }
+    package var origin: RequestOrigin { self.caller.origin }
+    package var deadline: ContinuousClock.Instant { self.caller.deadline }
+
+    func addressing(_ tokens: [String]) -> SubscriptionCall {
+        SubscriptionCall(self.change, of: tokens, to: self.topic, by: self.caller)
+    }
+}
+
+/// What became of the devices of a ``SubscriptionCall``.
+package struct SubscriptionResult: Sendable, Hashable {
+    package var outcomes: [SubscriptionOutcome]
+    /// What FCM itself said, bounded and free of tokens: an HTTP status or an error's name.
+    package var upstreamCode: String
+
+    package init(_ outcomes: [SubscriptionOutcome], upstreamCode: String) {
+        self.outcomes = outcomes
+        self.upstreamCode = upstreamCode
+    }
+}
+
+/// A checked request to look a device up.
+package struct RegistrationCall: Sendable {
+    /// What is to be known of the device.
+    package enum Part: Sendable, Hashable {
+        case subscriptions
+        /// Its app and platform as well, which only the Instance ID API tells.
+        case everything
+    }
+
+    package let caller: Caller
+    package let token: String
+    package let part: Part
+
+    package init(_ part: Part, of token: String, by caller: Caller) {
+        self.caller = caller
+        self.token = token
+        self.part = part
+    }
+
+    package var profile: TenantProfile { self.caller.profile }
+    package var origin: RequestOrigin { self.caller.origin }
+    package var deadline: ContinuousClock.Instant { self.caller.deadline }
+}
+
+/// The answer to a ``RegistrationCall``.
+package struct RegistrationResult: Sendable, Hashable {
+    package var answer: Result<RegistrationInfo, Refusal>
+    /// As in ``SubscriptionResult``.
+    package var upstreamCode: String
+
+    package init(_ answer: Result<RegistrationInfo, Refusal>, upstreamCode: String) {
+        self.answer = answer
+        self.upstreamCode = upstreamCode
     }
 }
 
 // MARK: Records
 
 extension AuditRecord {
-    /// The record of a change of subscriptions: its targets are the topic, then the devices as they were named.
-    static func subscription(
-        _ call: SubscriptionCall,
-        _ content: TopicAnswer<[SubscriptionOutcome]>.Content,
-        upstreamCode: String?,
-        at time: Timestamp
-    ) -> AuditRecord {
-        var accepted = 0
-        var code: String?
-        var results: [TargetResult] = []
-        switch content {
-        case .refused(let refusal): code = refusal.code.rawValue
-        case .value(let outcomes):
-            for outcome in outcomes {
-                switch outcome {
-                case .done:
-                    accepted += 1
-                    results.append(TargetResult())
-                case .rejected(let rejection):
-                    code = code ?? rejection.code.rawValue
-                    results.append(TargetResult(code: rejection.code.rawValue))
-                }
-            }
-        }
-        let count = call.tokens.count
-        var record = AuditRecord(
-            AuditAction(call.change),
-            by: call.caller.principal,
-            call.origin,
-            accepted == 0 ? .rejected : accepted == count ? .accepted : .partial,
-            at: time
-        )
-        record.targetKind = Self.subscriptionKind
-        record.append([call.topic.text] + call.tokens, of: call.profile)
-        record.results = results
-        record.recipients = count
-        record.accepted = accepted
-        record.code = code
-        record.upstreamCode = upstreamCode
-        return record
+    /// The record of a change of subscriptions, before its outcomes: the targets are the topic, then the devices as they
+    /// were named.
+    init(_ call: SubscriptionCall, at time: Timestamp) {
+        self.init(AuditAction(call.change), by: call.caller.principal, call.origin, at: time)
+        self.targetKind = Self.subscriptionKind
+        self.append([call.topic.text] + call.tokens, of: call.profile)
+        self.recipients = call.tokens.count
+        self.accepted = call.tokens.count
     }
 
-    static func registration(
-        _ call: RegistrationCall,
-        _ content: TopicAnswer<RegistrationInfo>.Content,
-        upstreamCode: String?,
-        at time: Timestamp
-    ) -> AuditRecord {
-        var record = AuditRecord(.topicList, by: call.caller.principal, call.origin, at: time)
-        record.targetKind = Self.subscriptionKind
-        record.append([call.token], of: call.profile)
-        record.recipients = 1
-        record.accepted = 1
-        record.upstreamCode = upstreamCode
-        if case .refused(let refusal) = content { record.reject(refusal.code) }
-        return record
+    /// The record of a look-up.
+    fileprivate init(_ call: RegistrationCall, at time: Timestamp) {
+        self.init(.topicList, by: call.caller.principal, call.origin, at: time)
+        self.targetKind = Self.subscriptionKind
+        self.append([call.token], of: call.profile)
+        self.recipients = 1
+        self.accepted = 1
+    }
+
+    mutating func note(_ outcomes: [SubscriptionOutcome]) {
+        let codes = outcomes.map { outcome in
+            if case .rejected(let rejection) = outcome { rejection.code.rawValue } else { nil as String? }
+        }
+        self.results = codes.map { TargetResult(code: $0) }
+        self.accepted = codes.count { $0 == nil }
+        self.outcome = self.accepted == 0 ? .rejected : self.accepted == self.recipients ? .accepted : .partial
+        self.code = codes.lazy.compactMap(\.self).first
     }
 
     private static let subscriptionKind = "subscription"

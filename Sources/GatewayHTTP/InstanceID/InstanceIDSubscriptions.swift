@@ -46,14 +46,14 @@ enum InstanceIDSubscriptions {
         func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.change(call)
             let reply: Reply
-            switch answer.content {
-            case .value(let outcomes):
+            switch answer.result {
+            case .success(let outcomes):
                 reply = InstanceIDReplyWriter.reply(to: outcomes)
-            case .refused(let refusal) where refusal.code == .tenantRateExceeded:
+            case .failure(let refusal) where refusal.code == .tenantRateExceeded:
                 // Legacy FCM reports limits as an error of each device, which clients know how to retry.
                 let rejected = SubscriptionOutcome.rejected(refusal.rejection)
                 reply = InstanceIDReplyWriter.reply(to: Array(repeating: rejected, count: call.tokens.count))
-            case .refused(let refusal):
+            case .failure(let refusal):
                 reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)
@@ -83,15 +83,15 @@ enum InstanceIDSubscriptions {
         func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.change(call)
             let reply: Reply
-            switch answer.content {
-            case .value([.done]): reply = InstanceIDReplyWriter.done
-            case .value(let outcomes):
+            switch answer.result {
+            case .success([.done]): reply = InstanceIDReplyWriter.done
+            case .success(let outcomes):
                 let rejection: Rejection =
                     if case .rejected(let rejection)? = outcomes.first { rejection } else {
                         Rejection(code: .internalError)
                     }
                 reply = InstanceIDReplyWriter.reply(refusing: Refusal(rejection))
-            case .refused(let refusal): reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
+            case .failure(let refusal): reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
@@ -109,11 +109,11 @@ enum InstanceIDSubscriptions {
         func perform(_ call: RegistrationCall, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.look(up: call)
             let reply: Reply
-            switch answer.content {
-            case .value(let info):
+            switch answer.result {
+            case .success(let info):
                 let details = FacadeQuery(exchange.request.head.pathBytes).text("details")
                 reply = InstanceIDReplyWriter.reply(with: info, includingTopics: details?.lowercased() == "true")
-            case .refused(let refusal):
+            case .failure(let refusal):
                 reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)

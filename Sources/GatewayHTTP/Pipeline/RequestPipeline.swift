@@ -196,8 +196,9 @@ struct RequestPipeline: Sendable {
         _ exchange: Exchange,
         _ route: Route
     ) async -> HTTPServerResponse {
-        let refusal = await self.refusals?.refuse(principal, action, lacking: scope, origin: exchange.origin)
-        return self.refusal(refusal ?? Refusal(.forbidden), exchange, route)
+        let refusal = Refusal(lacking: scope)
+        await self.refusals?.record(refusal, of: principal, asking: action, origin: exchange.origin)
+        return self.refusal(refusal, exchange, route)
     }
 
     @inline(never)

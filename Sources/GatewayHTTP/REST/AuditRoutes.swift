@@ -22,17 +22,14 @@ struct AuditRoutes {
         let uid = caller.profile.uid
         (auditQuery.tenant, auditQuery.tenantUID) = (caller.profile.id.text, uid)
         auditQuery.before = try self.cursors.position(query, for: uid)
-        let (page, quotas) = try await self.audit.page(auditQuery, for: caller)
-        var answer: HTTPServerResponse
-        switch page {
-        case .failure(var refusal):
-            refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
-            answer = refusal.response
-        case .success(let page):
-            answer = await self.cursors.response(page, for: uid)
-        }
-        answer.headers.append(quotas)
-        return answer
+        let answer = try await self.audit.page(auditQuery, for: caller)
+        var response =
+            switch answer.result {
+            case .failure(let refusal): refusal.response
+            case .success(let page): await self.cursors.response(page, for: uid)
+            }
+        response.headers.append(answer.quotas)
+        return response
     }
 }
 

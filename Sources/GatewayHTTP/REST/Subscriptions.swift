@@ -114,21 +114,21 @@ extension FieldProblems {
 /// Writes the answers to requests about subscriptions.
 enum SubscriptionAnswer {
     /// The answer: each device's outcome in the request's order, or the one cause that stopped them all.
-    static func response(to tokens: [String], _ answer: TopicAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse {
-        switch answer.content {
-        case .refused(let refusal): Self.response(refusal, answer.quotas)
-        case .value(let outcomes):
+    static func response(to tokens: [String], _ answer: ChargedAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse {
+        switch answer.result {
+        case .failure(let refusal): Self.response(refusal, answer.quotas)
+        case .success(let outcomes):
             Self.response(Self.results(tokens, outcomes), answer.quotas, code: outcomes.lazy.compactMap(\.code).first)
         }
     }
 
-    static func response(_ answer: TopicAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
+    static func response(_ answer: ChargedAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
         -> HTTPServerResponse
     {
-        switch answer.content {
-        case .refused(let refusal):
+        switch answer.result {
+        case .failure(let refusal):
             return Self.response(refusal, answer.quotas)
-        case .value(let info):
+        case .success(let info):
             let page = SubscriptionPage(info.subscriptions, after: cursor, limit: limit)
             var writer = JSONWriter(reservingCapacity: 64 + page.subscriptions.count * 64)
             writer.beginObject()

@@ -56,11 +56,11 @@ enum V1Subscriptions {
             return HTTPServerResponse(Self.reply(to: answer, call), answer.quotas)
         }
 
-        private static func reply(to answer: TopicAnswer<[SubscriptionOutcome]>, _ call: SubscriptionCall) -> Reply {
-            switch answer.content {
-            case .refused(let refusal):
+        private static func reply(to answer: ChargedAnswer<[SubscriptionOutcome]>, _ call: SubscriptionCall) -> Reply {
+            switch answer.result {
+            case .failure(let refusal):
                 return V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
-            case .value(let outcomes):
+            case .success(let outcomes):
                 // One call is about one device.
                 switch (outcomes.first ?? .rejected(.internalError), call.change) {
                 case (.rejected(let rejection), _): return V1ReplyWriter.reply(refusingSubscription: rejection)
@@ -101,10 +101,10 @@ enum V1Subscriptions {
         func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.look(up: work.call)
             let reply: Reply
-            switch answer.content {
-            case .refused(let refusal):
+            switch answer.result {
+            case .failure(let refusal):
                 reply = V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
-            case .value(let info):
+            case .success(let info):
                 let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
                 reply = V1ReplyWriter(project: work.call.profile.project)
                     .reply(listing: page.subscriptions, of: work.call.token, nextPage: page.last.map(Cursor.text(of:)))

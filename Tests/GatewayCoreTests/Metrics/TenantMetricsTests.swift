@@ -72,8 +72,8 @@ struct TenantMetricsTests {
             let caller = Caller(principal: try .sample(tenant: "shop"), origin: .sample, deadline: .now)
             let topic = try #require(TopicName("news"))
             let call = SubscriptionCall(change, of: ["a", "b"], to: topic, by: caller)
-            metrics.count(call, .refused(Refusal(.upstreamCredentials)))
-            metrics.count(call, .value([.done, .rejected(.unregistered)]))
+            metrics.count(call, .failure(Refusal(.upstreamCredentials)))
+            metrics.count(call, .success([.done, .rejected(.unregistered)]))
         }
         let counts = self.counts("fcmgw_subscription_changes_total")
         #expect(counts["shop other upstream_credentials"] == Int64(2 * SubscriptionChange.allCases.count))

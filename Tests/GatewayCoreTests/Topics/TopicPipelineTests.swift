@@ -39,24 +39,24 @@ struct TopicPipelineTests {
             of principal: Principal,
             _ change: SubscriptionChange = .subscribe,
             topic: String = "news"
-        ) async throws -> TopicAnswer<[SubscriptionOutcome]> {
+        ) async throws -> ChargedAnswer<[SubscriptionOutcome]> {
             let topic = try #require(TopicName(topic))
             let caller = Caller(principal: principal, origin: .sample, deadline: .now + .seconds(600))
             return await self.pipeline.change(SubscriptionCall(change, of: tokens, to: topic, by: caller))
         }
 
-        func look(up token: String, of principal: Principal) async -> TopicAnswer<RegistrationInfo> {
+        func look(up token: String, of principal: Principal) async -> ChargedAnswer<RegistrationInfo> {
             let caller = Caller(principal: principal, origin: .sample, deadline: .now + .seconds(600))
             return await self.pipeline.look(up: RegistrationCall(.subscriptions, of: token, by: caller))
         }
     }
 
-    private func refusal<Value>(_ answer: TopicAnswer<Value>) -> Refusal? {
-        if case .refused(let refusal) = answer.content { refusal } else { nil }
+    private func refusal<Value>(_ answer: ChargedAnswer<Value>) -> Refusal? {
+        if case .failure(let refusal) = answer.result { refusal } else { nil }
     }
 
-    private func outcomes(_ answer: TopicAnswer<[SubscriptionOutcome]>) -> [SubscriptionOutcome]? {
-        if case .value(let outcomes) = answer.content { outcomes } else { nil }
+    private func outcomes(_ answer: ChargedAnswer<[SubscriptionOutcome]>) -> [SubscriptionOutcome]? {
+        try? answer.result.get()
     }
 
     @Test("Tokens that differ in bytes alone are two")
@@ -93,10 +93,9 @@ struct TopicPipelineTests {
     func hiddenTopics() async throws {
         let fixture = Fixture()
         let info = RegistrationInfo(subscriptions: ["sport-1", "news"].map { TopicSubscription(topic: $0) })
-        fixture.upstream.answer(RegistrationResult(.found(info), upstreamCode: "200"))
+        fixture.upstream.answer(RegistrationResult(.success(info), upstreamCode: "200"))
         let answer = await fixture.look(up: "a", of: try .sample(topicPrefixes: ["sport"]))
-        guard case .value(let shown) = answer.content else { return #expect(Bool(false), "refused") }
-        #expect(shown.subscriptions.map(\.topic) == ["sport-1"])
+        #expect(try answer.result.get().subscriptions.map(\.topic) == ["sport-1"])
     }
 
     @Test("Each device counts once against the tenant's quota; those over it are told so in their places")

@@ -113,7 +113,7 @@ struct TopicFacadeTests {
                 platform: "ANDROID",
                 subscriptions: [TopicSubscription(topic: "news", since: "2025-03-14")]
             )
-            let result = RegistrationResult(.found(info), upstreamCode: "200")
+            let result = RegistrationResult(.success(info), upstreamCode: "200")
             gateway.topics.answer(result, result, result)
             let head =
                 #"{"application":"com.example","applicationVersion":"36","authorizedEntity":"123456789012","platform":"ANDROID""#
@@ -182,7 +182,7 @@ struct TopicFacadeTests {
             let info = RegistrationInfo(subscriptions: [
                 TopicSubscription(topic: "b", since: "2026-01-15T01:30:15.01Z"), TopicSubscription(topic: "a"),
             ])
-            let result = RegistrationResult(.found(info), upstreamCode: "200")
+            let result = RegistrationResult(.success(info), upstreamCode: "200")
             gateway.topics.answer(result, result, result)
             func item(_ topic: String) -> String {
                 #"{"name":"projects/demo-1a2b/registrations/a:b/topicSubscriptions/\#(topic)","topicName":"\#(topic)""#
@@ -290,7 +290,7 @@ struct TopicFacadeTests {
                 #expect(answer.header("Retry-After") == (answer.status == 503 ? "5" : nil))
             }
             if let info = row.info {
-                gateway.topics.answer(RegistrationResult(.rejected(Rejection(code: row.code)), upstreamCode: "x"))
+                gateway.topics.answer(RegistrationResult(.failure(Refusal(row.code)), upstreamCode: "x"))
                 let answer = await gateway.data(.get, "/iid/info/t", key: key)
                 #expect(answer.value.keys == ["error"])
                 #expect("\(answer.status) \(answer.value["error"]?.text ?? "")" == info)

@@ -29,7 +29,7 @@ struct AccessLogCodeTests {
         try await TestGateway.run { gateway, key in
             for (method, path, body) in requests {
                 if method == .get {
-                    gateway.topics.answer(RegistrationResult(.rejected(Rejection(code: code)), upstreamCode: "x"))
+                    gateway.topics.answer(RegistrationResult(.failure(Refusal(code)), upstreamCode: "x"))
                 } else {
                     gateway.topics.answer(SubscriptionResult([.rejected(code)], upstreamCode: "x"))
                 }

@@ -131,7 +131,7 @@ struct SubscriptionsControllerTests {
                 TopicSubscription(topic: "c"), TopicSubscription(topic: "a", since: "2025-03-14"),
                 TopicSubscription(topic: "b"),
             ])
-            let result = RegistrationResult(.found(info), upstreamCode: "200")
+            let result = RegistrationResult(.success(info), upstreamCode: "200")
             gateway.topics.answer(result, result, result)
             let path = "/v1/tenants/demo/subscriptions?token=a%3Ab"
             let all = await gateway.data(.get, path, key: key)
@@ -158,7 +158,7 @@ struct SubscriptionsControllerTests {
                 try await gateway.data(.get, path, key: key).expectProblem(422, code, "\(path)")
             }
             #expect(gateway.topics.lookUps.isEmpty)
-            gateway.topics.answer(RegistrationResult(.rejected(Rejection(code: .unregistered)), upstreamCode: "404"))
+            gateway.topics.answer(RegistrationResult(.failure(Refusal(.unregistered)), upstreamCode: "404"))
             let dead = await gateway.data(.get, "/v1/tenants/demo/subscriptions?token=a", key: key)
             try dead.expectProblem(410, "unregistered")
         }

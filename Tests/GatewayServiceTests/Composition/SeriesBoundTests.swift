@@ -202,7 +202,7 @@ struct SeriesBoundTests {
             for change in SubscriptionChange.allCases {
                 let caller = Caller(principal: principal, origin: .sample, deadline: .now)
                 let call = SubscriptionCall(change, of: ["canary-1"], to: topic, by: caller)
-                topics.count(call, .value(isLast ? everything : watched))
+                topics.count(call, .success(isLast ? everything : watched))
             }
             let actions = AuditAction.allCases.filter {
                 isLast ? $0.scope == .manageDeviceGroups : $0 == .deviceGroupPut

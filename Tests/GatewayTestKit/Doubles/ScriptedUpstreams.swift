@@ -78,7 +78,7 @@ package final class ScriptedTopics: TopicUpstream {
         await self.hold()
         return self.state.withLock { state in
             guard state.registrations.isEmpty else { return state.registrations.removeFirst() }
-            return RegistrationResult(.found(RegistrationInfo()), upstreamCode: "200")
+            return RegistrationResult(.success(RegistrationInfo()), upstreamCode: "200")
         }
     }
 }

@@ -77,9 +77,7 @@ extension SubscriptionResult {
 
 extension RegistrationResult {
     /// What was found, if anything was.
-    var found: RegistrationInfo? {
-        if case .found(let info) = self.answer { info } else { nil }
-    }
+    var found: RegistrationInfo? { try? self.answer.get() }
 }
 
 extension JournalEntry {

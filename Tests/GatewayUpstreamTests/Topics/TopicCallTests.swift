@@ -127,7 +127,7 @@ struct TopicCallTests {
             #expect(info.subscriptions.allSatisfy { $0.since?.hasSuffix("Z") == true })
             #expect(fixture.topicRequests.count == 3)
             #expect(info.application == nil)
-            #expect(try await fixture.look(up: "b").answer == .found(RegistrationInfo()))
+            #expect(try await fixture.look(up: "b").answer == .success(RegistrationInfo()))
         }
     }
 
@@ -151,7 +151,7 @@ struct TopicCallTests {
     )
     func unknown(api: TopicAPI, expected: (token: String, code: OutcomeCode)) async throws {
         try await V1Fixture.run(topicAPI: api) { fixture async throws in
-            #expect(try await fixture.look(up: expected.token).answer == .rejected(Rejection(code: expected.code)))
+            #expect(try await fixture.look(up: expected.token).answer == .failure(Refusal(expected.code)))
         }
     }
 

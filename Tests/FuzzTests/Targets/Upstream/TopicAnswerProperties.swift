@@ -50,7 +50,7 @@ enum TopicAnswerProperties {
             try SendConsequences.checkJSON(reply.body, status: reply.status)
         case .registration(let info, let nextPage):
             try FuzzFinding.require(nextPage.map(AnswerBounds.isToken) ?? true, "a page that can't be asked for")
-            let rest = SubscriptionAnswer.response(TopicAnswer(.value(info)), after: nil, limit: 10)
+            let rest = SubscriptionAnswer.response(ChargedAnswer(.success(info)), after: nil, limit: 10)
             try SendConsequences.checkJSON(rest.body, status: rest.status.code)
             let v1 = V1ReplyWriter(project: "p")
                 .reply(listing: info.subscriptions, of: "a", nextPage: nextPage)
@@ -79,9 +79,11 @@ enum TopicAnswerProperties {
         let tokens = Array(Self.tokens.prefix(outcomes.count))
         let caller = Caller(principal: principal, origin: SendConsequences.origin, deadline: .now)
         let call = SubscriptionCall(.subscribe, of: tokens, to: topic, by: caller)
-        let (code, time) = (reading.upstreamCode, SendConsequences.time)
-        try SendConsequences.check(AuditRecord.subscription(call, .value(outcomes), upstreamCode: code, at: time))
-        let rest = SubscriptionAnswer.response(to: tokens, TopicAnswer(.value(outcomes)))
+        var record = AuditRecord(call, at: SendConsequences.time)
+        record.upstreamCode = reading.upstreamCode
+        record.note(outcomes)
+        try SendConsequences.check(record)
+        let rest = SubscriptionAnswer.response(to: tokens, ChargedAnswer(.success(outcomes)))
         try SendConsequences.checkJSON(rest.body, status: rest.status.code)
         let reply = InstanceIDReplyWriter.reply(to: outcomes)
         try SendConsequences.checkDelay(reply.retryAfter)
