@@ -58,8 +58,9 @@ struct ExplainCommand: AsyncParsableCommand {
     private static func text(_ answer: JSONValue) -> String {
         var parts = answer.list("requests")
             .map { request in
-                let body = request["body"]?.prettyText() ?? ""
-                return "\(request.text("method") ?? "") \(request.text("url") ?? "")\n\(body)"
+                let line = "\(request.text("method") ?? "") \(request.text("url") ?? "")"
+                let fields = request["headers"]?.members?.map { "\($0.key): \($0.value.string ?? "")" } ?? []
+                return ([line] + fields + [request["body"]?.prettyText() ?? ""]).joined(separator: "\n")
             }
         let fields = answer.list("fields")
             .map { field in

@@ -8,7 +8,8 @@ struct ExplainCommandTests {
     private static let answer = """
         {"upstream":"v1","request_count":12,"payload":{"bytes":2,"limit":4096},
          "requests":[{"method":"POST","url":"https://fcm.example/v1/projects/p/messages:send",
-                      "headers":{"Authorization":"Bearer ***"},"body":{"message":{"token":"t"}}}],
+                      "headers":{"Authorization":"Bearer ***","Content-Type":"application/json; charset=UTF-8"},
+                      "body":{"message":{"token":"t"}}}],
          "fields":[{"pointer":"/token","becomes":["/message/token"]},{"pointer":"/mutable_content","becomes":[]}],
          "warnings":[{"pointer":"/mutable_content","detail":"It has no effect"},{"pointer":"","detail":"Beware"}],
          "limits":{"tenant":[{"scope":"tenant","rate":9,"per_s":1,"burst":9,"remaining":8,"reset_s":0}],
@@ -50,6 +51,8 @@ struct ExplainCommandTests {
                     == CommandOutput(
                         """
                         POST https://fcm.example/v1/projects/p/messages:send
+                        Authorization: Bearer ***
+                        Content-Type: application/json; charset=UTF-8
                         {
                           "message" : {
                             "token" : "t"
