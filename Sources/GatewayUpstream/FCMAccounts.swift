@@ -158,7 +158,7 @@ final class FCMAccounts: Sendable {
         switch kind {
         case .legacy:
             profile.legacyCredential.map { credential in
-                self.pools.pool(for: credential.endpoint ?? self.settings.configuration.legacyEndpoint)
+                self.pools.pool(for: self.settings.configuration.endpoint(for: profile, by: kind))
                     .map { pool in
                         FCMAccount(
                             .serverKey(version: profile.legacyCredentialVersion, endpoint: credential.endpoint),
@@ -173,7 +173,7 @@ final class FCMAccounts: Sendable {
             }
         case .v1:
             profile.v1Credential.map { credential in
-                self.pools.pool(for: credential.endpoint ?? self.settings.configuration.v1Endpoint)
+                self.pools.pool(for: self.settings.configuration.endpoint(for: profile, by: kind))
                     .map { pool in
                         FCMAccount(
                             .serviceAccount(credential),

@@ -266,11 +266,35 @@ extension FCMClient: UpstreamSender {
         }
     }
 
+    package func requests(of call: UpstreamCall, limit: Int) -> [Message.Request] {
+        let kind = call.profile.tenant.upstream
+        guard let origin = HTTPOrigin(self.settings.configuration.endpoint(for: call.profile, by: kind)) else {
+            return []
+        }
+        let requests =
+            switch kind {
+            case .legacy: self.legacyRequests(of: call)
+            case .v1: self.v1Requests(of: call, limit: limit)
+            }
+        return requests.map { Message.Request($0, to: origin) }
+    }
+
     package func send(_ call: UpstreamCall) async -> SendResult {
         switch call.profile.tenant.upstream {
         case .legacy: await self.sendByLegacy(call)
         case .v1: await self.sendByV1(call)
         }
+    }
+}
+
+extension Message.Request {
+    fileprivate init(_ request: HTTPClientRequest, to origin: HTTPOrigin) {
+        self.init(
+            method: request.method.rawValue,
+            url: "\(origin.scheme.rawValue)://\(origin.authority)\(request.path)",
+            fields: request.headers.fields.map { ($0.name.rawName, $0.value) },
+            body: request.body
+        )
     }
 }
 

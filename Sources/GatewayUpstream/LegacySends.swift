@@ -35,6 +35,12 @@ extension FCMClient {
         }
     }
 
+    /// Returns the request that ``sendByLegacy(_:)`` makes, without its server key.
+    func legacyRequests(of call: UpstreamCall) -> [HTTPClientRequest] {
+        guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else { return [] }
+        return [LegacySend.request(body, to: call.target, authorizedBy: .maskedServerKey)]
+    }
+
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func prepareLegacy(_ call: UpstreamCall) -> Result<LegacySend, CallFailure> {
         self.account(of: call.profile, by: .legacy, call.origin)
@@ -58,12 +64,22 @@ struct LegacySend: FCMCall {
     let body: ByteBuffer
     let target: Target
 
-    var route: String { "/fcm/send" }
+    private static let path = "/fcm/send"
+
+    var route: String { Self.path }
+
+    static func request(
+        _ body: ByteBuffer,
+        to target: Target,
+        authorizedBy authorization: Authorization
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(method: .post, path: Self.path, headers: authorization.fields, body: body)
+        request.maxResponseBodyBytes = Target.maxAnswerBytes(recipients: target.recipientCount)
+        return request
+    }
 
     func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
-        var request = HTTPClientRequest(method: .post, path: self.route, headers: authorization.fields, body: self.body)
-        request.maxResponseBodyBytes = Target.maxAnswerBytes(recipients: self.target.recipientCount)
-        return request
+        Self.request(self.body, to: self.target, authorizedBy: authorization)
     }
 
     func read(_ response: HTTPClientResponse, now: Int) -> (SendResult, AnswerSign) {

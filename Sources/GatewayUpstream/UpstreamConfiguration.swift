@@ -67,6 +67,14 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         TokenHosts(self.allowedTokenHosts, plainHTTP: PlainHTTP(hosts: self.allowPlainHTTP))
     }
 
+    /// Returns where a tenant's messages go: the server that its credential names, or else the configured one.
+    func endpoint(for profile: TenantProfile, by kind: UpstreamKind) -> String {
+        switch kind {
+        case .legacy: profile.legacyCredential?.endpoint ?? self.legacyEndpoint
+        case .v1: profile.v1Credential?.endpoint ?? self.v1Endpoint
+        }
+    }
+
     package func client(connections: Int, perLoop: Int) throws(GatewayError) -> HTTPClientConfiguration {
         var client = HTTPClientConfiguration(tls: try self.tls())
         client.connectTimeout = self.connectTimeout

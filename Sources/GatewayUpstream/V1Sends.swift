@@ -2,6 +2,7 @@ import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import HTTPTypes
+import NIOCore
 
 /// Messages by HTTP v1: one `messages:send` for each recipient.
 extension FCMClient {
@@ -17,6 +18,14 @@ extension FCMClient {
         case .success(let send) where UpstreamKind.v1.sendsEach(of: call.target): await self.sendEach(send)
         case .success(let send): SendResult(await self.perform(send))
         }
+    }
+
+    /// Returns the first requests that ``sendByV1(_:)`` makes, without their access token.
+    func v1Requests(of call: UpstreamCall, limit: Int) -> [HTTPClientRequest] {
+        let path = V1Path.send(project: call.profile.v1ProjectID ?? call.profile.id.text)
+        let calls = V1Calls(call.message, to: call.target, now: self.clock.now().seconds)
+        return (0..<min(calls.count, limit))
+            .map { V1Send.request(calls.body(at: $0), to: path, authorizedBy: .maskedToken) }
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -86,13 +95,16 @@ struct V1Send: FCMCall {
 
     var route: String { V1Path.template }
 
+    static func request(
+        _ body: ByteBuffer,
+        to path: String,
+        authorizedBy authorization: Authorization
+    ) -> HTTPClientRequest {
+        HTTPClientRequest(method: .post, path: path, headers: authorization.fields, body: body)
+    }
+
     func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
-        HTTPClientRequest(
-            method: .post,
-            path: self.path,
-            headers: authorization.fields,
-            body: self.calls.body(at: self.index)
-        )
+        Self.request(self.calls.body(at: self.index), to: self.path, authorizedBy: authorization)
     }
 
     func read(_ response: HTTPClientResponse, now: Int) -> (V1Reading, AnswerSign) {

@@ -119,6 +119,13 @@ package struct JSONWriter: Sendable {
         self.endValue()
     }
 
+    /// Writes a value that is JSON already, byte by byte; the writer does not check it.
+    package mutating func encoded(_ json: ByteBuffer) {
+        self.beginValue()
+        self.bytes.append(contentsOf: json.readableBytesView)
+        self.endValue()
+    }
+
     /// How many bytes a list of strings has as JSON without blanks; found without writing it.
     package static func byteCount(of strings: [String]) -> Int {
         // Brackets and commas around the strings, quotes around each.

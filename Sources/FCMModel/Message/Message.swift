@@ -118,3 +118,21 @@ extension JSONWriter {
         self.endObject()
     }
 }
+
+extension Message {
+    /// A request that carries a message to an upstream, by either protocol, with stars in place of the credential.
+    package struct Request: Sendable {
+        package var method: String
+        package var url: String
+        /// The header fields, except those that belong to the connection or to a trace.
+        package var fields: [(name: String, value: String)]
+        package var body: ByteBuffer
+
+        package init(method: String, url: String, fields: [(name: String, value: String)], body: ByteBuffer) {
+            self.method = method
+            self.url = url
+            self.fields = fields
+            self.body = body
+        }
+    }
+}

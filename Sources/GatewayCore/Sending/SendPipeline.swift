@@ -328,8 +328,11 @@ package struct SendPipeline: Sendable {
         try await self.limiter.charge(principal.profile, now: self.clock.now())
     }
 
-    /// Tells how far a send would get; nothing is sent, spent or recorded.
-    package func preview(_ command: SendCommand) async -> SendPreview {
+    /// Returns how far a send would get, with at most so many of its requests; nothing is sent, spent or recorded.
+    ///
+    /// Throws `not_found` for a device group whose key the gateway does not know: FCM is not asked for it here.
+    package func preview(_ command: SendCommand, maxRequests: Int) async throws(Refusal) -> SendPreview {
+        let call = UpstreamCall(command, target: try await self.knownTarget(of: command))
         var targets = SendTargets(command.target, profile: command.profile)
         var refusal = self.refusal(of: command)
         if let groups = self.groups?.known, groups.mayBeAddressed(by: command) {
@@ -342,8 +345,20 @@ package struct SendPipeline: Sendable {
         let now = self.clock.now()
         return SendPreview(
             refusal: refusal ?? self.retirement(of: command, targets, now),
-            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
+            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now),
+            // The size of a message that is too big is all there is to say.
+            requests: command.payloadBytes > call.target.maxPayloadBytes
+                ? [] : self.upstream.requests(of: call, limit: maxRequests)
         )
+    }
+
+    /// Returns a command's target, with a device group's key in place of its name.
+    private func knownTarget(of command: SendCommand) async throws(Refusal) -> Target {
+        guard let name = command.groupName else { return command.target }
+        guard let key = try await self.groups?.stored(name, of: command.profile)?.key else {
+            throw Refusal(.notFound, "The gateway knows no key of such a device group; a send asks FCM for one")
+        }
+        return .notificationKey(key)
     }
 
     // MARK: Abandoned sends
@@ -368,6 +383,8 @@ package struct SendPreview: Sendable {
     /// Why it would be refused whatever its quotas, if it would be.
     package var refusal: Refusal?
     package var limits: LimitStatus
+    /// The first requests that it would make, whether or not it would be refused; none for a message that is too big.
+    package var requests: [Message.Request]
 }
 
 extension [RecipientOutcome?] {

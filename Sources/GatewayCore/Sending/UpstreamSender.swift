@@ -5,6 +5,10 @@ package protocol UpstreamSender: Sendable {
     /// Returns a refusal if a tenant's upstream has no form for a target. Nothing is sent or charged.
     func refusal(of target: Target, for profile: TenantProfile) -> Refusal?
 
+    /// Returns the first requests that ``send(_:)`` would make, at most so many, or none if the upstream has no form for the
+    /// target. Nothing is sent, and no credential is needed.
+    func requests(of call: UpstreamCall, limit: Int) -> [Message.Request]
+
     /// Sends a message. A failure on the way is a result as well: the call failed as a whole.
     func send(_ call: UpstreamCall) async -> SendResult
 }

@@ -57,7 +57,6 @@ extension Listener {
         metrics: HTTPMetrics,
         gate: LoadGate,
         requestDeadline: DurationSetting,
-        upstreams: UpstreamEndpoints = UpstreamEndpoints(),
         accessLog: AccessLog? = nil,
         tracer: RequestTracer = RequestTracer(),
         logger: Logger
@@ -73,7 +72,7 @@ extension Listener {
         endpoints += [LegacyGroups(.get, groups), LegacyGroups(.post, groups)]
         endpoints += AuditRoutes(audit: audit, cursors: auditCursors).endpoints
         endpoints += RetiredTokenRoutes(retired: retired).endpoints
-        endpoints += ExplainRoutes(pipeline: pipeline, groups: groups, upstreams: upstreams, clock: clock).endpoints
+        endpoints += ExplainRoutes(pipeline: pipeline).endpoints
         endpoints += DescriptionRoutes(description: .gateway, guide: .data).endpoints
         return Listener(
             routes: RouteTable(endpoints),

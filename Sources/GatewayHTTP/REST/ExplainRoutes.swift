@@ -9,9 +9,6 @@ import NIOCore
 /// Nothing is sent or recorded; the work costs the tenant's quota one message, and no device's or topic's.
 struct ExplainRoutes {
     let pipeline: SendPipeline
-    let groups: DeviceGroups
-    let upstreams: UpstreamEndpoints
-    let clock: any WallClock
 
     var endpoints: [any Endpoint] {
         [
@@ -40,16 +37,8 @@ struct ExplainRoutes {
             message: body.message,
             payloadBytes: body.payloadBytes
         )
-        let explanation = SendExplanation(
-            body.message,
-            payloadBytes: body.payloadBytes,
-            to: try await self.target(of: command),
-            of: caller.profile,
-            endpoints: self.upstreams,
-            preview: await self.pipeline.preview(command),
-            now: self.clock.now().seconds
-        )
-        return HTTPServerResponse(json: explanation.json)
+        let preview = try await self.pipeline.preview(command, maxRequests: SendExplanation.maxShownRequests)
+        return HTTPServerResponse(json: SendExplanation(command, preview).json)
     }
 
     private static func form(of exchange: Exchange) throws(Refusal) -> ExplainedBody.Form {
@@ -58,16 +47,6 @@ struct ExplainRoutes {
             throw Refusal(.invalidField, "form must be rest or legacy")
         }
         return form
-    }
-
-    /// The target in FCM's own terms; `not_found` for a device group whose key the gateway does not know: FCM is not
-    /// asked for it here.
-    private func target(of command: SendCommand) async throws(Refusal) -> Target {
-        guard case .deviceGroup(let name) = command.target else { return command.target }
-        guard let key = try await self.groups.stored(name, of: command.principal.profile)?.key else {
-            throw Refusal(.notFound, "The gateway knows no key of such a device group; a send asks FCM for one")
-        }
-        return .notificationKey(key)
     }
 }
 
@@ -131,16 +110,5 @@ extension Refusal {
         case (_, let detail?): return Refusal(self.code, "The legacy protocol answers \(name): \(detail)")
         case (_, nil): return Refusal(self.code, "The legacy protocol answers \(name)")
         }
-    }
-}
-
-/// Where messages go unless a tenant's credential names another server; by default to Google's.
-package struct UpstreamEndpoints: Sendable, Hashable {
-    package var legacy: String
-    package var v1: String
-
-    package init(legacy: String = "https://fcm.googleapis.com", v1: String = "https://fcm.googleapis.com") {
-        self.legacy = legacy
-        self.v1 = v1
     }
 }

@@ -14,17 +14,9 @@ struct SendExplanation {
         var detail: String
     }
 
-    /// A request that a send would make to its upstream.
-    struct Request {
-        var url: String
-        /// What `Authorization` would hold, with stars in place of the credential.
-        var authorization: String
-        var body: ByteBuffer
-    }
-
     /// The most requests that are shown; a list of recipients may become a thousand by v1.
-    private static let maxShownRequests = 10
-    /// The most bytes that they have together, if they are more than one.
+    static let maxShownRequests = 10
+    /// The most bytes that their bodies have together, if they are more than one.
     private static let maxShownBytes = 64 * 1024
     /// The longest `apns-collapse-id` (http-v1, section 7).
     private static let maxAppleCollapseBytes = 64
@@ -32,7 +24,7 @@ struct SendExplanation {
     private let upstream: UpstreamKind
     private let target: Target
     private let requestCount: Int
-    private let requests: [Request]
+    private let requests: [Message.Request]
     private let fields: [FieldTrace]
     private let payloadBytes: Int
     /// Why the send would be refused whatever its quotas, if it would be.
@@ -41,60 +33,31 @@ struct SendExplanation {
     private let limits: LimitStatus
     private let warnings: [Warning]
 
-    /// Explains a message after the pipeline's preview, at a time in seconds since 1970.
-    init(
-        _ message: Message,
-        payloadBytes: Int,
-        to target: Target,
-        of profile: TenantProfile,
-        endpoints: UpstreamEndpoints,
-        preview: SendPreview,
-        now: Int
-    ) {
+    /// Explains a send after the pipeline's preview.
+    init(_ command: SendCommand, _ preview: SendPreview) {
+        let (message, target, payloadBytes) = (command.message, command.target, command.payloadBytes)
         let isTooBig = payloadBytes > target.maxPayloadBytes
         let tooBig = isTooBig ? Refusal.messageTooBig(payloadBytes, to: target) : nil
-        // What is too big is not written out: its size is all there is to say.
-        let requests = isTooBig ? [] : Self.requests(message, to: target, of: profile, endpoints, now: now)
-        let kind = profile.tenant.upstream
-        let traces = requests.first.map { FieldTrace.all(of: message, in: $0.body, of: kind) } ?? []
+        let kind = command.profile.tenant.upstream
+        let traces = preview.requests.first.map { FieldTrace.all(of: message, in: $0.body, of: kind) } ?? []
         self.upstream = kind
         self.target = target
         self.payloadBytes = payloadBytes
         self.refusal = preview.refusal ?? tooBig
         self.limits = preview.limits
-        self.requests = self.refusal == nil ? requests : []
+        self.requests = self.refusal == nil ? Self.shown(preview.requests) : []
         self.requestCount = self.requests.isEmpty ? 0 : kind.callCount(of: target)
         self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [kind.member(for: target)])] + traces
-        self.warnings = Self.warnings(message, to: target, traces, profile)
+        self.warnings = Self.warnings(message, to: target, traces, command.profile)
     }
 
-    private static func requests(
-        _ message: Message,
-        to target: Target,
-        of profile: TenantProfile,
-        _ endpoints: UpstreamEndpoints,
-        now: Int
-    ) -> [Request] {
-        let own = profile.storedCredential?.endpoint
-        switch profile.tenant.upstream {
-        case .legacy:
-            guard let body = try? LegacyRequestEncoder.encode(message, to: target) else { return [] }
-            let url = (own ?? endpoints.legacy) + "/fcm/send"
-            return [Request(url: url, authorization: "key=***", body: body)]
-        case .v1:
-            let project = profile.v1ProjectID ?? profile.project
-            let url = (own ?? endpoints.v1) + "/v1/projects/\(project)/messages:send"
-            let calls = V1Calls(message, to: target, now: now)
-            var requests: [Request] = []
-            var byteCount = 0
-            while requests.count < min(calls.count, Self.maxShownRequests) {
-                let body = calls.body(at: requests.count)
-                byteCount += body.readableBytes
-                guard requests.isEmpty || byteCount <= Self.maxShownBytes else { break }
-                requests.append(Request(url: url, authorization: "Bearer ***", body: body))
-            }
-            return requests
+    private static func shown(_ requests: [Message.Request]) -> [Message.Request] {
+        var byteCount = 0
+        let shown = requests.prefix { request in
+            byteCount += request.body.readableBytes
+            return byteCount <= Self.maxShownBytes
         }
+        return Array(requests.prefix(max(shown.count, 1)))
     }
 
     private static func warnings(
@@ -113,10 +76,7 @@ struct SendExplanation {
             let detail = "The message has neither a notification nor data, so that a device shows nothing"
             warnings.append(Warning(pointer: "", detail: detail))
         }
-        if profile.storedCredential == nil {
-            let detail = "The tenant has no credential for its upstream, so that nothing can be sent"
-            warnings.append(Warning(pointer: "", detail: detail))
-        }
+        if let gap = profile.missingCredential { warnings.append(Warning(pointer: "", detail: gap)) }
         for trace in traces where trace.becomes.isEmpty {
             let detail = "This has no effect here and is not sent to the upstream"
             warnings.append(Warning(pointer: trace.pointer, detail: detail))
@@ -128,13 +88,6 @@ struct SendExplanation {
             warnings.append(Warning(pointer: "/collapse_key", detail: detail))
         }
         return warnings
-    }
-}
-
-extension TenantProfile {
-    /// The credential that a send uses; nil where the tenant has none for its upstream.
-    fileprivate var storedCredential: StoredCredential? {
-        self.storedCredentials.first { $0.kind == self.tenant.upstream }
     }
 }
 
@@ -197,16 +150,18 @@ extension SendExplanation {
 }
 
 extension JSONWriter {
-    fileprivate mutating func write(_ request: SendExplanation.Request) {
+    fileprivate mutating func write(_ request: Message.Request) {
         self.beginObject()
-        self.member("method", "POST")
+        self.member("method", request.method)
         self.member("url", request.url)
         self.beginObject("headers")
-        self.member("Authorization", request.authorization)
-        self.member("Content-Type", "application/json")
+        for field in request.fields {
+            self.key(field.name)
+            self.string(field.value)
+        }
         self.endObject()
         self.key("body")
-        if let body = try? JSONDocument(parsing: request.body) { self.value(body.root) } else { self.null() }
+        self.encoded(request.body)
         self.endObject()
     }
 

@@ -387,10 +387,6 @@ package struct Gateway: Sendable {
             metrics: dataMetrics,
             gate: gate,
             requestDeadline: upstreamSettings.requestDeadline,
-            upstreams: UpstreamEndpoints(
-                legacy: configuration.upstream.legacyEndpoint,
-                v1: configuration.upstream.v1Endpoint
-            ),
             accessLog: front.accessLog,
             tracer: front.tracer,
             logger: logger.part(.http)

@@ -12,6 +12,10 @@ final class Authorization: Sendable {
     /// The fields of a call to one of Google's older servers: the Instance ID API, device groups.
     let olderFields: HTTPHeaderLines
 
+    /// Stars in place of a credential, for requests that are shown.
+    static let maskedToken = Authorization(accessToken: Secret("***"))
+    static let maskedServerKey = Authorization(serverKey: Secret("***"))
+
     init(accessToken: Secret) {
         var fields = HTTPHeaderLines()
         fields.append(.authorization, Array("Bearer ".utf8) + accessToken.revealBytes())

@@ -263,9 +263,12 @@ struct SendPipelineRetirementTests {
         let principal = try Principal.sample()
         self.registrations.setDead(["gone"])
         _ = await self.send(fixture, principal, .token("gone"))
-        let lone = await fixture.pipeline.preview(.sample(from: principal, to: .token("gone")))
+        let lone = try await fixture.pipeline.preview(.sample(from: principal, to: .token("gone")), maxRequests: 1)
         #expect(lone.refusal?.code == .unregistered)
-        let some = await fixture.pipeline.preview(.sample(from: principal, to: .tokens(["gone", "a"])))
+        let some = try await fixture.pipeline.preview(
+            .sample(from: principal, to: .tokens(["gone", "a"])),
+            maxRequests: 1
+        )
         #expect(some.refusal == nil)
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 0)
     }

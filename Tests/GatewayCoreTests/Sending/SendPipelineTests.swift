@@ -178,12 +178,15 @@ struct SendPipelineTests {
         let fixture = PipelineFixture()
         let principal = try Principal.sample(topicPrefixes: ["sport"])
         let device = SendCommand.sample(from: principal, to: .token("a"))
-        let first = await fixture.pipeline.preview(device)
+        let first = try await fixture.pipeline.preview(device, maxRequests: 1)
         #expect(first.refusal == nil)
-        #expect(first.limits == (await fixture.pipeline.preview(device)).limits)
+        #expect(first.limits == (try await fixture.pipeline.preview(device, maxRequests: 1)).limits)
         #expect(first.limits.recipients.map { $0.map(\.scope) } == [[.device, .device]])
         #expect(first.limits.recipients.map { $0.map(\.quota.remaining) } == [[60, 1_000]])
-        let topic = await fixture.pipeline.preview(.sample(from: principal, to: try .topic(named: "news")))
+        let topic = try await fixture.pipeline.preview(
+            .sample(from: principal, to: .topic(named: "news")),
+            maxRequests: 1
+        )
         #expect(topic.refusal?.code == .forbidden)
         #expect(fixture.upstream.calls.isEmpty)
         #expect(try await fixture.records().isEmpty)

@@ -26,6 +26,8 @@ struct SeriesBoundTests {
     private struct Upstream: UpstreamSender {
         func refusal(of target: Target, for profile: TenantProfile) -> Refusal? { nil }
 
+        func requests(of call: UpstreamCall, limit: Int) -> [Message.Request] { [] }
+
         func send(_ call: UpstreamCall) async -> SendResult {
             let recipients =
                 switch call.target {

@@ -26,10 +26,11 @@ struct GroupFixture: Sendable {
 
     static func run(
         _ upstream: UpstreamKind,
+        fanOut: Int = 100,
         log: AttemptLog = AttemptLog(),
         _ body: @Sendable (GroupFixture) async throws -> Void
     ) async throws {
-        try await V1Fixture.run(log: log) { fixture in
+        try await V1Fixture.run(fanOut: fanOut, log: log) { fixture in
             var tenant = try Tenant.sample()
             (tenant.upstream, tenant.senderID) = (upstream, Self.senderID)
             let legacy = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: fixture.endpoint)

@@ -1,0 +1,23 @@
+package import FCMModel
+package import GatewayCore
+
+extension ScriptedUpstream {
+    /// Requests with the bodies that FCM would get, to a server and with fields that no other code knows.
+    package func requests(of call: UpstreamCall, limit: Int) -> [Message.Request] {
+        let bodies =
+            switch call.profile.tenant.upstream {
+            case .legacy: [try? LegacyRequestEncoder.encode(call.message, to: call.target)].compactMap(\.self)
+            case .v1:
+                (0..<min(call.target.recipientCount, limit))
+                    .map { V1Calls(call.message, to: call.target, now: 0).body(at: $0) }
+            }
+        return bodies.map { body in
+            Message.Request(
+                method: "PUT",
+                url: "https://fcm.test/a%2Fb",
+                fields: [("Authorization", "secret ***"), ("X-Scripted", "a; b=\"c\"")],
+                body: body
+            )
+        }
+    }
+}
