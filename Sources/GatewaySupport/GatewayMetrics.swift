@@ -47,49 +47,25 @@ package struct GatewayMetrics: Sendable {
         Dictionary(uniqueKeysWithValues: Value.allCases.map { ($0, make($0.rawValue)) })
     }
 
-    // MARK: Handles made when they are first asked for
-
-    package func counters(
-        _ metric: GatewayMetric,
-        folding fold: @escaping MetricFamily<Counter>.Folding = { $0 }
-    ) -> MetricFamily<Counter> {
-        MetricFamily(folding: fold) { self.counter(metric, metric.values(of: $0)) }
-    }
-
-    package func gauges(_ metric: GatewayMetric) -> MetricFamily<Meter> {
-        MetricFamily { self.gauge(metric, metric.values(of: $0)) }
-    }
-
-    package func timers(
-        _ metric: GatewayMetric,
-        folding fold: @escaping MetricFamily<Timer>.Folding = { $0 }
-    ) -> MetricFamily<Timer> {
-        MetricFamily(folding: fold) { self.timer(metric, metric.values(of: $0)) }
-    }
-
     // MARK: Making
 
-    private func counter(_ metric: GatewayMetric, _ values: [String]) -> Counter {
+    package func counter(_ metric: GatewayMetric, _ values: [String]) -> Counter {
         guard case .counter = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no counter") }
         return Counter(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
     }
 
-    private func gauge(_ metric: GatewayMetric, _ values: [String]) -> Meter {
+    package func gauge(_ metric: GatewayMetric, _ values: [String]) -> Meter {
         guard case .gauge = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no gauge") }
         return Meter(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
     }
 
-    private func timer(_ metric: GatewayMetric, _ values: [String]) -> Timer {
+    package func timer(_ metric: GatewayMetric, _ values: [String]) -> Timer {
         guard case .histogram = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no histogram") }
         return Timer(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
     }
 }
 
 extension GatewayMetric {
-    fileprivate func values(of labels: MetricLabels) -> [String] {
-        Array([labels.first, labels.second, labels.third].prefix(self.row.labels.count))
-    }
-
     fileprivate func dimensions(_ values: [String]) -> [(String, String)] {
         let labels = self.row.labels
         precondition(labels.count == values.count, "\(self.rawValue) has the labels \(labels); values: \(values)")
@@ -100,56 +76,6 @@ extension GatewayMetric {
 extension Meter {
     package func set(_ time: Timestamp) {
         self.set(Double(time.microseconds) / 1_000_000)
-    }
-}
-
-/// The values of up to three labels, in the order of ``GatewayMetric/Row/labels``.
-package struct MetricLabels: Hashable, Sendable {
-    package var first: String
-    package var second: String
-    package var third: String
-}
-
-/// The handles of one metric by its labels' values, each made when it is first asked for.
-package final class MetricFamily<Handle: Sendable>: Sendable {
-    /// Bounds the set of handles: gives the labels under which new ones are measured, their own or some that they share.
-    ///
-    /// Asked with every new set of labels, one caller at a time.
-    package typealias Folding = @Sendable (MetricLabels) -> MetricLabels
-
-    private struct State {
-        var members: [MetricLabels: Handle] = [:]
-        /// The member asked for last: most requests are alike, and comparing labels costs less than hashing them.
-        var latest: (labels: MetricLabels, member: Handle)?
-
-        mutating func known(_ labels: MetricLabels) -> Handle? {
-            if let latest = self.latest, latest.labels == labels { return latest.member }
-            guard let member = self.members[labels] else { return nil }
-            self.latest = (labels, member)
-            return member
-        }
-    }
-
-    private let state = Mutex(State())
-    private let fold: Folding
-    private let make: @Sendable (MetricLabels) -> Handle
-
-    init(folding fold: @escaping Folding = { $0 }, make: @escaping @Sendable (MetricLabels) -> Handle) {
-        self.fold = fold
-        self.make = make
-    }
-
-    package subscript(_ first: String, _ second: String = "", _ third: String = "") -> Handle {
-        let labels = MetricLabels(first: first, second: second, third: third)
-        return self.state.withLock { state in
-            if let member = state.known(labels) { return member }
-            let folded = self.fold(labels)
-            if let member = state.known(folded) { return member }
-            let member = self.make(folded)
-            state.members[folded] = member
-            state.latest = (folded, member)
-            return member
-        }
     }
 }
 

@@ -92,7 +92,9 @@ package enum CRC32 {
             (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
         }
 
-    package static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
+    /// Takes a slice, and not any sequence: other targets' calls of a generic function are not specialised, and every request
+    /// checks its key.
+    package static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
         var crc = UInt32.max
         for byte in bytes {
             crc = crc >> 8 ^ Self.table[Int((crc ^ UInt32(byte)) & 0xFF)]

@@ -44,7 +44,8 @@ package struct APIKey: Sendable {
     private init(id: String, secretText: String) {
         let body = "\(Self.prefix)\(id)_\(secretText)"
         self.id = id
-        self.secret = Secret("\(body)_\(Base62.text(CRC32.checksum(body.utf8), width: Self.checksumLength))")
+        let checksum = CRC32.checksum(Array(body.utf8)[...])
+        self.secret = Secret("\(body)_\(Base62.text(checksum, width: Self.checksumLength))")
     }
 
     package static func generate() -> APIKey {

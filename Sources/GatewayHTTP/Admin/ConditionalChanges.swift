@@ -41,7 +41,7 @@ struct EntityTag: Sendable, Equatable {
 
     static func of(_ representation: ByteBuffer) -> EntityTag {
         let bytes = Array(representation.readableBytesView)
-        return EntityTag(text: "\"\(String(CRC32.checksum(bytes), radix: 16))-\(String(bytes.count, radix: 16))\"")
+        return EntityTag(text: "\"\(String(CRC32.checksum(bytes[...]), radix: 16))-\(String(bytes.count, radix: 16))\"")
     }
 
     /// True if an `If-Match` or `If-None-Match` field names it, weak or strong, or any by `*`.

@@ -1,6 +1,85 @@
 import FCMModel
-import Metrics
+package import Metrics
 import Synchronization
+
+/// The values of up to three labels, in the order of ``GatewayMetric/Row/labels``.
+package struct MetricLabels: Hashable, Sendable {
+    package var first: String
+    package var second: String
+    package var third: String
+}
+
+/// The handles of one metric by its labels' values, each made at its first use.
+///
+/// It is in the target of the send, because another target's generic code is not specialised for its handles: each message
+/// would cost thousands of instructions more.
+package final class MetricFamily<Handle: Sendable>: Sendable {
+    /// Bounds the set of handles: returns the labels under which new ones are measured, their own or shared ones.
+    ///
+    /// Called for every new set of labels, by one caller at a time.
+    package typealias Folding = @Sendable (MetricLabels) -> MetricLabels
+
+    private struct State {
+        var members: [MetricLabels: Handle] = [:]
+        /// The member used last: most requests are alike, and comparing labels costs less than hashing them.
+        var latest: (labels: MetricLabels, member: Handle)?
+
+        mutating func known(_ labels: MetricLabels) -> Handle? {
+            if let latest = self.latest, latest.labels == labels { return latest.member }
+            guard let member = self.members[labels] else { return nil }
+            self.latest = (labels, member)
+            return member
+        }
+    }
+
+    private let state = Mutex(State())
+    private let fold: Folding
+    private let make: @Sendable (MetricLabels) -> Handle
+
+    init(folding fold: @escaping Folding = { $0 }, make: @escaping @Sendable (MetricLabels) -> Handle) {
+        self.fold = fold
+        self.make = make
+    }
+
+    package subscript(_ first: String, _ second: String = "", _ third: String = "") -> Handle {
+        let labels = MetricLabels(first: first, second: second, third: third)
+        return self.state.withLock { state in
+            if let member = state.known(labels) { return member }
+            let folded = self.fold(labels)
+            if let member = state.known(folded) { return member }
+            let member = self.make(folded)
+            state.members[folded] = member
+            state.latest = (folded, member)
+            return member
+        }
+    }
+}
+
+extension GatewayMetrics {
+    package func counters(
+        _ metric: GatewayMetric,
+        folding fold: @escaping MetricFamily<Counter>.Folding = { $0 }
+    ) -> MetricFamily<Counter> {
+        MetricFamily(folding: fold) { self.counter(metric, metric.values(of: $0)) }
+    }
+
+    package func gauges(_ metric: GatewayMetric) -> MetricFamily<Meter> {
+        MetricFamily { self.gauge(metric, metric.values(of: $0)) }
+    }
+
+    package func timers(
+        _ metric: GatewayMetric,
+        folding fold: @escaping MetricFamily<Timer>.Folding = { $0 }
+    ) -> MetricFamily<Timer> {
+        MetricFamily(folding: fold) { self.timer(metric, metric.values(of: $0)) }
+    }
+}
+
+extension GatewayMetric {
+    fileprivate func values(of labels: MetricLabels) -> [String] {
+        Array([labels.first, labels.second, labels.third].prefix(self.row.labels.count))
+    }
+}
 
 extension TenantLabels {
     /// Outcomes that alerts watch for each tenant.

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayCore
 
 @Suite("Metrics of tenants")
-struct TenantMetricsTests {
+struct TenantCountersTests {
     private let factory = TestMetrics()
     private let metrics: GatewayMetrics
     private var labels: TenantLabels { self.metrics.tenantLabels }
