@@ -335,6 +335,7 @@ let package = Package(
             dependencies: [
                 "FCMModel",
                 "GatewayCore",
+                "GatewayStorage",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),

@@ -144,14 +144,15 @@ struct BodyListeners: Sendable {
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
         let auditStore = InMemoryAuditStore()
+        let database = TestDatabase(clock: clock)
         guard let ample = RatePolicy(rate: 1_000_000, periodSeconds: 1, burst: 1_000_000) else { preconditionFailure() }
         let directory = try await Directory.sample(
-            store: InMemoryDirectoryStore(),
+            store: database.directoryStore,
             defaultLimits: LimitPolicies(tenant: [ample])
         )
         let cursors = AuditCursorSealer(auditKey: .sample("audit"))
         let audit = AuditLog.sample(store: auditStore, clock: clock)
-        let retired = RetiredTokens.sample(clock: clock)
+        let retired = RetiredTokens.sample(store: TestRetiredTokenStore(in: database), clock: clock)
         let administration = Administration(
             directory: directory,
             audit: audit,
@@ -161,7 +162,7 @@ struct BodyListeners: Sendable {
         )
         let limiter = MemoryRateLimiter()
         let groups = DeviceGroups(
-            store: InMemoryGroupStore(),
+            store: TestGroupStore(in: database),
             upstream: ScriptedGroupUpstream(),
             limiter: limiter,
             audit: audit,
@@ -179,7 +180,7 @@ struct BodyListeners: Sendable {
         self.data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
-            idempotent: .sample(pipeline: pipeline, clock: clock),
+            idempotent: .sample(pipeline: pipeline, store: TestIdempotencyStore(in: database), clock: clock),
             topics: TopicPipeline(
                 limiter: limiter,
                 upstream: ScriptedTopics(),

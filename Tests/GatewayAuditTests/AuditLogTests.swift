@@ -87,22 +87,6 @@ struct AuditLogTests {
         #expect(self.store.actions.count { $0 == "large" } == 4)
     }
 
-    @Test("What is written gives its bytes back, however often")
-    func byteBoundOverTime() async throws {
-        var configuration = AuditConfiguration.sample(queueCapacity: 1_000)
-        configuration.queueBytes = 20_000
-        let log = AuditLog.sample(store: self.store, configuration: configuration)
-        let record = Self.largeRecord
-        try await log.whileOpen {
-            for _ in 1...3 {
-                try log.place().fill(record)
-                try await log.commit(.sample("in between"))
-                #expect(log.hasPlace)
-            }
-        }
-        #expect(self.store.actions.count { $0 == "large" } == 3)
-    }
-
     // MARK: Writing
 
     @Test("What gathers is written in one batch, in order, between the opening and the closing record")

@@ -30,13 +30,7 @@ struct AuditRetentionLeaderTests {
     }
 
     private func checkpointer(_ signer: AuditSigner) -> AuditCheckpointer {
-        AuditCheckpointer(
-            store: self.store,
-            signer: signer,
-            sealer: self.sealer,
-            clock: self.clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+        AuditCheckpointer.sample(self.store, signer, clock: self.clock)
     }
 
     /// How many records a pass removes whose store does something before it reads records first.

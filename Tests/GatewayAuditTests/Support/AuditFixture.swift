@@ -1,5 +1,6 @@
 import GatewayAudit
 import GatewayTestKit
+import Logging
 import Testing
 
 /// A store with chains of several writers, as earlier processes left them.
@@ -45,6 +46,23 @@ extension InMemoryAuditStore {
         #expect(self.actions == actions, sourceLocation: sourceLocation)
         let verdict = try await self.verdict()
         #expect(verdict == .intact(records: actions.count), sourceLocation: sourceLocation)
+    }
+}
+
+extension AuditCheckpointer {
+    /// A checkpointer under the sample audit key.
+    static func sample(
+        _ store: any AuditStore,
+        _ signer: AuditSigner,
+        clock: any WallClock = ManualClock()
+    ) -> AuditCheckpointer {
+        AuditCheckpointer(
+            store: store,
+            signer: signer,
+            sealer: AuditSealer(auditKey: .sample("audit")),
+            clock: clock,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
     }
 }
 

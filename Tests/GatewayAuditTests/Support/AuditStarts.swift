@@ -1,5 +1,4 @@
 import GatewayTestKit
-import Logging
 
 @testable import GatewayAudit
 
@@ -17,13 +16,7 @@ struct AuditStarts {
     /// Starts, makes so many checkpoints, each with a record more, and stops; has all but the latest removed on the way where
     /// they are of no age to be kept.
     func run(checkpoints: Int, removesOld: Bool = false) async throws {
-        let checkpointer = AuditCheckpointer(
-            store: self.store,
-            signer: self.signer,
-            sealer: self.sealer,
-            clock: self.clock,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
+        let checkpointer = AuditCheckpointer.sample(self.store, self.signer, clock: self.clock)
         var opened = AuditRecord.sample()
         opened.afterCheckpoint = try await checkpointer.prepare()
         var chain = AuditChain(writer: self.store.current.heads.count + 1)

@@ -21,13 +21,7 @@ struct SignedAudit {
     init(removing removed: Int = 0) async throws {
         self.signer = try AuditSigner(signingKey: .sample("signing"))
         self.fixture = try await AuditFixture()
-        self.checkpointer = AuditCheckpointer(
-            store: self.fixture.store,
-            signer: self.signer,
-            sealer: Self.sealer,
-            clock: ManualClock(),
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
+        self.checkpointer = AuditCheckpointer.sample(self.fixture.store, self.signer)
         let feeder = AuditSinkFeeder(
             sink: self.sink,
             name: "gateway",

@@ -1,5 +1,4 @@
 import GatewayTestKit
-import Logging
 import Testing
 
 @testable import GatewayAudit
@@ -16,20 +15,15 @@ struct AuditVerificationTests {
         signer: AuditSigner,
         keeping age: Duration? = nil
     ) async throws -> InMemoryAuditStore.Contents {
-        let checkpointer = AuditCheckpointer(
-            store: self.store,
-            signer: signer,
-            sealer: self.sealer,
-            clock: self.clock,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        )
+        let checkpointer = AuditCheckpointer.sample(self.store, signer, clock: self.clock)
         _ = try await checkpointer.prepare()
         var chain = AuditChain(writer: 1)
         for number in 2...count {
             self.clock.advance(by: .seconds(60))
             if number == count, let age { checkpointer.remove(before: self.clock.now().advanced(by: .zero - age)) }
             _ = chain.append(.sample())
-            self.store.use([self.sealer.head(of: chain, state: .open)])
+            let head = self.sealer.head(of: chain, state: .open)
+            self.store.tamper { $0.heads = [head] }
             #expect(await checkpointer.checkpoint())
         }
         return self.store.current

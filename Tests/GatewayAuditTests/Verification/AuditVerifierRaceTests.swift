@@ -35,7 +35,7 @@ struct AuditVerifierRaceTests {
         by signer: AuditSigner? = nil,
         _ fixture: AuditFixture
     ) async throws -> AuditVerifier.Verdict {
-        try await fixture.store.sign(self.signer, fixture.sealer)
+        try await fixture.store.sign(self.signer)
         self.truncation(at: 10, fixture, by: self.signer)
         let store = InterposedAuditStore(
             fixture.store,

@@ -14,7 +14,7 @@ struct DeviceGroupsStrictTests {
         let audit = AuditLog.sample(store: store, configuration: configuration)
         let upstream = InMemoryGroupUpstream()
         let groups = DeviceGroups(
-            store: InMemoryGroupStore(),
+            store: TestGroupStore(),
             upstream: upstream,
             limiter: MemoryRateLimiter.withoutJitter(),
             audit: audit,
@@ -45,7 +45,7 @@ struct DeviceGroupsStrictTests {
         configuration.mode = .strict
         let audit = AuditLog.sample(store: store, configuration: configuration)
         let groups = DeviceGroups(
-            store: InMemoryGroupStore(),
+            store: TestGroupStore(),
             upstream: InMemoryGroupUpstream(),
             limiter: MemoryRateLimiter.withoutJitter(),
             audit: audit,

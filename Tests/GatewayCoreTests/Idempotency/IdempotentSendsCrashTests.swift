@@ -30,7 +30,7 @@ struct IdempotentSendsCrashTests {
     private static func live(
         _ process: MortalProcess,
         _ fcm: SurvivingFCM,
-        _ store: InMemoryIdempotencyStore,
+        _ store: TestIdempotencyStore,
         _ command: SendCommand
     ) async throws -> IdempotentAnswer? {
         let fixture = PipelineFixture(upstream: fcm.upstream(of: process))
@@ -91,13 +91,13 @@ struct IdempotentSendsCrashTests {
 
         let immortal = MortalProcess()
         let untouched = SurvivingFCM()
-        _ = try await Self.live(immortal, untouched, InMemoryIdempotencyStore(), command)
+        _ = try await Self.live(immortal, untouched, TestIdempotencyStore(), command)
         #expect(untouched.total == tokens.count)
         let steps = immortal.steps
         #expect(steps.count >= 7, "\(steps)")
 
         for count in 0..<steps.count {
-            let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+            let (fcm, store) = (SurvivingFCM(), TestIdempotencyStore())
             let died = try await Self.live(MortalProcess(dyingAfter: count), fcm, store, command)
             #expect(died == nil)
             let place = "died before \(steps[count])"
@@ -135,7 +135,7 @@ struct IdempotentSendsCrashTests {
         let tokens = (0..<12).map { "t\($0)" }
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens(tokens))
         for first in 3..<12 {
-            let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+            let (fcm, store) = (SurvivingFCM(), TestIdempotencyStore())
             _ = try await Self.live(MortalProcess(dyingAfter: first), fcm, store, command)
             _ = try await Self.live(MortalProcess(dyingAfter: 6), fcm, store, command)
             let answer = try #require(try await Self.live(MortalProcess(), fcm, store, command))
@@ -151,10 +151,10 @@ struct IdempotentSendsCrashTests {
     @Test("The message keeps its id, and what another process began is recorded")
     func messageID() async throws {
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
-        let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+        let (fcm, store) = (SurvivingFCM(), TestIdempotencyStore())
         // Reads, reserves three, delivers one.
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
-        let messageID = try #require(store.records.first?.record.messageID)
+        let messageID = try #require(try await store.records().first?.record.messageID)
         let fixture = PipelineFixture(upstream: fcm.upstream(of: MortalProcess()))
         guard case .sent(let outcome, _) = try await Self.send(command, fixture, store) else {
             throw SampleError(what: "sent")
@@ -181,7 +181,7 @@ struct IdempotentSendsCrashTests {
     )
     func refusedRest(refusal: SendResult, code: String) async throws {
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
-        let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+        let (fcm, store) = (SurvivingFCM(), TestIdempotencyStore())
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
         let busy = PipelineFixture { call in
             _ = await call.reservation?.pass(0)

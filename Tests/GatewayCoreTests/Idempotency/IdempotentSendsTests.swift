@@ -9,7 +9,7 @@ import Testing
 @testable import GatewayCore
 
 struct IdempotentSendsTests {
-    private let store = InMemoryIdempotencyStore()
+    private let store = TestIdempotencyStore()
 
     private static func request(_ key: Int = 1) throws -> IdempotentRequest {
         let key = try #require(IdempotencyKey(Array("key \(key)".utf8)))
@@ -45,7 +45,8 @@ struct IdempotentSendsTests {
 
     @Test("Reservations that come while a transaction runs share the next one")
     func groupCommit() async throws {
-        let store = SlowIdempotencyStore()
+        let store = self.store
+        store.database.hold()
         let fixture = PipelineFixture(queueCapacity: 1_000)
         let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
         try await sends.whileRunning {
@@ -56,11 +57,12 @@ struct IdempotentSendsTests {
                         _ = try? await Self.send(command, sends, key: number)
                     }
                 }
-                try? await store.letGo(afterWaiting: 1)
+                try? await store.database.wait { $0.waiting > 0 }
+                store.database.hold(false)
             }
         }
-        #expect(store.store.batches.reduce(0, +) == 200)
-        #expect(store.store.batches.count < 100, "\(store.store.batches)")
+        #expect(store.batches.reduce(0, +) == 200)
+        #expect(store.batches.count < 100, "\(store.batches)")
         #expect(fixture.upstream.calls.count == 100)
     }
 
@@ -193,7 +195,7 @@ struct IdempotentSendsTests {
             Task { isHeld.change { $0 = false } }
         }
         guard case .sent = try await sending.current?.value else { throw SampleError(what: "sent") }
-        #expect(self.store.records.count == 1)
+        #expect(try await self.store.records().count == 1)
         guard case .refused(let refusal) = try await Self.send(command, sends, key: 2) else {
             throw SampleError(what: "refused after the end")
         }
@@ -300,7 +302,7 @@ struct IdempotentSendsTests {
         #expect(await sends.purge() == 0)
         fixture.clock.advance(by: .seconds(86_400))
         #expect(await sends.purge() == 5)
-        #expect(self.store.records.isEmpty)
+        #expect(try await self.store.records().isEmpty)
         self.store.refuse()
         #expect(await sends.purge() == 0)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The lease of a send with an idempotency key", .timeLimit(.minutes(10)))
 struct SendReservationLeaseTests {
-    private let store = InMemoryIdempotencyStore()
+    private let store = TestIdempotencyStore()
     private let time = Observed(ContinuousClock.now)
     private let target = Target.tokens((0..<30).map { "token \($0)" })
 
@@ -159,10 +159,10 @@ struct SendReservationLeaseTests {
             let owner = try self.reservation(writer)
             owner.begin(self.target)
             #expect(await owner.pass(0))
-            let read = try #require(self.store.records.first)
+            let read = try #require(try await self.store.records().first)
             #expect(await owner.pass(10))
             #expect(try await self.reservation(writer, of: read).takeOver() == false)
-            let current = try #require(self.store.records.first)
+            let current = try #require(try await self.store.records().first)
             let taker = try self.reservation(writer, of: current)
             #expect(!taker.mayCall(within: .zero))
             #expect(try await taker.takeOver())

@@ -31,21 +31,6 @@ struct SendPipelineTests {
         #expect(fixture.upstream.calls.count == targets.count)
     }
 
-    @Test("A list has one outcome for each recipient in order, even a list of one")
-    func list() async throws {
-        let answers: [RecipientOutcome] = [
-            .rejected(.unregistered), .accepted(Acceptance(messageID: "2", replacementToken: "new")),
-            .rejected(.invalidToken),
-        ]
-        let fixture = PipelineFixture { call in
-            SendResult(Array(answers.prefix(call.target.recipientCount)), upstreamCode: "200")
-        }
-        let three = await fixture.pipeline.send(.sample(from: try .sample(), to: .tokens(["a", "b", "c"])))
-        #expect(three.result.answer == .recipients(answers))
-        let one = await fixture.pipeline.send(.sample(from: try .sample(), to: .tokens(["a"])))
-        #expect(one.result.answer == .recipients([.rejected(.unregistered)]))
-    }
-
     // MARK: Refused before anything is spent
 
     private func expectForbidden(_ target: Target, by principal: Principal) async throws {
@@ -156,21 +141,6 @@ struct SendPipelineTests {
                     .rejected(Rejection(code: .deviceRateExceeded, retryAfter: 60, limitedBy: .gateway)),
                 ])
         )
-    }
-
-    @Test("An answer that is passed through reaches the caller of the pipeline")
-    func passThrough() async throws {
-        let reply = V1ReplyWriter.groupAcceptance
-        let fixture = PipelineFixture { _ in
-            SendResult(
-                [.rejected(.unregistered)],
-                upstreamCode: "UNREGISTERED",
-                passThrough: .answer(reply)
-            )
-        }
-        let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
-        #expect(outcome.result.passThrough?.reply == reply)
-        #expect(outcome.result.answer == .recipients([.rejected(.unregistered)]))
     }
 
     @Test("A preview tells refusal and quotas, and neither sends, spends nor records")

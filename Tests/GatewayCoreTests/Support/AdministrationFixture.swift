@@ -9,7 +9,7 @@ struct AdministrationFixture {
     let witnessed = Observed<[[AuditRecord]]>([])
     /// Whether the audit fails from the next change on.
     let losesAudit = Observed(false)
-    let store: InMemoryDirectoryStore
+    let store: TestDirectoryStore
     let directory: Directory
     let audit: AuditLog
     let administration: Administration
@@ -18,7 +18,7 @@ struct AdministrationFixture {
 
     init() async throws {
         let (auditStore, witnessed, losesAudit) = (self.auditStore, self.witnessed, self.losesAudit)
-        self.store = InMemoryDirectoryStore { _ in
+        self.store = TestDirectoryStore { _ in
             let records = auditStore.current.records.map(\.record)
             witnessed.change { $0.append(records) }
             if losesAudit.current { auditStore.refuse() }

@@ -11,7 +11,7 @@ struct PipelineFixture {
     let store = InMemoryAuditStore()
     let metrics = TestMetrics()
     let limiter: MemoryRateLimiter
-    let retiredStore: InMemoryRetiredTokenStore
+    let retiredStore: TestRetiredTokenStore
     let retired: RetiredTokens
     let upstream: ScriptedUpstream
     let audit: AuditLog
@@ -23,13 +23,13 @@ struct PipelineFixture {
         spool: InMemorySpoolFile? = nil,
         commitTimeout: Duration = .seconds(600),
         clock: ManualClock = ManualClock(),
-        retiredStore: InMemoryRetiredTokenStore? = nil,
+        retiredStore: TestRetiredTokenStore? = nil,
         retiredConfiguration: RetiredTokenConfiguration = .sample(),
         profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {
         self.clock = clock
-        let retiredStore = retiredStore ?? InMemoryRetiredTokenStore(clock: clock)
+        let retiredStore = retiredStore ?? TestRetiredTokenStore(clock: clock)
         self.limiter = MemoryRateLimiter.withoutJitter(metrics: GatewayMetrics(factory: self.metrics))
         self.upstream = ScriptedUpstream(respond)
         self.retiredStore = retiredStore

@@ -65,7 +65,7 @@ struct RefusalTests {
     @Test("A store that is away is a 503 that can be repeated")
     func storeUnavailable() async throws {
         try await TestGateway.run { gateway, key async throws in
-            gateway.directoryStore.refuseChanges()
+            gateway.directoryDatabase.refuse()
             let change = await gateway.admin(.put, "/admin/v1/tenants/new", body: #"{"display_name":"New"}"#)
             #expect(change.status == 503)
             #expect(change.header("Retry-After") == "5")

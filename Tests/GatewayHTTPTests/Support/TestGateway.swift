@@ -22,14 +22,16 @@ struct TestGateway: Sendable {
     let clock = ManualClock()
     let upstream: ScriptedUpstream
     let topics: ScriptedTopics
-    let directoryStore = InMemoryDirectoryStore()
+    /// The file of all stores; each store fails alone.
+    let database: TestDatabase
+    let directoryDatabase: TestDatabase
     let directory: Directory
-    let groupStore = InMemoryGroupStore()
+    let groupStore: TestGroupStore
     let groups: DeviceGroups
     let auditStore = InMemoryAuditStore()
-    let retiredStore: InMemoryRetiredTokenStore
+    let retiredStore: TestRetiredTokenStore
     let retired: RetiredTokens
-    let idempotencyStore = InMemoryIdempotencyStore()
+    let idempotencyStore: TestIdempotencyStore
     let idempotent: IdempotentSends
     let metrics = TestMetrics()
     let logs = InMemoryLogHandler()
@@ -84,6 +86,10 @@ struct TestGateway: Sendable {
         tracer: RequestTracer,
         hold: @escaping @Sendable () async -> Void
     ) async throws {
+        self.database = TestDatabase(clock: self.clock)
+        self.directoryDatabase = TestDatabase(self.database)
+        self.groupStore = TestGroupStore(in: TestDatabase(self.database))
+        self.idempotencyStore = TestIdempotencyStore(in: TestDatabase(self.database))
         let metrics = GatewayMetrics(factory: self.metrics)
         self.gate = LoadGate(
             limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
@@ -106,7 +112,7 @@ struct TestGateway: Sendable {
         let logs = self.logs
         var logger = Logger(label: "test") { _ in logs }
         logger.logLevel = .trace
-        let directory = try await Directory.sample(store: self.directoryStore, defaultLimits: limits)
+        let directory = try await Directory.sample(store: self.directoryDatabase.directoryStore, defaultLimits: limits)
         self.directory = directory
         self.audit = AuditLog.sample(
             store: self.auditStore,
@@ -115,7 +121,7 @@ struct TestGateway: Sendable {
             metrics: metrics,
             logger: logger
         )
-        self.retiredStore = InMemoryRetiredTokenStore(clock: self.clock)
+        self.retiredStore = TestRetiredTokenStore(in: TestDatabase(self.database))
         self.retired = .sample(
             store: self.retiredStore,
             clock: self.clock,

@@ -44,10 +44,8 @@ struct ReloadFixture {
             try LoadedConfiguration.read(ConfigurationInput(file: file, environment: Self.environment)).0
         }
         let started = try read()
-        let store = InMemoryDirectoryStore()
-        try await store.apply(.putTenant(.sample(), salt: [1]))
         self.gatewayDirectory = try await .sample(
-            store: store,
+            store: TestDatabase(tenants: ["acme"]).directoryStore,
             defaultLimits: started.configuration.limits.defaults
         )
         self.upstream = UpstreamSettings(started.configuration.upstream)

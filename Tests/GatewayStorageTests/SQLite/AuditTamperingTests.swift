@@ -153,6 +153,38 @@ struct AuditTamperingTests {
             2,
             2
         ),
+        // Records of two writers that changed places.
+        Change(
+            """
+            UPDATE audit_records SET (time, tenant, tenant_uid, body, hash) = (
+                SELECT time, tenant, tenant_uid, body, hash FROM (SELECT * FROM audit_records) AS other
+                WHERE other.writer = 4 - audit_records.writer AND other.sequence = 2
+            ) WHERE writer IN (1, 3) AND sequence = 2
+            """,
+            1,
+            2
+        ),
+        // A record that stands in the next one's place, too.
+        Change(
+            """
+            UPDATE audit_records SET (time, tenant, tenant_uid, body) = (
+                SELECT time, tenant, tenant_uid, body FROM (SELECT * FROM audit_records) AS other
+                WHERE other.writer = 2 AND other.sequence = 3
+            ) WHERE writer = 2 AND sequence = 4
+            """,
+            2,
+            4
+        ),
+        // A record that is gone, and the gap closed.
+        Change(
+            """
+            DELETE FROM audit_records WHERE writer = 2 AND sequence = 3;
+            UPDATE audit_records SET sequence = -sequence WHERE writer = 2 AND sequence > 3;
+            UPDATE audit_records SET sequence = -sequence - 1 WHERE writer = 2 AND sequence < 0
+            """,
+            2,
+            3
+        ),
         // Chains that changed writers.
         Change(
             """
@@ -173,6 +205,9 @@ struct AuditTamperingTests {
             9,
             1
         ),
+        // A whole chain that is there once more, under the next number and under a later one.
+        Self.copy(to: 4),
+        Self.copy(to: 5),
         // A chain cut short together with its head.
         Change(
             """
@@ -185,6 +220,19 @@ struct AuditTamperingTests {
             4
         ),
     ]
+
+    private static func copy(to writer: Int) -> Change {
+        Change(
+            """
+            INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
+            SELECT \(writer), sequence, time, tenant, tenant_uid, body, hash FROM audit_records WHERE writer = 1;
+            INSERT INTO audit_heads (writer, sequence, hash, state, seal)
+            SELECT \(writer), sequence, hash, state, seal FROM audit_heads WHERE writer = 1
+            """,
+            4,
+            1
+        )
+    }
 
     static let changes = Self.columns + Self.missing + Self.heads + Self.chains
 

@@ -1,12 +1,9 @@
 import Foundation
+import GatewayTestKit
 
 /// Runs a body with an empty directory that is removed afterwards.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
-    let directory = FileManager.default.temporaryDirectory
-        .appendingPathComponent("gateway-storage-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: directory) }
-    try await body(directory)
+    try await TemporaryDirectory.with { try await body($0.path) }
 }
 
 /// Runs a body with the path of a store that is not there yet, in a directory that is removed afterwards.

@@ -139,7 +139,7 @@ extension IdempotentSends {
     /// the clock unless the test tells it.
     package static func sample(
         pipeline: SendPipeline,
-        store: any IdempotencyStore = InMemoryIdempotencyStore(),
+        store: any IdempotencyStore = TestIdempotencyStore(),
         clock: any WallClock,
         uptime: (@Sendable () -> ContinuousClock.Instant)? = nil,
         startsPerMark: Int = 200,
@@ -194,7 +194,7 @@ extension RetiredTokens {
         profiles: @escaping @Sendable () -> [TenantProfile] = { [] }
     ) -> RetiredTokens {
         RetiredTokens(
-            store: store ?? InMemoryRetiredTokenStore(clock: clock),
+            store: store ?? TestRetiredTokenStore(clock: clock),
             clock: clock,
             configuration: configuration,
             metrics: metrics,

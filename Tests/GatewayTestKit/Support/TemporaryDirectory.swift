@@ -1,18 +1,22 @@
 import Foundation
 
 /// A directory of one test's files.
-package struct TemporaryDirectory {
+package struct TemporaryDirectory: Sendable {
     package let path: String
+
+    package init() throws {
+        self.path = FileManager.default.temporaryDirectory.appending(path: "fcm-gateway-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
+    }
 
     /// Runs a body with a directory that is removed afterwards.
     package static func with<Result>(_ body: (TemporaryDirectory) async throws -> Result) async throws -> Result {
-        let directory = TemporaryDirectory(
-            path: FileManager.default.temporaryDirectory.appending(path: "fcm-gateway-\(UUID())").path
-        )
-        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        let directory = try TemporaryDirectory()
+        defer { directory.remove() }
         return try await body(directory)
     }
+
+    package func remove() { try? FileManager.default.removeItem(atPath: self.path) }
 
     package func file(_ name: String, _ content: String) throws -> String {
         let path = "\(self.path)/\(name)"

@@ -70,7 +70,7 @@ struct DeviceGroupsCrashTests {
                     await Self.change(name, to: after, fixture, until: fuse)
                     deaths += 1
                     // Before the next declaration: nothing at FCM that the gateway has not written down.
-                    let stored = fixture.store.groups.first { $0.name == name }
+                    let stored = try await fixture.store.groups().first { $0.name == name }
                     let possible = Set(stored?.members.map(\.token) ?? [])
                     let upstream = fixture.upstreamMembers(name)
                     #expect((upstream ?? []).isSubset(of: possible), "\(name): unknown members")
@@ -104,7 +104,7 @@ struct DeviceGroupsCrashTests {
                     #expect(refusal.code == .notFound, "\(name)")
                 }
                 #expect(fixture.upstreamMembers(name) == nil, "\(name)")
-                #expect(!fixture.store.groups.contains { $0.name == name }, "\(name)")
+                #expect(try await !fixture.store.groups().contains { $0.name == name }, "\(name)")
                 if !fuse.isDead { break }
             }
         }

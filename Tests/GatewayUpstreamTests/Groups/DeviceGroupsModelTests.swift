@@ -70,7 +70,7 @@ struct DeviceGroupsModelTests {
                 }
             }
             // No orphan: FCM has no group that the gateway does not know.
-            let known = fixture.store.groups.map(\.upstreamName)
+            let known = try await fixture.store.groups().map(\.upstreamName)
             #expect(Set(fixture.emulator.groupNames(senderID: GroupFixture.senderID)) == Set(known))
         }
     }

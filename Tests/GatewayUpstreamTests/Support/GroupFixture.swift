@@ -12,7 +12,7 @@ struct GroupFixture: Sendable {
 
     let emulator: FCMEmulator
     let client: FCMClient
-    let store = InMemoryGroupStore()
+    let store = TestGroupStore()
     let profile: TenantProfile
     let audit: AuditLog
 

@@ -59,9 +59,9 @@ struct AdministrationAuditTests {
     private var records: [AuditRecord] { Array(self.fixture.records.dropFirst(2)) }
 
     /// What the directory's store holds, as text.
-    private var contents: String {
+    private func contents() async throws -> String {
         var dumped = ""
-        dump(self.fixture.store.contents, to: &dumped)
+        dump(try await self.fixture.store.contents(), to: &dumped)
         return dumped
     }
 
@@ -86,13 +86,13 @@ struct AdministrationAuditTests {
     @Test("A change that the store refuses is recorded as failed, and changes nothing", arguments: Deed.all)
     func failedChange(deed: Deed) async throws {
         try await self.run { acme, key in
-            let (before, snapshot) = (self.contents, self.fixture.directory.snapshot)
+            let (before, snapshot) = (try await self.contents(), self.fixture.directory.snapshot)
             self.fixture.store.refuseChanges()
             let error = await #expect(throws: GatewayError.self) {
                 try await deed.perform(self.fixture.administration, acme, key)
             }
             #expect(error?.code == .storeUnavailable)
-            #expect(self.contents == before)
+            #expect(try await self.contents() == before)
             #expect(self.fixture.directory.snapshot === snapshot)
         }
         #expect(self.records.map(\.action) == [deed.action, deed.action])
@@ -103,14 +103,14 @@ struct AdministrationAuditTests {
     @Test("When the audit refuses, nothing changes", arguments: Deed.all)
     func refusedAudit(deed: Deed) async throws {
         try await self.run { acme, key in
-            let (before, snapshot) = (self.contents, self.fixture.directory.snapshot)
+            let (before, snapshot) = (try await self.contents(), self.fixture.directory.snapshot)
             let changes = self.fixture.witnessed.current.count
             self.fixture.auditStore.refuse()
             let error = await #expect(throws: GatewayError.self) {
                 try await deed.perform(self.fixture.administration, acme, key)
             }
             #expect(error?.code == .auditUnavailable)
-            #expect(self.contents == before)
+            #expect(try await self.contents() == before)
             #expect(self.fixture.directory.snapshot === snapshot)
             #expect(self.fixture.witnessed.current.count == changes)
             self.fixture.auditStore.refuse(false)

@@ -226,7 +226,7 @@ struct RewrappingTests {
 
     @Test("A store that the old key made opens with both, and keeps pepper and audit key")
     func ownSecrets() async throws {
-        let store = InMemoryDirectoryStore()
+        let store = TestDatabase().secretStore
         let made = try await GatewaySecrets(store: store, masterKey: self.old)
         let opened = try await GatewaySecrets(store: store, masterKey: self.both)
         #expect(opened.keyPepper.revealBytes() == made.keyPepper.revealBytes())

@@ -67,7 +67,7 @@ struct SecretTests {
 
 @Suite("GatewaySecrets")
 struct GatewaySecretsTests {
-    private let store = InMemoryDirectoryStore()
+    private let store = TestDatabase().secretStore
 
     private static func sealed(_ secrets: [GatewaySecret]) throws -> [GatewaySecret: Envelope] {
         try secrets.reduce(into: [:]) {

@@ -29,12 +29,12 @@ struct AdministrationReplicasTests {
     func madeAndPut(isShared: Bool) async throws {
         let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
-            let salt = self.fixture.store.contents.salts[acme]
+            let salt = try await self.fixture.store.contents().salts[acme]
             let (tenant, isNew) = try await second.put(Self.draft, id: acme, origin: .sample)
             #expect(!isNew)
             #expect((tenant.createdAt, tenant.updatedAt) == (.sample, self.fixture.clock.now()))
-            #expect(self.fixture.store.contents.tenants == [tenant])
-            #expect(self.fixture.store.contents.salts[acme] == salt)
+            #expect(try await self.fixture.store.contents().tenants == [tenant])
+            #expect(try await self.fixture.store.contents().salts[acme] == salt)
             let (uid, records) = (try await self.uid(), self.fixture.records)
             #expect(records.suffix(2).map(\.outcome) == [.intent, .done])
             #expect(records.suffix(2).map(\.tenantUID) == [uid, uid])
@@ -52,13 +52,14 @@ struct AdministrationReplicasTests {
         let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
             _ = try await second.put(Self.draft, id: acme, origin: .sample)
-            let (salt, before) = (self.fixture.store.contents.salts[acme], try await self.uid())
+            let salt = try await self.fixture.store.contents().salts[acme]
+            let before = try await self.uid()
             self.fixture.clock.advance(by: .seconds(1))
             try await self.first.deleteTenant(acme, origin: .sample)
             let (tenant, isNew) = try await second.put(Self.draft, id: acme, origin: .sample)
             #expect(isNew)
             #expect(tenant.createdAt == self.fixture.clock.now())
-            #expect(self.fixture.store.contents.salts[acme] != salt)
+            #expect(try await self.fixture.store.contents().salts[acme] != salt)
             let after = try await self.uid()
             #expect(after != before)
             #expect(self.fixture.records.suffix(2).map(\.outcome) == [.intent, .done])
@@ -95,8 +96,8 @@ struct AdministrationReplicasTests {
             await self.expectConflict {
                 _ = try await second.rotateKey(key.id, tenant: acme, overlapSeconds: 5, origin: .sample)
             }
-            #expect(self.fixture.store.contents.keys.map(\.id) == [key.id])
-            #expect(self.fixture.store.contents.keys.first?.revokedAt != nil)
+            #expect(try await self.fixture.store.contents().keys.map(\.id) == [key.id])
+            #expect(try await self.fixture.store.contents().keys.first?.revokedAt != nil)
         }
     }
 
@@ -141,7 +142,7 @@ struct AdministrationReplicasTests {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(versions.sorted() == Array(1...9))
-            #expect(self.fixture.store.contents.credentials.map(\.version) == [9])
+            #expect(try await self.fixture.store.contents().credentials.map(\.version) == [9])
         }
     }
 
@@ -151,34 +152,34 @@ struct AdministrationReplicasTests {
             isShared: true,
             over: RestlessDirectoryStore(base: self.fixture.store)
         )
-        try await self.fixture.run { acme in
+        try await self.fixture.run { acme async throws in
             await self.expectConflict { _ = try await second.put(Self.draft, id: acme, origin: .sample) }
             let pairs = Array(repeating: [AuditRecord.Outcome.intent, .failed], count: 5)
             #expect(self.fixture.records.map(\.outcome) == pairs.flatMap(\.self))
             // The tenant is free for the next change.
             await self.expectConflict { try await second.deleteTenant(acme, origin: .sample) }
-            #expect(self.fixture.store.contents.tenants.count == 1)
+            #expect(try await self.fixture.store.contents().tenants.count == 1)
         }
     }
 
     @Test("While the store can't be read nothing is refused by what was known of it, and nothing done")
     func unreadableStore() async throws {
         let second = try await self.fixture.replica(isShared: true)
-        try await self.fixture.run { acme in
+        try await self.fixture.run { acme async throws in
             self.fixture.store.refuseReads()
             let error = await #expect(throws: GatewayError.self) {
                 try await second.deleteTenant(acme, origin: .sample)
             }
             #expect(error?.code == .storeUnavailable)
             #expect(self.fixture.records.isEmpty)
-            #expect(self.fixture.store.contents.tenants.count == 1)
+            #expect(try await self.fixture.store.contents().tenants.count == 1)
         }
     }
 }
 
 /// A store whose tenants are changed by others before each change.
 private struct RestlessDirectoryStore: DirectoryStore {
-    let base: InMemoryDirectoryStore
+    let base: TestDirectoryStore
 
     func load() async throws(GatewayError) -> DirectoryContents { try await self.base.load() }
 

@@ -1,0 +1,154 @@
+import Dispatch
+package import GatewayCore
+package import GatewayStorage
+import Synchronization
+
+/// A SQLite database that lives as long as the test. Its calls can be refused, held and counted.
+///
+/// Several views of one file have separate faults, so that one store can fail while others work.
+package final class TestDatabase: SQLDatabase {
+    /// The calls so far, and what becomes of further ones.
+    package struct Calls: Sendable {
+        /// Transactions that were committed.
+        package fileprivate(set) var writes = 0
+        /// Calls that wait for the end of a hold.
+        package fileprivate(set) var waiting = 0
+        fileprivate var refuses = false
+        fileprivate var isHeld = false
+    }
+
+    package let isShared: Bool
+    private let file: File
+    private let calls = Observed(Calls())
+
+    /// An empty database, but for sample tenants of these names. The clock is the database's own.
+    ///
+    /// A shared one has an origin, as if other processes served it too.
+    package init(clock: any WallClock = ManualClock(), tenants: [String] = [], isShared: Bool = false) {
+        self.isShared = isShared
+        do {
+            self.file = try File(clock: clock, tenants: tenants.map { try Tenant.sample($0) })
+        } catch {
+            fatalError("No database for a test: \(error)")
+        }
+    }
+
+    /// Another view of the same file.
+    package init(_ other: TestDatabase) {
+        (self.file, self.isShared) = (other.file, other.isShared)
+    }
+
+    /// A database with the tenants that samples name.
+    package static func sample(clock: any WallClock = ManualClock()) -> TestDatabase {
+        TestDatabase(clock: clock, tenants: ["acme", "globex", "other"])
+    }
+
+    package var directoryStore: any DirectoryStore { SQLDirectoryStore(database: self, sealer: .sample) }
+    package var secretStore: any GatewaySecretStore { SQLSecretStore(database: self) }
+
+    package var writes: Int { self.calls.current.writes }
+
+    /// Makes calls fail from now on, or succeed again.
+    package func refuse(_ refuses: Bool = true) { self.calls.change { $0.refuses = refuses } }
+
+    /// Makes calls wait for the end of the hold. A read also ends when its task is cancelled.
+    package func hold(_ isHeld: Bool = true) { self.calls.change { $0.isHeld = isHeld } }
+
+    package func wait(until isMet: @escaping @Sendable (Calls) -> Bool) async throws {
+        try await self.calls.wait(until: isMet)
+    }
+
+    /// Runs a statement that no store runs.
+    package func execute(_ sql: String) async throws {
+        try await self.write(scope: .gateway, isolation: .serializable) { _ = try $0.executeMany(sql, [[]]) }
+    }
+
+    // MARK: SQLDatabase
+
+    package func read<T: Sendable>(
+        _ load: SQLLoad,
+        scope: SQLScope,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        guard await self.awaitTurn() else { throw GatewayError(.cancelled, "The read was cancelled") }
+        try self.requireAcceptance()
+        try await self.file.addTenants()
+        return try await self.file.database.read(load, scope: scope, body)
+    }
+
+    package func write<T: Sendable>(
+        scope: SQLScope,
+        isolation: SQLIsolation,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        _ = await self.awaitTurn()
+        try self.requireAcceptance()
+        try await self.file.addTenants()
+        let result = try await self.file.database.write(scope: scope, isolation: isolation, body)
+        self.calls.change { $0.writes += 1 }
+        return result
+    }
+
+    package func isLeader() async throws(GatewayError) -> Bool { try await self.file.database.isLeader() }
+
+    package func resignLead() async { await self.file.database.resignLead() }
+
+    package func whenNotified(_ observer: @escaping @Sendable () -> Void) { self.file.database.whenNotified(observer) }
+
+    package func eraseDeleted() async { await self.file.database.eraseDeleted() }
+
+    /// Returns false if the task was cancelled meanwhile.
+    private func awaitTurn() async -> Bool {
+        self.calls.change { $0.waiting += 1 }
+        defer { self.calls.change { $0.waiting -= 1 } }
+        do {
+            try await self.calls.wait { !$0.isHeld }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func requireAcceptance() throws(GatewayError) {
+        guard self.calls.current.refuses else { return }
+        throw GatewayError(.storeUnavailable, "The store refuses, as it was told to")
+    }
+
+    /// The file, which is removed with its last view.
+    private final class File: Sendable {
+        let database: SQLiteDatabase
+        private let directory: TemporaryDirectory
+        private let missing: Mutex<[Tenant]>
+
+        init(clock: any WallClock, tenants: [Tenant]) throws {
+            self.directory = try TemporaryDirectory()
+            self.database = try SQLiteDatabase(path: "\(self.directory.path)/gateway.db", clock: clock)
+            self.missing = Mutex(tenants)
+        }
+
+        deinit {
+            self.directory.remove()
+            let database = self.database
+            // The last reference may go on a thread of the database, which can't close it.
+            DispatchQueue.global().async { try? database.close() }
+        }
+
+        /// Adds the sample tenants before the first call.
+        func addTenants() async throws(GatewayError) {
+            let tenants = self.missing.withLock { $0 }
+            guard !tenants.isEmpty else { return }
+            let store = SQLDirectoryStore(database: self.database, sealer: .sample)
+            for tenant in tenants {
+                // Concurrent first calls each try this. A later try finds the tenant changed and does nothing.
+                let version = try await store.load().version
+                _ = try await store.apply(.putTenant(tenant, salt: Array(tenant.id.text.utf8)), plannedAt: version)
+            }
+            self.missing.withLock { $0 = [] }
+        }
+    }
+}
+
+extension RowSealer {
+    /// Seals the rows of test databases.
+    package static var sample: RowSealer { RowSealer(keyPepper: .sample("pepper")) }
+}

@@ -1,0 +1,59 @@
+package import GatewayCore
+import GatewayStorage
+
+/// Idempotency records in SQLite, which another replica can be made to hold.
+package final class TestIdempotencyStore: IdempotencyStore {
+    private struct State {
+        var identities: Set<IdempotencyIdentity> = []
+        var isHeldElsewhere = false
+        var batches: [Int] = []
+    }
+
+    package let database: TestDatabase
+    private let store: SQLIdempotencyStore
+    private let state = Observed(State())
+
+    package init(in database: TestDatabase = .sample()) {
+        self.database = database
+        self.store = SQLIdempotencyStore(database: database)
+    }
+
+    /// The records of all keys that were ever reserved and not released, in no order.
+    package func records() async throws(GatewayError) -> [StoredIdempotencyRecord] {
+        var records: [StoredIdempotencyRecord] = []
+        for identity in self.state.current.identities {
+            if let record = try await self.store.record(of: identity) { records.append(record) }
+        }
+        return records
+    }
+
+    /// How many changes each transaction made.
+    package var batches: [Int] { self.state.current.batches }
+
+    package func refuse(_ refuses: Bool = true) { self.database.refuse(refuses) }
+
+    /// Lets another replica hold all records from now on, or none of them.
+    package func holdElsewhere(_ isHeld: Bool = true) { self.state.change { $0.isHeldElsewhere = isHeld } }
+
+    package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+        var stored = try await self.store.record(of: identity)
+        if self.state.current.isHeldElsewhere { stored?.isHeldElsewhere = true }
+        return stored
+    }
+
+    package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
+        guard !self.state.current.isHeldElsewhere else { return changes.map { _ in .lost } }
+        let outcomes = try await self.store.apply(changes)
+        self.state.change { state in
+            state.batches.append(changes.count)
+            for case .reserve(let identity, _) in changes { state.identities.insert(identity) }
+        }
+        return outcomes
+    }
+
+    package func mark() async throws(GatewayError) -> IdempotencyMark? { try await self.store.mark() }
+
+    package func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
+        try await self.store.purge(at: mark, limit: limit)
+    }
+}
