@@ -234,7 +234,7 @@ import Last
         ("Tests", "GatewayHTTPTests", "GatewayStorage", False),
         ("Tests", "FCMEmulatorTests", "HummingbirdTesting", True),
         ("Tests", "EndToEndTests", "FCMEmulator", True),
-        ("Tests", "GatewayTestKit", "GatewayStorage", False),
+        ("Tests", "GatewayTestKit", "GatewayStorage", True),
         ("Tests", "ProcessTestKit", "GatewayCore", False),
         ("Benchmarks", "Micro", "GatewayCore", True),
     ]

@@ -143,8 +143,8 @@ struct BodyListeners: Sendable {
         let clock = ManualClock()
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
-        let auditStore = InMemoryAuditStore()
         let database = TestDatabase(clock: clock)
+        let auditStore = database.auditStore
         guard let ample = RatePolicy(rate: 1_000_000, periodSeconds: 1, burst: 1_000_000) else { preconditionFailure() }
         let directory = try await Directory.sample(
             store: database.directoryStore,

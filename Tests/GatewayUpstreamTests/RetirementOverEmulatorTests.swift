@@ -50,7 +50,7 @@ struct RetirementOverEmulatorTests {
                 retired: self.retired,
                 limiter: MemoryRateLimiter.withoutJitter(),
                 upstream: sender,
-                audit: .sample(store: InMemoryAuditStore(), clock: self.clock),
+                audit: .sample(store: TestDatabase().auditStore, clock: self.clock),
                 clock: self.clock
             )
             self.principal = Principal(profile: try .sample(endpoint: endpoint), key: try .sample(of: .generate()))

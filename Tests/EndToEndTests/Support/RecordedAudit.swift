@@ -72,7 +72,7 @@ struct RecordedAudit {
             }
         }
         // Six days: the first two chains go whole, and the third loses its first records.
-        let audit = AuditLog.sample(store: InMemoryAuditStore())
+        let audit = AuditLog.sample(store: TestDatabase().auditStore)
         let service = AuditRetentionService(
             store: store,
             signer: signer,

@@ -9,7 +9,7 @@ import Testing
 struct KnownGroupsTests {
     private let store = TestGroupStore()
     private let time = Observed(ContinuousClock.now)
-    private let audit = AuditLog.sample(store: InMemoryAuditStore())
+    private let audit = AuditLog.sample(store: TestDatabase().auditStore)
 
     /// A replica's groups; a timeout is for whatever waits for the store.
     private func groups(timeout: Duration = .seconds(600)) -> DeviceGroups {

@@ -62,28 +62,21 @@ struct SharedRetiredTokensTests {
     private static let accepted = RecipientOutcome.accepted(Acceptance(messageID: "m"))
     private static let dead = RecipientOutcome.rejected(.unregistered)
 
-    @Test("Of an outage of the store the first failure to write is logged, and its end")
-    func loggedOutage() async throws {
+    @Test(
+        "Of an outage of the store the first failure to write or settle is logged, and its end",
+        arguments: [true, false]
+    )
+    func loggedOutage(writes: Bool) async throws {
         let clock = ManualClock()
         let (store, logs) = (TestRetiredTokenStore(clock: clock), InMemoryLogHandler())
         let replica = try await Replica(store, clock, logger: Logger(label: "test") { _ in logs })
-        replica.learn(Self.dead, of: ["gone"])
-        store.refuse()
-        for _ in 0..<3 { await replica.retired.flush() }
-        store.refuse(false)
-        await replica.retired.flush()
-        #expect(logs.entries.map(\.level) == [.error, .notice])
-    }
-
-    @Test("Of an outage of the store the first failure to settle is logged, and its end")
-    func loggedSettling() async throws {
-        let clock = ManualClock()
-        let (store, logs) = (TestRetiredTokenStore(clock: clock), InMemoryLogHandler())
-        let replica = try await Replica(store, clock, logger: Logger(label: "test") { _ in logs })
-        store.refuse()
-        for _ in 0..<3 { await replica.retired.settle() }
-        store.refuse(false)
-        for _ in 0..<3 { await replica.retired.settle() }
+        if writes { replica.learn(Self.dead, of: ["gone"]) }
+        for refuses in [true, false] {
+            store.refuse(refuses)
+            for _ in 0..<3 {
+                if writes { await replica.retired.flush() } else { await replica.retired.settle() }
+            }
+        }
         #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 

@@ -348,18 +348,6 @@ struct SendPipelineRetirementTests {
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 
-    @Test("A live token that a fault calls dead is not fed though no replica ran while the fault showed")
-    func unwatchedFault() async throws {
-        let fixture = self.fixture()
-        let principal = try Principal.sample(limits: Self.ampleLimits())
-        self.registrations.setDead(Self.audience)
-        _ = await self.send(fixture, principal, .tokens(Self.audience))
-        await fixture.retired.flush()
-        fixture.clock.advance(by: .seconds(7 * 86_400))
-        #expect(try await self.fed(fixture, principal).isEmpty)
-        #expect(try await fixture.retiredStore.entries().count { $0.state == .suspected } == 1_000)
-    }
-
     @Test("Live tokens called dead in the minutes before a fault shows are not fed either")
     func faultBegins() async throws {
         let fixture = self.fixture()
@@ -399,35 +387,6 @@ struct SendPipelineRetirementTests {
         #expect(fixture.upstream.calls.count == (portion == .lists ? 20 : 2_000))
         await self.sendToAll(fixture, principal, by: .singles)
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 50)
-    }
-
-    @Test(
-        "A suspected token is fed an hour after it is seen dead again once the spike has passed, since its first report"
-    )
-    func confirmed() async throws {
-        let fixture = self.fixture()
-        let principal = try Principal.sample(limits: Self.ampleLimits())
-        self.registrations.setDead(Self.audience.dropFirst(50))
-        let first = fixture.clock.now()
-        _ = await self.send(fixture, principal, .tokens(Self.audience))
-        await fixture.retired.settleAndFlush()
-        // Two are really dead. Seen again in the spike, they stay suspected.
-        self.registrations.setDead(["device-100", "device-200"])
-        fixture.clock.advance(by: .seconds(60))
-        _ = await self.send(fixture, principal, .token("device-100"))
-        _ = await self.send(fixture, principal, .tokens(Array(Self.audience.suffix(500))))
-        fixture.clock.advance(by: .seconds(86_400))
-        #expect(try await self.fed(fixture, principal).isEmpty)
-
-        _ = await self.send(fixture, principal, .token("device-100"))
-        await fixture.retired.flush()
-        fixture.clock.advance(by: .seconds(3_599))
-        #expect(try await self.fed(fixture, principal).isEmpty)
-        fixture.clock.advance(by: .seconds(301))
-        let fed = try await self.fed(fixture, principal)
-        #expect(fed.map(\.text) == ["device-100"])
-        #expect(fed.map(\.since) == [first])
-        #expect(try await fixture.retiredStore.entries().count { $0.state == .suspected } == 449)
     }
 
     // MARK: The store

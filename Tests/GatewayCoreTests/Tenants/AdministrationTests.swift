@@ -46,24 +46,6 @@ struct AdministrationTests {
 
     // MARK: Credentials
 
-    @Test("Credentials that are put at once follow each other, each with a version of its own")
-    func simultaneousCredentials() async throws {
-        try await self.fixture.run { acme in
-            let administration = self.fixture.administration
-            let versions: [Int] = try await withThrowingTaskGroup(of: Int.self) { group in
-                for number in 0..<8 {
-                    group.addTask {
-                        let credential = LegacyCredential(serverKey: Secret("key \(number)"), endpoint: nil)
-                        return try await administration.put(credential, tenant: acme, origin: .sample).version
-                    }
-                }
-                return try await group.reduce(into: []) { $0.append($1) }
-            }
-            #expect(versions.sorted() == Array(1...8))
-            #expect(try self.fixture.profile()?.legacyCredentialVersion == 8)
-        }
-    }
-
     @Test("A service account is sealed beside a server key, and both are recorded without their secrets")
     func serviceAccounts() async throws {
         try await self.fixture.run { acme in

@@ -197,7 +197,7 @@ struct KeysControllerTests {
             #expect(await gateway.admin(.delete, "\(Self.path)/\(id)").status == 204)
             let listed = try await gateway.admin(.get, Self.path).json["keys"]?[0]
             #expect(listed?["revoked_at"] == "2026-03-01T12:00:00.000Z")
-            #expect(gateway.auditStore.current.records(of: "key.revoke").count == 2)
+            #expect(try await gateway.auditRecords(of: "key.revoke").count == 2)
         }
     }
 

@@ -186,7 +186,7 @@ struct TenantsControllerTests {
             let headers = ["X-Request-ID": "change-1"]
             _ = await gateway.admin(.put, "\(Self.base)/acme", body: #"{"display_name":"a"}"#, headers: headers)
             _ = await gateway.admin(.delete, "\(Self.base)/acme", headers: headers)
-            let records = gateway.auditStore.current.records.map(\.record).filter { $0.requestID == "change-1" }
+            let records = try await gateway.auditRecords().filter { $0.requestID == "change-1" }
             #expect(records.map(\.action) == ["tenant.put", "tenant.put", "tenant.delete", "tenant.delete"])
             #expect(records.map(\.outcome) == [.intent, .done, .intent, .done])
             #expect(records.map(\.method) == ["PUT", "PUT", "DELETE", "DELETE"])

@@ -58,7 +58,7 @@ struct ExplainControllerTests {
             #expect(after["limits"]?["targets"]?[0]?[0]?["remaining"] == 0)
             #expect(after["limits"]?["targets"]?[0]?[0]?["reset_s"] == 60)
             try await gateway.settleAudit()
-            let sends = gateway.auditStore.current.records.map(\.record).filter { $0.action.hasPrefix("message.") }
+            let sends = try await gateway.auditRecords().filter { $0.action.hasPrefix("message.") }
             #expect(sends.count == 1)
         }
     }

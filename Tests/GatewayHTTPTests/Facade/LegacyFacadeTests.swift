@@ -54,7 +54,7 @@ struct LegacyFacadeTests {
             }
             #expect(gateway.upstream.calls.isEmpty)
             try await gateway.settleAudit()
-            let refused = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            let refused = try await gateway.auditRecords(of: "message.send")
             // Without the scope the body is not read, so that each such request is recorded, whatever it holds.
             #expect(refused.map(\.code) == ["forbidden", "forbidden", "forbidden", "forbidden"])
             #expect(refused.map(\.targetKind) == ["", "", "", "topic"])

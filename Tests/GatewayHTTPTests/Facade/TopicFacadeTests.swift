@@ -332,7 +332,7 @@ struct TopicFacadeTests {
             #expect(gateway.logText.contains("/iid/v1:batchAdd"))
             #expect(!gateway.logText.contains("secret-device"))
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action.hasPrefix("topic.") }
+            let records = try await gateway.auditRecords().filter { $0.action.hasPrefix("topic.") }
             #expect(records.map(\.action) == ["topic.subscribe", "topic.list"])
             #expect(records.map(\.method) == ["POST", "GET"])
         }

@@ -63,7 +63,7 @@ struct AccessLogTests {
             #expect(await surface.send(gateway, body, key: key, headers: headers).status == 200)
             if surface != .form { #expect(await surface.send(gateway, body + "x", key: key).status == 400) }
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records(of: "message.send")
+            let records = try await gateway.auditRecords(of: "message.send")
             #expect(records.map(\.requestID) == ["call-7"])
             #expect(records.map(\.targetKind) == ["token"])
             #expect(records.map(\.outcome) == [.accepted])

@@ -10,7 +10,7 @@ struct AdminAuthenticationTests {
     @Test("Without the admin token nothing is served, to a tenant's key either, and each guess at it is recorded")
     func refused() async throws {
         try await TestGateway.run { gateway, key in
-            let recorded = gateway.auditStore.actions
+            let recorded = try await gateway.auditRecords().map(\.action)
             let routes = gateway.adminListener.routes.rows.flatMap(\.endpoints).map { $0.endpoint.route }
                 .filter { $0.credential != nil }
             #expect(routes.count > 15)
@@ -33,7 +33,7 @@ struct AdminAuthenticationTests {
                 }
             }
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records.dropFirst(recorded.count).dropLast().map(\.record)
+            let records = try await gateway.auditRecords().dropFirst(recorded.count).dropLast()
             // Three of the six are guesses: neither an API key nor nothing is one.
             #expect(records.map(\.action) == Array(repeating: "admin.authenticate", count: 3 * routes.count))
             for record in records {

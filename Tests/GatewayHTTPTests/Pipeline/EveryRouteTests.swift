@@ -101,7 +101,7 @@ struct EveryRouteTests {
             #expect(gateway.upstream.calls.isEmpty)
             #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records.map(\.record).filter { $0.code == "forbidden" }
+            let records = try await gateway.auditRecords().filter { $0.code == "forbidden" }
             #expect(records.map(\.action) == routes.map { Self.actions[$0.name] })
             #expect(records.map(\.method) == routes.map { $0.route.method.rawValue })
             for record in records {

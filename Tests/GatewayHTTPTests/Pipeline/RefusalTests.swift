@@ -40,7 +40,7 @@ struct RefusalTests {
     @Test("Once the audit can't be written, sends are refused and nothing goes upstream")
     func auditUnavailable() async throws {
         try await TestGateway.run { gateway, key in
-            gateway.auditStore.refuse()
+            gateway.auditDatabase.refuse()
             await #expect(throws: GatewayError.self) { try await gateway.settleAudit() }
             let answer = await gateway.send(#"{"token":"device"}"#, key: key)
             #expect(answer.status == 503)
@@ -57,7 +57,7 @@ struct RefusalTests {
 
             let change = await gateway.admin(.put, "/admin/v1/tenants/new", body: #"{"display_name":"New"}"#)
             try change.expectProblem(503, "audit_unavailable")
-            gateway.auditStore.refuse(false)
+            gateway.auditDatabase.refuse(false)
             #expect(await gateway.admin(.get, "/admin/v1/tenants/new").status == 404)
         }
     }

@@ -50,7 +50,7 @@ struct RequestIDTests {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(#"{"token":"t"}"#, key: key, headers: ["X-Request-ID": "order-66"])
             try await gateway.settleAudit()
-            #expect(gateway.auditStore.current.records(of: "message.send").map(\.requestID) == ["order-66"])
+            #expect(try await gateway.auditRecords(of: "message.send").map(\.requestID) == ["order-66"])
         }
     }
 

@@ -109,7 +109,7 @@ extension Listener {
             routes: RouteTable([]),
             pipeline: RequestPipeline(
                 callers: .operators(AdminToken(Secret("token")), pause: {}),
-                refusals: AccessRefusals(audit: .sample(store: InMemoryAuditStore()), clock: ManualClock()),
+                refusals: AccessRefusals(audit: .sample(store: TestDatabase().auditStore), clock: ManualClock()),
                 gate: nil,
                 requestDeadline: nil,
                 clock: ManualClock(),

@@ -72,9 +72,9 @@ struct TraceTests {
             let limits = #"{"tenant":[{"rate":1,"per_s":1,"burst":1}]}"#
             _ = await gateway.admin(.put, "/admin/v1/tenants/other/limits", body: limits, headers: headers)
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current
-            #expect(records.records(of: "message.send").map(\.traceID) == [RequestTrace.sampleID, nil])
-            #expect(records.records(of: "limits.put").last?.traceID == RequestTrace.sampleID)
+            let sends = try await gateway.auditRecords(of: "message.send")
+            #expect(sends.map(\.traceID) == [RequestTrace.sampleID, nil])
+            #expect(try await gateway.auditRecords(of: "limits.put").last?.traceID == RequestTrace.sampleID)
         }
     }
 

@@ -226,7 +226,7 @@ struct AuditControllerTests {
             _ = await gateway.admin(.get, "/admin/v1/audit?tenant=demo&action=message.send")
             _ = await gateway.admin(.get, "/admin/v1/audit?tenant=nobody")
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records(of: "audit.list")
+            let records = try await gateway.auditRecords(of: "audit.list")
             let keyID = try #require(APIKey(key)?.id)
             #expect(records.map(\.principal) == ["key:\(keyID)", "admin", "admin"])
             #expect(records.map(\.tenant) == ["demo", "demo", nil])

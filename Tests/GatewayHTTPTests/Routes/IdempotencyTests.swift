@@ -56,7 +56,7 @@ struct IdempotencyTests {
             }
             #expect(gateway.upstream.calls.count == 1)
             try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            let records = try await gateway.auditRecords(of: "message.send")
             #expect(records.map(\.requestID) == ["first-request"])
             #expect(Self.count("fresh", gateway) == 1)
             #expect(Self.count("replay", gateway) == 2)

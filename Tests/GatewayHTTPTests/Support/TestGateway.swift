@@ -28,7 +28,7 @@ struct TestGateway: Sendable {
     let directory: Directory
     let groupStore: TestGroupStore
     let groups: DeviceGroups
-    let auditStore = InMemoryAuditStore()
+    let auditDatabase: TestDatabase
     let retiredStore: TestRetiredTokenStore
     let retired: RetiredTokens
     let idempotencyStore: TestIdempotencyStore
@@ -88,6 +88,7 @@ struct TestGateway: Sendable {
     ) async throws {
         self.database = TestDatabase(clock: self.clock)
         self.directoryDatabase = TestDatabase(self.database)
+        self.auditDatabase = TestDatabase(self.database)
         self.groupStore = TestGroupStore(in: TestDatabase(self.database))
         self.idempotencyStore = TestIdempotencyStore(in: TestDatabase(self.database))
         let metrics = GatewayMetrics(factory: self.metrics)
@@ -115,7 +116,7 @@ struct TestGateway: Sendable {
         let directory = try await Directory.sample(store: self.directoryDatabase.directoryStore, defaultLimits: limits)
         self.directory = directory
         self.audit = AuditLog.sample(
-            store: self.auditStore,
+            store: self.auditDatabase.auditStore,
             clock: self.clock,
             configuration: .sample(queueCapacity: auditCapacity),
             metrics: metrics,
@@ -162,7 +163,12 @@ struct TestGateway: Sendable {
             metrics: metrics,
             logger: logger
         )
-        let auditAccess = AuditAccess(store: self.auditStore, log: self.audit, limiter: limiter, clock: self.clock)
+        let auditAccess = AuditAccess(
+            store: self.auditDatabase.auditStore,
+            log: self.audit,
+            limiter: limiter,
+            clock: self.clock
+        )
         self.dataListener = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
@@ -361,6 +367,11 @@ struct TestGateway: Sendable {
             origin: Self.origin
         )
         return key.secret.revealText()
+    }
+
+    /// What is in the audit's store, all of it or that of one action.
+    func auditRecords(of action: String? = nil) async throws -> [AuditRecord] {
+        try await self.auditDatabase.auditRecords().filter { action == nil || $0.action == action }
     }
 
     /// Returns when everything that was recorded so far is in the audit's store.

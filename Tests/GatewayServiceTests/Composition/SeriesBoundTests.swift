@@ -114,7 +114,7 @@ struct SeriesBoundTests {
     /// One tenant's messages of every outcome the whole way; returns how many recipients they had.
     private func sendThroughThePipeline() async throws -> Int {
         let audit = AuditLog.sample(
-            store: InMemoryAuditStore(),
+            store: TestDatabase().auditStore,
             clock: self.clock,
             configuration: .sample(queueCapacity: 100_000),
             metrics: self.metrics

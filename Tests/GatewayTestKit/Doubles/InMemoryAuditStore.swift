@@ -1,7 +1,7 @@
 package import GatewayCore
 
 /// Audit chains that live as long as the test, in a store that can refuse, hang, and be tampered with.
-package final class InMemoryAuditStore: AuditStore, AuditPageReader {
+package final class InMemoryAuditStore: AuditStore {
     /// Everything that the store holds and has seen.
     package struct Contents: Sendable {
         package var records: [ChainedAuditRecord] = []
@@ -92,13 +92,6 @@ package final class InMemoryAuditStore: AuditStore, AuditPageReader {
         if let failure { throw failure }
     }
 
-    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
-        var found = self.contents.current.records.filter { Self.matches($0, query) }
-        found.sort { Self.order(AuditCursor($0)) > Self.order(AuditCursor($1)) }
-        let page = Array(found.prefix(query.limit))
-        return AuditPage(records: page, next: found.count > page.count ? page.last.map { AuditCursor($0) } : nil)
-    }
-
     package func heads() async throws(GatewayError) -> [AuditHead] { self.contents.current.heads }
 
     package func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows {
@@ -165,21 +158,6 @@ package final class InMemoryAuditStore: AuditStore, AuditPageReader {
             contents.checkpoints.removeAll { $0.number <= end.removed.number }
             contents.signatures.end = end
         }
-    }
-
-    private static func order(_ cursor: AuditCursor) -> (Timestamp, Int, Int) {
-        (cursor.time, cursor.position.writer, cursor.position.sequence)
-    }
-
-    private static func matches(_ stored: ChainedAuditRecord, _ query: AuditQuery) -> Bool {
-        let record = stored.record
-        if let tenant = query.tenant, record.tenant != tenant { return false }
-        if let from = query.from, record.time < from { return false }
-        if let to = query.to, record.time >= to { return false }
-        if let uid = query.tenantUID, record.tenantUID != uid { return false }
-        guard query.matches(record) else { return false }
-        guard let before = query.before else { return true }
-        return Self.order(AuditCursor(stored)) < Self.order(before)
     }
 }
 

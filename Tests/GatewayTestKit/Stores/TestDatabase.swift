@@ -44,6 +44,7 @@ package final class TestDatabase: SQLDatabase {
     }
 
     package var directoryStore: any DirectoryStore { SQLDirectoryStore(database: self, sealer: .sample) }
+    package var auditStore: any AuditStore & AuditPageReader { SQLAuditStore(database: self) }
     package var secretStore: any GatewaySecretStore { SQLSecretStore(database: self) }
 
     package var writes: Int { self.calls.current.writes }
@@ -61,6 +62,16 @@ package final class TestDatabase: SQLDatabase {
     /// Runs a statement that no store runs.
     package func execute(_ sql: String) async throws {
         try await self.write(scope: .gateway, isolation: .serializable) { _ = try $0.executeMany(sql, [[]]) }
+    }
+
+    /// The records of the audit, by writer and place.
+    package func auditRecords() async throws(GatewayError) -> [AuditRecord] {
+        let store = SQLAuditStore(database: self)
+        var records: [AuditRecord] = []
+        for writer in try await store.writersWithRecords() {
+            records += try await store.rows(of: writer, from: 1, limit: .max).rows.map(\.record)
+        }
+        return records
     }
 
     // MARK: SQLDatabase

@@ -39,7 +39,10 @@ struct GroupFixture: Sendable {
                 legacyCredential: upstream == .legacy ? legacy : nil,
                 v1Credential: upstream == .v1 ? fixture.credential : nil
             )
-            let audit = AuditLog.sample(store: InMemoryAuditStore(), configuration: .sample(queueCapacity: 1_000_000))
+            let audit = AuditLog.sample(
+                store: TestDatabase().auditStore,
+                configuration: .sample(queueCapacity: 1_000_000)
+            )
             let groups = Self(emulator: fixture.emulator, client: fixture.client, profile: profile, audit: audit)
             try await audit.whileRunning { try await body(groups) }
         }
