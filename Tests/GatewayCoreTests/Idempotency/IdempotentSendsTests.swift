@@ -46,7 +46,7 @@ struct IdempotentSendsTests {
     @Test("Reservations that come while a transaction runs share the next one")
     func groupCommit() async throws {
         let store = self.store
-        store.database.hold()
+        store.database.holdWrites()
         let fixture = PipelineFixture(queueCapacity: 1_000)
         let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
         try await sends.whileRunning {
@@ -58,7 +58,7 @@ struct IdempotentSendsTests {
                     }
                 }
                 try? await store.database.wait { $0.waiting > 0 }
-                store.database.hold(false)
+                store.database.holdWrites(false)
             }
         }
         #expect(store.batches.reduce(0, +) == 200)

@@ -1,7 +1,7 @@
 import GatewayCore
 import GatewayTestKit
 
-/// An administration over stores in memory, with a log that can be run beside a test.
+/// An administration with a log that can be run beside a test.
 struct AdministrationFixture {
     let clock = ManualClock()
     let auditStore = InMemoryAuditStore()

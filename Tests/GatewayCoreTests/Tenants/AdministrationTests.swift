@@ -73,8 +73,6 @@ struct AdministrationTests {
         }
     }
 
-    // MARK: Keys
-
     // MARK: Refused rows
 
     @Test("A tenant whose row is refused can be deleted and made anew, a key whose row is refused be revoked")

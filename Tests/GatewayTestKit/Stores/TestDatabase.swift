@@ -14,7 +14,8 @@ package final class TestDatabase: SQLDatabase {
         /// Calls that wait for the end of a hold.
         package fileprivate(set) var waiting = 0
         fileprivate var refuses = false
-        fileprivate var isHeld = false
+        fileprivate var holdsReads = false
+        fileprivate var holdsWrites = false
     }
 
     package let isShared: Bool
@@ -52,8 +53,11 @@ package final class TestDatabase: SQLDatabase {
     /// Makes calls fail from now on, or succeed again.
     package func refuse(_ refuses: Bool = true) { self.calls.change { $0.refuses = refuses } }
 
-    /// Makes calls wait for the end of the hold. A read also ends when its task is cancelled.
-    package func hold(_ isHeld: Bool = true) { self.calls.change { $0.isHeld = isHeld } }
+    /// Makes reads wait until this is over or their task is cancelled.
+    package func holdReads(_ isHeld: Bool = true) { self.calls.change { $0.holdsReads = isHeld } }
+
+    /// Makes writes wait until this is over.
+    package func holdWrites(_ isHeld: Bool = true) { self.calls.change { $0.holdsWrites = isHeld } }
 
     package func wait(until isMet: @escaping @Sendable (Calls) -> Bool) async throws {
         try await self.calls.wait(until: isMet)
@@ -81,7 +85,7 @@ package final class TestDatabase: SQLDatabase {
         scope: SQLScope,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        guard await self.awaitTurn() else { throw GatewayError(.cancelled, "The read was cancelled") }
+        guard await self.awaitTurn({ $0.holdsReads }) else { throw GatewayError(.cancelled, "The read was cancelled") }
         try self.requireAcceptance()
         try await self.file.addTenants()
         return try await self.file.database.read(load, scope: scope, body)
@@ -92,7 +96,7 @@ package final class TestDatabase: SQLDatabase {
         isolation: SQLIsolation,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        _ = await self.awaitTurn()
+        _ = await self.awaitTurn { $0.holdsWrites }
         try self.requireAcceptance()
         try await self.file.addTenants()
         let result = try await self.file.database.write(scope: scope, isolation: isolation, body)
@@ -108,12 +112,16 @@ package final class TestDatabase: SQLDatabase {
 
     package func eraseDeleted() async { await self.file.database.eraseDeleted() }
 
-    /// Returns false if the task was cancelled meanwhile.
-    private func awaitTurn() async -> Bool {
-        self.calls.change { $0.waiting += 1 }
+    /// Returns false if the task was cancelled while it waited.
+    private func awaitTurn(_ isHeld: @escaping @Sendable (Calls) -> Bool) async -> Bool {
+        let waits = self.calls.change { calls in
+            if isHeld(calls) { calls.waiting += 1 }
+            return isHeld(calls)
+        }
+        guard waits else { return true }
         defer { self.calls.change { $0.waiting -= 1 } }
         do {
-            try await self.calls.wait { !$0.isHeld }
+            try await self.calls.wait { !isHeld($0) }
             return true
         } catch {
             return false

@@ -17,7 +17,7 @@ package final class TestGroupStore: GroupStore {
     package func refuse(_ refuses: Bool = true) { self.database.refuse(refuses) }
 
     /// Makes look-ups wait until this is over or their task is cancelled.
-    package func hang(_ hangs: Bool = true) { self.database.hold(hangs) }
+    package func hang(_ hangs: Bool = true) { self.database.holdReads(hangs) }
 
     /// Asks before every write; a write that is not allowed fails.
     package func ask(_ mayWrite: @escaping @Sendable () -> Bool) { self.mayWrite.withLock { $0 = mayWrite } }
