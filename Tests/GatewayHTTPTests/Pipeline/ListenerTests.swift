@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct DataListenerTests {
+struct ListenerTests {
     @Test(
         "Sends may be large, everything else is small",
         arguments: [

@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct GroupFacadeTests {
+struct LegacyGroupsTests {
     private static let path = "/fcm/notification"
 
     private static func ask(

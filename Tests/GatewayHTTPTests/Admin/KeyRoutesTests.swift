@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct KeysControllerTests {
+struct KeyRoutesTests {
     private static let path = "/admin/v1/tenants/demo/keys"
 
     @Test("A new key is shown once, uncached, and works")

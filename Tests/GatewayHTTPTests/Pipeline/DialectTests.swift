@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayHTTP
 
 /// Every code, and what became of a message in the words of every surface.
-struct OutcomeTests {
+struct DialectTests {
     /// The contract's table: the code, its status, whether repeating helps, and who must do what.
     static let contract: [(String, Int, Bool, String?)] = [
         ("malformed_json", 400, false, "fix_request"), ("duplicate_key", 400, false, "fix_request"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct ProbeTests {
+struct ProbeRoutesTests {
     @Test("The process lives from the start, and is ready when it says so")
     func health() async throws {
         try await TestGateway.run { gateway, _ in

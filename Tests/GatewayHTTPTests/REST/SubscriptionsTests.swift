@@ -8,8 +8,8 @@ import Testing
 
 @testable import GatewayHTTP
 
-@Suite("SubscriptionsController", .timeLimit(.minutes(10)))
-struct SubscriptionsControllerTests {
+@Suite(.timeLimit(.minutes(10)))
+struct SubscriptionsTests {
     private static let path = "/v1/tenants/demo/topics/news/subscriptions"
 
     @Test(

@@ -4,10 +4,10 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct LegacyFacadeVectorTests {
+struct SendLegacyMessageVectorTests {
     @Test("What decides beside the body is answered over a socket as the vectors have it")
     func routes() async throws {
-        let vectors = try FacadeVector.routeLevel() + FacadeVector.forms().filter(\.isRouteLevel)
+        let vectors = try LegacyVector.routeLevel() + LegacyVector.forms().filter(\.isRouteLevel)
         #expect(
             Set(["VAL-153", "VAL-154", "VAL-155", "VAL-156", "VAL-159", "PLT-044"]).isSubset(of: vectors.map(\.id))
         )
@@ -42,7 +42,7 @@ struct LegacyFacadeVectorTests {
 
     @Test("Forms are answered over a socket as the vectors have it")
     func forms() async throws {
-        let vectors = try FacadeVector.forms().filter { !$0.isRouteLevel }
+        let vectors = try LegacyVector.forms().filter { !$0.isRouteLevel }
         #expect(vectors.count == 43)
         try await TestGateway.run { gateway, key in
             try await LiveListener.run(gateway) { listener in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct DescriptionControllerTests {
+struct DescriptionRoutesTests {
     /// One listener's way to be asked.
     enum Listener: CaseIterable {
         case data

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// One vector of `validate.json` or `plaintext.json`, as a request to a listener.
-struct FacadeVector: Sendable, CustomTestStringConvertible {
+struct LegacyVector: Sendable, CustomTestStringConvertible {
     let id: String
     let method: String
     let auth: String
@@ -15,17 +15,17 @@ struct FacadeVector: Sendable, CustomTestStringConvertible {
     var testDescription: String { self.id }
 
     /// The vectors of `validate.json` that say something of the request beside its body.
-    static func routeLevel() throws -> [FacadeVector] {
+    static func routeLevel() throws -> [LegacyVector] {
         try self.read("validate").filter(\.isRouteLevel)
     }
 
     /// The vectors of `plaintext.json`.
-    static func forms() throws -> [FacadeVector] {
+    static func forms() throws -> [LegacyVector] {
         try self.read("plaintext")
     }
 
-    private static func read(_ name: String) throws -> [FacadeVector] {
-        try JSON.vectors(name).map { try FacadeVector($0, isForm: name == "plaintext") }
+    private static func read(_ name: String) throws -> [LegacyVector] {
+        try JSON.vectors(name).map { try LegacyVector($0, isForm: name == "plaintext") }
     }
 
     private init(_ vector: JSON, isForm: Bool) throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct V1FacadeTests {
+struct SendV1MessageTests {
     private static let message = #"{"message":{"token":"device-1","data":{"score":"3x1"}}}"#
 
     @Test("Both kinds of upstream: the name that v1 gives", arguments: [UpstreamKind.v1, .legacy])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct LimitsControllerTests {
+struct LimitRoutesTests {
     private static let path = "/admin/v1/tenants/demo/limits"
 
     private static let defaults: JSON = [

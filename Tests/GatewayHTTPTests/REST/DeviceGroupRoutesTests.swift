@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct DeviceGroupsControllerTests {
+struct DeviceGroupRoutesTests {
     private static let path = "/v1/tenants/demo/device-groups"
     private static let routes: [(method: HTTPRequest.Method, suffix: String, body: String)] = [
         (.get, "", ""), (.get, "/g", ""), (.put, "/g", #"{"tokens":["a"]}"#), (.delete, "/g", ""),

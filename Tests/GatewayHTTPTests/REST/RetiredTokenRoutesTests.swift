@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct RetiredTokensControllerTests {
+struct RetiredTokenRoutesTests {
     private static let path = "/v1/tenants/demo/retired-tokens"
 
     /// Lets FCM call a token dead, or name another one for it, and waits until it is fed.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct TenantsControllerTests {
+struct TenantRoutesTests {
     private static let base = "/admin/v1/tenants"
 
     @Test("A tenant is made, shown, changed and removed")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct AuditControllerTests {
+struct AuditRoutesTests {
     private static let path = "/v1/tenants/demo/audit"
 
     @Test("A record tells everything about a send but the token and the payload")

@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayHTTP
 
 /// Whatever is thrown at the send route, it answers in good order and gives nothing of a body's content away.
-struct ProblemEchoTests {
+struct ProblemDetailsTests {
     /// Has characters that JSON, percent-encoding and base64 each write in a way of their own.
     private static let canary = #"c4nary/"\ü+<%7e>=\u0001"#.replacing(#"\u0001"#, with: "\u{1}")
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct ExplainControllerTests {
+struct ExplainRoutesTests {
     private static let path = "/v1/tenants/demo/messages/explain"
 
     @Test(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct CredentialsControllerTests {
+struct CredentialRoutesTests {
     private static let path = "/admin/v1/tenants/demo/credentials/legacy"
     private static let serverKey = "AAAAserver:APA91b-key_of.the/test"
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct AdminAuditControllerTests {
+struct AdminAuditRoutesTests {
     private static let path = "/admin/v1/audit"
 
     @Test("Operators see everybody's records, newest first, and can ask for one tenant's")

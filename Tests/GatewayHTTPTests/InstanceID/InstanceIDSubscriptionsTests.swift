@@ -7,8 +7,8 @@ import Testing
 
 @testable import GatewayHTTP
 
-@Suite("TopicFacade", .timeLimit(.minutes(10)))
-struct TopicFacadeTests {
+@Suite(.timeLimit(.minutes(10)))
+struct InstanceIDSubscriptionsTests {
     private static let json = "application/json; charset=UTF-8"
     private static let collection = "/v1/projects/demo-1a2b/registrations/a%3Ab/topicSubscriptions"
 

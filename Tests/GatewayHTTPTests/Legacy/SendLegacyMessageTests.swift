@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct LegacyFacadeTests {
+struct SendLegacyMessageTests {
     private static let message = #"{"to":"device-1","data":{"score":"3x1"}}"#
 
     @Test("A key is taken as legacy clients send it and as a bearer token", arguments: ["key=", "KEY= ", "Bearer "])
