@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayTestKit
 import HTTPTypes
 import Logging
 import Testing

@@ -145,15 +145,6 @@ struct TenantRoutesTests {
         }
     }
 
-    @Test("Without a name for people, the tenant's id stands for it")
-    func nameByDefault() async throws {
-        try await TestGateway.run { gateway, _ async throws in
-            let answer = await gateway.admin(.put, "\(Self.base)/acme", body: "{}")
-            #expect(answer.status == 201)
-            #expect(try answer.json["display_name"]?.text == "acme")
-        }
-    }
-
     @Test(
         "A name that no tenant can have is not found",
         arguments: ["Acme", "-acme", "a_b", "a.b", "a%20b", String(repeating: "a", count: 64), "%61cme"]
@@ -163,34 +154,6 @@ struct TenantRoutesTests {
             let answer = await gateway.admin(.put, "\(Self.base)/\(name)", body: #"{"display_name":"x"}"#)
             try answer.expectProblem(404, "not_found")
             #expect(await gateway.admin(.get, "\(Self.base)/\(name)").status == 404)
-        }
-    }
-
-    @Test("The next send goes by the protocol that the tenant was set to")
-    func upstream() async throws {
-        try await TestGateway.run { gateway, key async throws in
-            for upstream in [UpstreamKind.v1, .legacy] {
-                let body = #"{"display_name":"Demo","upstream":"\#(upstream.rawValue)","project_id":"p"}"#
-                let answer = await gateway.admin(.put, "\(Self.base)/demo", body: body)
-                #expect(answer.status == 200)
-                #expect(try answer.json["upstream"]?.text == upstream.rawValue)
-                #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 200)
-                #expect(gateway.upstream.calls.last?.profile.tenant.upstream == upstream)
-            }
-        }
-    }
-
-    @Test("A change is recorded before and after it is made")
-    func audited() async throws {
-        try await TestGateway.run { gateway, _ in
-            let headers = ["X-Request-ID": "change-1"]
-            _ = await gateway.admin(.put, "\(Self.base)/acme", body: #"{"display_name":"a"}"#, headers: headers)
-            _ = await gateway.admin(.delete, "\(Self.base)/acme", headers: headers)
-            let records = try await gateway.auditRecords().filter { $0.requestID == "change-1" }
-            #expect(records.map(\.action) == ["tenant.put", "tenant.put", "tenant.delete", "tenant.delete"])
-            #expect(records.map(\.outcome) == [.intent, .done, .intent, .done])
-            #expect(records.map(\.method) == ["PUT", "PUT", "DELETE", "DELETE"])
-            #expect(records.allSatisfy { $0.tenant == "acme" && $0.principal == "admin" })
         }
     }
 

@@ -2,7 +2,6 @@ import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
-import MetricsTestKit
 import Testing
 
 @testable import GatewayHTTP
@@ -73,33 +72,6 @@ struct InstanceIDSubscriptionsTests {
             #expect(odd.status == 400)
             #expect(odd.value["error"] == "INVALID_ARGUMENT")
             #expect(gateway.topics.changes.isEmpty)
-        }
-    }
-
-    @Test("A key with topic prefixes changes no other topic, and is told so once the body is read")
-    func topicPrefixes() async throws {
-        try await TestGateway.run { gateway, _ in
-            let sports = try await gateway.makeKey(scopes: [.manageTopics], topicPrefixes: ["sport"])
-            let refused = await self.batch(gateway, key: sports)
-            #expect(refused.status == 401)
-            #expect(refused.value["error"] == "UNAUTHENTICATED")
-            #expect(await self.batch(gateway, key: sports, body: "no json").status == 400)
-            let path = "/v1/tenants/demo/topics/news/subscriptions"
-            try await gateway.data(.post, path, key: sports, body: #"{"tokens":["a"]}"#).expectProblem(403, "forbidden")
-            #expect(gateway.topics.changes.isEmpty)
-        }
-    }
-
-    @Test("The gateway's own limit is each device's error")
-    func limits() async throws {
-        let policies = LimitPolicies(tenant: [try .sample(1, per: 60, burst: 1)])
-        try await TestGateway.run(limits: policies) { gateway, key in
-            let first = await self.batch(gateway, key: key)
-            #expect(first.body == #"{"results":[{},{"error":"RESOURCE_EXHAUSTED"},{}]}"#)
-            let second = await self.batch(gateway, key: key)
-            #expect(second.status == 200)
-            let error = #"{"error":"RESOURCE_EXHAUSTED"}"#
-            #expect(second.body == #"{"results":[\#(error),\#(error),\#(error)]}"#)
         }
     }
 
@@ -301,40 +273,6 @@ struct InstanceIDSubscriptionsTests {
                 #expect(answer.value["error"]?["code"]?.int == answer.status)
                 #expect("\(answer.status) \(answer.value["error"]?["status"]?.text ?? "")" == v1)
             }
-        }
-    }
-
-    @Test(
-        "Paths that are none of these are left to others",
-        arguments: [
-            "/iid/v1:batchAdds", "/iid/v1:batchAdd/", "/iid/info", "/iid/info/a/b", "/iid/v1/t/rel/topics",
-            "/v1/projects/p/registrations/t", "/v1/projects/p/registrations/t/topicSubscriptions/a/b", "/iid//info/t",
-            "/v1/tenants/demo/subscriptions", "/iid/",
-        ]
-    )
-    func otherPaths(path: String) async throws {
-        try await TestGateway.run { gateway, _ in
-            let dialect = gateway.dataListener.routes.row(at: Array(path.utf8))?.0.route.dialect
-            #expect(dialect == nil || dialect == .rest)
-        }
-    }
-
-    @Test("Requests are measured, logged and recorded like any other, by templates")
-    func observed() async throws {
-        try await TestGateway.run { gateway, key in
-            _ = await self.batch(gateway, key: key)
-            _ = await gateway.data(.get, "/iid/info/secret-device", key: key)
-            let timer = try gateway.metrics.expectTimer(
-                "fcmgw_http_request_duration_seconds",
-                [("route", "/iid/info/{token}"), ("method", "GET"), ("status", "200")]
-            )
-            #expect(timer.values.count == 1)
-            #expect(gateway.logText.contains("/iid/v1:batchAdd"))
-            #expect(!gateway.logText.contains("secret-device"))
-            try await gateway.settleAudit()
-            let records = try await gateway.auditRecords().filter { $0.action.hasPrefix("topic.") }
-            #expect(records.map(\.action) == ["topic.subscribe", "topic.list"])
-            #expect(records.map(\.method) == ["POST", "GET"])
         }
     }
 }

@@ -2,7 +2,6 @@ import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
-import NIOCore
 import Testing
 
 @testable import GatewayHTTP
@@ -10,124 +9,49 @@ import Testing
 struct LegacyGroupsTests {
     private static let path = "/fcm/notification"
 
-    private static func ask(
-        _ listener: LiveListener,
-        _ request: JSON,
-        key: String,
-        authorization: String? = "key"
-    ) async throws -> WireAnswer {
-        var headers: [String: String] = [:]
-        for name in request["headers"]?.keys ?? [] { headers[name] = request["headers"]?[name]?.text }
-        let method = request["method"]?.text ?? "POST"
-        if method != "GET", headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
-        switch request["auth"]?.text ?? "valid" {
-        case "valid": headers["Authorization"] = authorization == "key" ? "key=\(key)" : "Bearer \(key)"
-        case "none": break
-        case let auth: Issue.record("unknown credential \(auth)")
-        }
-        let query = request["query"]?.text.map { "?\($0)" } ?? ""
-        let body = request["raw_body"]?.text ?? request["body"]?.encoded ?? ""
-        return try await listener.ask(method, Self.path + query, headers: headers, body: Array(body.utf8))
-    }
-
-    @Test("Requests over a socket are handed on, or refused, as the vectors have it", arguments: ["key", "bearer"])
-    func requests(authorization: String) async throws {
+    @Test(
+        "A request names the tenant's sender id or none, under either form of the key",
+        arguments: [
+            ("key=", nil, 200), ("Bearer ", nil, 200), ("key=", TestGateway.senderID, 200),
+            ("Bearer ", TestGateway.senderID, 200), ("key=", "999", 401),
+        ] as [(String, String?, Int)]
+    )
+    func senderID(scheme: String, senderID: String?, status: Int) async throws {
         let upstream = ScriptedGroupUpstream()
-        let vectors = try GroupVector.all(kind: "request")
-        #expect(vectors.count == 35)
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
             try await gateway.setSender()
-            try await LiveListener.run(gateway) { listener in
-                for vector in vectors {
-                    let id = vector["id"]?.text ?? ""
-                    let count = upstream.requests.count
-                    let expect = try #require(vector["expect"])
-                    if expect["action"]?.text == "forward" {
-                        upstream.answer(GroupResult(.success("key-1"), upstreamCode: "200"))
-                    }
-                    let answer = try await Self.ask(listener, vector, key: key, authorization: authorization)
-                    #expect(answer.fields["x-request-id"]?.isEmpty == false, "\(id)")
-                    guard expect["action"]?.text == "forward" else {
-                        #expect(upstream.requests.count == count, "\(id)")
-                        #expect(answer.status == expect["status"]?.int, "\(id)")
-                        if let body = expect["body"] {
-                            #expect(body.matches(try JSON(parsing: answer.body)), "\(id): \(answer.body)")
-                        }
-                        continue
-                    }
-                    #expect(answer.status == 200, "\(id)")
-                    #expect(answer.fields["content-type"] == "application/json; charset=UTF-8", "\(id)")
-                    #expect(try JSON(parsing: answer.body) == ["notification_key": "key-1"], "\(id)")
-                    let request = try #require(upstream.requests.dropFirst(count).first, "\(id)")
-                    #expect(upstream.requests.count == count + 1, "\(id)")
-                    let expected = try #require(expect["upstream"])
-                    let path = GroupRequestEncoder.path(of: request)
-                    #expect(path.prefix { $0 != "?" } == expected["path"]?.text ?? "", "\(id)")
-                    if let body = expected["body"] {
-                        let written = String(buffer: GroupRequestEncoder.body(of: request))
-                        #expect(try JSON(parsing: written) == body, "\(id): \(written)")
-                    } else {
-                        let name = try #require(expected["query"]?["notification_key_name"]?.text)
-                        #expect(request == .lookUp(name: name), "\(id)")
-                    }
-                }
-            }
+            let body = #"{"operation":"create","notification_key_name":"n","registration_ids":["r1"]}"#
+            let headers = ["Authorization": scheme + key, "project_id": senderID ?? ""]
+            let answer = await gateway.data(.post, Self.path, key: nil, body: body, headers: headers)
+            #expect(answer.status == status)
+            #expect(upstream.requests.count == (status == 200 ? 1 : 0))
+            guard status == 200 else { return }
+            #expect(answer.header("Content-Type") == "application/json; charset=UTF-8")
+            #expect(answer.value == ["notification_key": "key-1"])
         }
     }
 
-    @Test("FCM's answers reach a client over a socket as the vectors have it")
-    func responses() async throws {
-        let upstream = ScriptedGroupUpstream()
-        let vectors = try GroupVector.all(kind: "response")
-        #expect(vectors.count == 13)
-        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
-            try await gateway.setSender()
-            try await LiveListener.run(gateway) { listener in
-                for vector in vectors {
-                    let id = vector["id"]?.text ?? ""
-                    let given = try #require(vector["upstream"])
-                    if given["transport"] != nil {
-                        upstream.answer(GroupResult(transportFailure: "timeout"))
-                    } else {
-                        let body = given["body"]?.text ?? given["body"]?.encoded ?? ""
-                        let response = UpstreamResponse(
-                            status: given["status"]?.int ?? 0,
-                            retryAfter: given["headers"]?["Retry-After"]?.text,
-                            body: ByteBuffer(string: body)
-                        )
-                        upstream.answer(GroupResponseReader.read(response, now: vector["now"]?.int ?? 0))
-                    }
-                    let request: JSON = ["method": "GET", "query": "notification_key_name=g"]
-                    let answer = try await Self.ask(listener, request, key: key)
-                    let expect = try #require(vector["expect"])
-                    #expect(answer.status == expect["status"]?.int, "\(id)")
-                    #expect(answer.fields["retry-after"] == expect["headers"]?["Retry-After"]?.text, "\(id)")
-                    let body = try #require(expect["body"])
-                    #expect(body.matches(try JSON(parsing: answer.body)), "\(id): \(answer.body)")
-                }
-            }
-        }
-    }
-
-    @Test("Whole lives of groups pass over a socket to FCM and back as the vectors have it")
+    @Test("Whole lives of groups pass to FCM and back as the vectors have it")
     func scenarios() async throws {
-        let vectors = try GroupVector.all(kind: "scenario")
+        let vectors = try GroupVector.scenarios()
         #expect(vectors.count == 4)
         for vector in vectors {
             try await TestGateway.runWithGroups { gateway, key, upstream in
                 upstream.refuse(tokens: Set((vector["invalid_tokens"]?.elements ?? []).compactMap(\.text)))
-                try await LiveListener.run(gateway) { listener in
-                    var references: [String: String] = [:]
-                    for (index, step) in (vector["steps"]?.elements ?? []).enumerated() {
-                        let at = "\(vector["id"]?.text ?? "") step \(index)"
-                        let request = try #require(step["request"]).resolving(references)
-                        let answer = try await Self.ask(listener, request, key: key)
-                        #expect(answer.status == step["expect"]?["status"]?.int, "\(at): \(answer.body)")
-                        let body = try JSON(parsing: answer.body)
-                        #expect(step["expect"]?["body"]?.matches(body) == true, "\(at): \(answer.body)")
-                        if let name = step["save_notification_key_as"]?.text {
-                            references[name] = body["notification_key"]?.text
-                        }
+                var references: [String: String] = [:]
+                for (index, step) in (vector["steps"]?.elements ?? []).enumerated() {
+                    let request = try #require(step["request"]).resolving(references)
+                    let answer = await gateway.data(
+                        request["method"] == "GET" ? .get : .post,
+                        Self.path + (request["query"]?.text.map { "?\($0)" } ?? ""),
+                        key: key,
+                        body: request["body"]?.encoded ?? ""
+                    )
+                    let at = "\(vector["id"]?.text ?? "") step \(index): \(answer.body)"
+                    #expect(answer.status == step["expect"]?["status"]?.int, "\(at)")
+                    #expect(step["expect"]?["body"]?.matches(answer.value) == true, "\(at)")
+                    if let name = step["save_notification_key_as"]?.text {
+                        references[name] = answer.value["notification_key"]?.text
                     }
                 }
                 // What FCM drops in silence the gateway can't know.
@@ -270,21 +194,6 @@ struct LegacyGroupsTests {
             let other = try await gateway.makeKey(scopes: [.manageDeviceGroups], tenant: "other")
             _ = await gateway.data(.put, "/v1/tenants/other/device-groups/g", key: other, body: #"{"tokens":["a"]}"#)
             #expect(Array(upstream.requests.prefix(2)) == [.lookUp(name: "g"), .lookUp(name: "fcm-gateway/other/g")])
-        }
-    }
-
-    @Test("A body beyond 64 KiB is refused before it is read")
-    func tooLarge() async throws {
-        try await TestGateway.run { gateway, key in
-            try await LiveListener.run(gateway) { listener in
-                let answer = try await listener.ask(
-                    "POST",
-                    Self.path,
-                    headers: ["Authorization": "key=\(key)", "Content-Type": "application/json"],
-                    body: Array(repeating: UInt8(ascii: " "), count: 64 * 1024 + 1)
-                )
-                #expect(answer.status == 413)
-            }
         }
     }
 }

@@ -1,6 +1,5 @@
 import GatewayCore
 import GatewayTestKit
-import HTTPTypes
 import MetricsTestKit
 import Testing
 
@@ -87,19 +86,5 @@ struct HTTPMetricsTests {
         metrics.ended(route: SendMessage.template, method: "POST", status: 200, in: .milliseconds(1))
         #expect(self.counts()["/first GET 404"] == 2)
         #expect(self.counts()["\(SendMessage.template) POST 200"] == 1)
-    }
-
-    @Test("The facades' answers to methods they don't have are measured so too")
-    func facades() async throws {
-        try await TestGateway.run { gateway, _ in
-            let paths = ["/fcm/send", "/v1/projects/p/messages:send", "/fcm/notification", "/iid/v1:batchAdd"]
-            for path in paths + ["/v1/tenants/demo/messages"] {
-                #expect(await gateway.data(.patch, path, key: nil).status == 405, "\(path)")
-            }
-            let timers = gateway.metrics.timers(label: Self.label).filter { !$0.values.isEmpty }
-            #expect(timers.count == 1)
-            #expect(timers.first?.values.count == 5)
-            #expect(timers.first?.dimensions.first { $0.0 == "route" }?.1 == "none")
-        }
     }
 }

@@ -283,26 +283,6 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("After a day the key is new")
-    func expiry() async throws {
-        try await Self.run { gateway, key async throws in
-            let first = await Self.send(gateway, .rest, key: key)
-            gateway.clock.advance(by: .seconds(86_399))
-            #expect(await Self.send(gateway, .rest, key: key).body == first.body)
-            #expect(await gateway.idempotent.purge() == 0)
-            gateway.clock.advance(by: .seconds(1))
-            let other = SendSurface.rest.body(score: "another")
-            let second = await Self.send(gateway, .rest, other, key: key)
-            #expect(second.status == 200)
-            #expect(second.body != first.body)
-            #expect(gateway.upstream.calls.count == 2)
-            gateway.clock.advance(by: .seconds(86_400))
-            // The gateway may have done it itself by now.
-            _ = await gateway.idempotent.purge()
-            #expect(try await gateway.idempotencyStore.records().isEmpty)
-        }
-    }
-
     @Test("A send goes on when its caller is gone, and the repeat gets its answer")
     func disconnect() async throws {
         try await Self.run { gateway, key in
@@ -365,23 +345,6 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("Stored answers and records hold neither token nor key in clear")
-    func sealed() async throws {
-        try await Self.run { gateway, key in
-            gateway.answer(.outcomes(.accepted(Acceptance(messageID: "1", replacementToken: "c4nary-new"))))
-            let answer = await Self.send(gateway, .rest, #"{"tokens":["c4nary"]}"#, key: key, once: "c4nary-key")
-            #expect(answer.body.contains("c4nary-new"))
-            let record = try #require(try await gateway.idempotencyStore.records().first?.record)
-            #expect(!String(decoding: Array("\(record)".utf8), as: UTF8.self).contains("c4nary"))
-            guard case .finished(let bytes) = record.state else {
-                Issue.record("\(record)")
-                return
-            }
-            #expect(!String(decoding: bytes, as: UTF8.self).contains("c4nary"))
-            #expect(!gateway.logText.contains("c4nary"))
-        }
-    }
-
     @Test("An operator's change refuses a key as well")
     func adminRoutes() async throws {
         try await Self.run { gateway, _ in
@@ -392,23 +355,6 @@ struct IdempotencyTests {
                 headers: ["Idempotency-Key": "key-1"]
             )
             #expect(answer.status == 400)
-        }
-    }
-
-    @Test("A malformed key is refused, and nothing is sent", arguments: SendSurface.json)
-    func malformedKey(surface: SendSurface) async throws {
-        try await Self.run { gateway, key in
-            for text in [String(repeating: "k", count: 256), "schlüssel", "tab\tbed"] {
-                let answer = await Self.send(gateway, surface, key: key, once: text)
-                #expect(answer.status == 400)
-                #expect(answer.body.contains("Idempotency-Key"))
-                guard surface == .rest else { continue }
-                let problem = try answer.problem()
-                #expect(problem["code"] == "bad_request")
-                #expect(problem["action"] == "fix_request")
-                #expect(problem["retryable"] == false)
-            }
-            #expect(gateway.upstream.calls.isEmpty)
         }
     }
 
@@ -426,8 +372,8 @@ struct IdempotencyTests {
         }
         #expect(try key("a") != key("b"))
         #expect(try key("a") == key("a"))
-        for values in [[""], ["ä"], [String(repeating: "k", count: 256)]] {
-            #expect(throws: Refusal.self) { try key(values[0]) }
+        for text in ["", "ä", "tab\tbed", String(repeating: "k", count: 256)] {
+            #expect(throws: Refusal.self, "\(text)") { try key(text) }
         }
         #expect(throws: Refusal.self) { try key("a", "a") }
         #expect(throws: Refusal.self) { try key("a", "b") }

@@ -316,12 +316,4 @@ struct LoadGateTests {
             #expect(try metrics.expectCounter("fcmgw_shed_total", [("reason", reason.rawValue)]).totalValue == 0)
         }
     }
-
-    @Test("A path's dialect", arguments: Surface.all)
-    func dialect(surface: Surface) async throws {
-        try await TestGateway.run { gateway, _ in
-            let row = gateway.dataListener.routes.row(at: Array(surface.path.utf8))?.0
-            #expect(row?.route.dialect == surface.dialect)
-        }
-    }
 }

@@ -1,7 +1,6 @@
 import FCMModel
 import GatewayCore
 import GatewayTestKit
-import HTTPTypes
 import Testing
 
 @testable import GatewayHTTP
@@ -86,31 +85,6 @@ struct RateLimitFieldsTests {
             #expect(gateway.upstream.calls.count == 1)
             gateway.clock.advance(by: .seconds(7))
             #expect(await gateway.send(limit.body, key: key).status == 200)
-        }
-    }
-
-    @Test("A list whose recipients are all over their limit is one problem with the longest wait")
-    func wholeListExceeded() async throws {
-        let once = try RatePolicy.sample(1, per: 7, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key async throws in
-            _ = await gateway.send(#"{"token":"a"}"#, key: key)
-            gateway.clock.advance(by: .seconds(3))
-            _ = await gateway.send(#"{"token":"b"}"#, key: key)
-            let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
-            #expect(answer.status == 429)
-            #expect(answer.header("Retry-After") == "7")
-            #expect(try answer.code() == "device_rate_exceeded")
-        }
-    }
-
-    @Test("One tenant's quota is not another's")
-    func tenantsApart() async throws {
-        let once = try RatePolicy.sample(1, per: 7, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(tenant: [once], device: [once])) { gateway, key in
-            let otherKey = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
-            #expect(await gateway.send(#"{"token":"a"}"#, key: key).status == 200)
-            let other = await gateway.data(.post, "/v1/tenants/other/messages", key: otherKey, body: #"{"token":"a"}"#)
-            #expect(other.status == 200)
         }
     }
 }

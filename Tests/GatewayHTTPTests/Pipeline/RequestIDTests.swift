@@ -45,15 +45,6 @@ struct RequestIDTests {
         }
     }
 
-    @Test("The id is in the audit beside what it asked for")
-    func audited() async throws {
-        try await TestGateway.run { gateway, key in
-            _ = await gateway.send(#"{"token":"t"}"#, key: key, headers: ["X-Request-ID": "order-66"])
-            try await gateway.settleAudit()
-            #expect(try await gateway.auditRecords(of: "message.send").map(\.requestID) == ["order-66"])
-        }
-    }
-
     /// One answer of each way that a request can end.
     private static func answers(_ gateway: TestGateway, _ key: String, _ id: String) async -> [Answer] {
         let headers = ["X-Request-ID": id]

@@ -60,15 +60,6 @@ struct AdminAuditRoutesTests {
         }
     }
 
-    @Test("A removed tenant's records stay")
-    func removedTenant() async throws {
-        try await TestGateway.run { gateway, _ in
-            _ = await gateway.admin(.delete, "/admin/v1/tenants/demo")
-            let json = try await gateway.admin(.get, "\(Self.path)?tenant=demo&action=tenant.delete").json
-            #expect(json["records"]?.elements.map { $0["outcome"]?.text } == ["done", "intent"])
-        }
-    }
-
     @Test("The description lists the actions that there are")
     func describedActions() throws {
         let text = String(buffer: APIDescription.admin.body)

@@ -1,4 +1,5 @@
 import FCMModel
+import GatewayTestKit
 import HTTPTypes
 import Testing
 
@@ -118,19 +119,6 @@ struct DescriptionRoutesTests {
             )
             let none = await listener.ask(gateway, .get, "/problems/typo")
             try none.expectProblem(404, "not_found")
-        }
-    }
-
-    @Test("An answer to HEAD has the length of the description and none of its bytes")
-    func head() async throws {
-        try await TestGateway.run { gateway, _ in
-            try await LiveListener.run(gateway) { listener in
-                let answer = try await listener.ask("HEAD", "/openapi.yaml", headers: [:], body: [])
-                #expect(answer.status == 200)
-                #expect(answer.body.isEmpty)
-                let length = try OpenAPIDocument("gateway.yaml").bytes.count
-                #expect(answer.fields["content-length"] == String(length))
-            }
         }
     }
 }

@@ -111,41 +111,6 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("A cursor tells no number of what others do, and is of use to its tenant alone")
-    func sealedCursor() async throws {
-        try await TestGateway.run { gateway, key in
-            let first = try #require(try await gateway.data(.get, Self.path, key: key).json["resume_cursor"]?.text)
-            for index in 0..<20 { await Self.retire(gateway, key, "t\(index)") }
-            let second = try #require(try await gateway.data(.get, Self.path, key: key).json["resume_cursor"]?.text)
-            #expect(first.utf8.count == second.utf8.count)
-            #expect(Cursor.content(of: second)?.contains(".") != true)
-            let otherKey = try await gateway.makeKey(scopes: [.readTokens], tenant: "other")
-            let path = "/v1/tenants/other/retired-tokens?cursor=\(second)"
-            #expect(await gateway.data(.get, path, key: otherKey).status == 422)
-        }
-    }
-
-    @Test(
-        "A cursor that is none of the list's is refused",
-        arguments: ["retired.2", "retired.e.0", "retired.e.+1.2", "retired.e.1.2.3", "x.e.0.1"]
-    )
-    func foreignCursor(content: String) async throws {
-        try await TestGateway.run { gateway, key in
-            let answer = await gateway.data(.get, "\(Self.path)?cursor=\(Cursor.text(of: content))", key: key)
-            #expect(answer.status == 422)
-        }
-    }
-
-    @Test("A tenant sees its own tokens alone")
-    func tenantsApart() async throws {
-        try await TestGateway.run { gateway, key in
-            await Self.retire(gateway, key, "gone", by: "new")
-            let otherKey = try await gateway.makeKey(scopes: [.readTokens], tenant: "other")
-            let other = await gateway.data(.get, "/v1/tenants/other/retired-tokens", key: otherKey)
-            #expect(try other.json["retired_tokens"] == [])
-        }
-    }
-
     @Test(
         "A token that is taken off the list is sent to, and who took it off is recorded",
         arguments: ["token", "fid"]

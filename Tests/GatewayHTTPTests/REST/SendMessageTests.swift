@@ -122,21 +122,6 @@ struct SendMessageTests {
         }
     }
 
-    @Test("Recipients that share a failed call with refused ones each carry it")
-    func partialFailure() async throws {
-        let once = try RatePolicy.sample(1, per: 60, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
-            _ = await gateway.send(#"{"token":"b"}"#, key: key)
-            gateway.answer(SendResult(refused: .upstreamUnavailable, retryAfter: 9, upstreamCode: "503"))
-            let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
-            #expect(answer.status == 200)
-            let results = try answer.json["results"]?.elements ?? []
-            #expect(results.map { $0["code"]?.text } == ["upstream_unavailable", "device_rate_exceeded"])
-            #expect(results.map { $0["retry_after"]?.int } == [9, 60])
-            #expect(results.map { $0["limited_by"]?.text } == [nil, "gateway"])
-        }
-    }
-
     @Test("A message reaches the upstream whole")
     func wholeMessage() async throws {
         try await TestGateway.run { gateway, key in
@@ -181,20 +166,6 @@ struct SendMessageTests {
             message.notification = nil
             #expect(received == message)
             #expect(call.target == .token("device"))
-        }
-    }
-
-    @Test("A dry run goes upstream as one and spends no device's quota")
-    func dryRun() async throws {
-        let once = try RatePolicy.sample(1, per: 60, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
-            for _ in 0..<3 {
-                #expect(await gateway.send(#"{"token":"device","dry_run":true}"#, key: key).status == 200)
-            }
-            #expect(gateway.upstream.calls.count == 3)
-            #expect(gateway.upstream.calls.allSatisfy { $0.message.dryRun })
-            #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 200)
-            #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 429)
         }
     }
 

@@ -3,7 +3,6 @@ import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
-import MetricsTestKit
 import Testing
 
 @testable import GatewayHTTP
@@ -56,16 +55,6 @@ struct SubscriptionsTests {
         }
     }
 
-    @Test("One device or many, the answer is a list")
-    func one() async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.topics.answer(SubscriptionResult([.rejected(.unregistered)], upstreamCode: "x"))
-            let answer = await gateway.data(.post, Self.path, key: key, body: #"{"tokens":["a"]}"#)
-            #expect(answer.status == 200)
-            #expect(answer.value["results"]?[0]?["code"] == "unregistered")
-        }
-    }
-
     @Test("A topic in the path is escaped once", arguments: [("a%25b", "a%b"), ("a%41", "aA"), ("a.~_-9", "a.~_-9")])
     func topic(segment: String, name: String) async throws {
         try await TestGateway.run { gateway, key in
@@ -102,25 +91,6 @@ struct SubscriptionsTests {
             #expect(try JSON(parsing: answer.body)["results"]?.elements.count == 1_000)
             #expect(gateway.topics.changes.first?.tokens.count == 900)
             #expect(await gateway.data(.post, Self.path, key: key, body: body(1_001)).status == 422)
-        }
-    }
-
-    @Test("A caller's deadline goes along")
-    func deadline() async throws {
-        try await TestGateway.run { gateway, key in
-            let before = ContinuousClock.now
-            _ = await gateway.data(
-                .post,
-                Self.path,
-                key: key,
-                body: #"{"tokens":["a"]}"#,
-                headers: ["X-Request-Timeout-Ms": "500"]
-            )
-            _ = await gateway.data(.post, Self.path, key: key, body: #"{"tokens":["a"]}"#)
-            let after = ContinuousClock.now
-            let deadlines = gateway.topics.changes.map(\.deadline)
-            #expect(deadlines[0] >= before + .milliseconds(500) && deadlines[0] <= after + .milliseconds(500))
-            #expect(deadlines[1] >= before + .seconds(20))
         }
     }
 

@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayTestKit
 import HTTPTypes
 import NIOCore
 import StrictJSON
@@ -95,7 +96,7 @@ struct Answer: Sendable {
 }
 
 extension String {
-    /// Whether this is a UUID of version 7 in its usual form.
+    /// True if this is a UUID of version 7 in its usual form.
     var isUUIDv7: Bool {
         self.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil
     }

@@ -1,15 +1,19 @@
 import Foundation
+import GatewayTestKit
 import Testing
 
-/// The vectors of `device-groups.json`, with their markers expanded.
+/// The lives of groups in `device-groups.json`, with their markers expanded.
 enum GroupVector {
-    static func all(kind: String) throws -> [JSON] {
-        try JSON.vectors("device-groups").filter { $0["kind"]?.text == kind }.map(\.expanded)
+    static func scenarios() throws -> [JSON] {
+        let json = try JSON(parsing: Data(contentsOf: .inRepository("Tests/Vectors/device-groups.json")))
+        let vectors = try #require(json["vectors"]).elements
+        #expect(vectors.count == json["count"]?.int)
+        return vectors.filter { $0["kind"]?.text == "scenario" }.map(\.expanded)
     }
 }
 
 extension JSON {
-    /// The value with `$list` carried out.
+    /// The value with every `$list` written out.
     fileprivate var expanded: JSON {
         switch self {
         case .null, .bool, .integer, .number, .string: return self
@@ -22,24 +26,7 @@ extension JSON {
         }
     }
 
-    /// The value as JSON text.
-    var encoded: String {
-        switch self {
-        case .null: return "null"
-        case .bool(let flag): return flag ? "true" : "false"
-        case .integer(let integer): return String(integer)
-        case .number(let number): return String(number)
-        case .string(let text):
-            let data = try? JSONEncoder().encode([text])
-            return String(decoding: (data ?? Data()).dropFirst().dropLast(), as: UTF8.self)
-        case .array(let elements): return "[\(elements.map(\.encoded).joined(separator: ","))]"
-        case .object(let members):
-            let pairs = members.keys.sorted().map { JSON.string($0).encoded + ":" + (members[$0]?.encoded ?? "null") }
-            return "{\(pairs.joined(separator: ","))}"
-        }
-    }
-
-    /// Whether an answer is what a vector expects; `$any` is a matcher.
+    /// True if an answer is what a vector expects; `$any` is a matcher.
     func matches(_ actual: JSON) -> Bool {
         if self["$any"]?.text == "nonempty_string" { return actual.text?.isEmpty == false }
         guard case .object(let expected) = self, case .object(let members) = actual else { return self == actual }

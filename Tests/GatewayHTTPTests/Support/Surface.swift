@@ -1,3 +1,4 @@
+import GatewayTestKit
 import HTTPTypes
 import Testing
 

@@ -2,7 +2,6 @@ import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
-import MetricsTestKit
 import NIOCore
 import Testing
 
@@ -174,28 +173,6 @@ struct SendV1MessageTests {
             #expect(call.message.dryRun)
             #expect(call.message.timeToLive == 60)
             #expect(call.message.collapseKey == "k")
-        }
-    }
-
-    @Test("It is served over a socket, with the bound of sends")
-    func socket() async throws {
-        try await TestGateway.run { gateway, key in
-            try await gateway.setUpstream(.v1)
-            try await LiveListener.run(gateway) { listener in
-                let headers = ["Authorization": "Bearer \(key)", "Content-Type": "application/json; UTF-8"]
-                let path = "/v1/projects/demo-1a2b/messages:send"
-                let blanks = String(repeating: " ", count: 100_000)
-                let answer = try await listener.ask(
-                    "POST",
-                    path,
-                    headers: headers,
-                    body: Array((Self.message + blanks).utf8)
-                )
-                #expect(answer.status == 200)
-                #expect(try JSON(parsing: answer.body) == ["name": "projects/demo-1a2b/messages/fcm-1"])
-                let large = Array(repeating: UInt8(ascii: " "), count: 1_048_577)
-                #expect(try await listener.ask("POST", path, headers: headers, body: large).status == 413)
-            }
         }
     }
 }
