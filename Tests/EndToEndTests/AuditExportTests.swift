@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -42,8 +43,8 @@ extension EndToEnd {
                 let topic = try await dev.send(#"{"topic": "news"}"#)
                 let tokenRecord = try await dev.gateway.auditRecord(of: sent.json)
                 let topicRecord = try await dev.gateway.auditRecord(of: topic.json)
-                let token = tokenRecord?["targets"]?.elements?.first?.text ?? "none"
-                let name = topicRecord?["targets"]?.elements?.first?.text ?? "none"
+                let token = tokenRecord?["targets"]?.elements.first?.text ?? "none"
+                let name = topicRecord?["targets"]?.elements.first?.text ?? "none"
 
                 let arguments = ["audit", "pseudonym", "demo", "--token-file", "-", "--data-dir", dev.data]
                 let both = "secret-token-1\nsecret-token-2\n"

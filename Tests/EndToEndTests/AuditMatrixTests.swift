@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -232,26 +233,6 @@ extension EndToEnd {
                     }
                 }
                 outcome.expect(0)
-            }
-        }
-
-        @Test("The sink verifies by itself and with the store, and tells of an older copy that was put back")
-        func sink() async throws {
-            try await PrivateDirectory.with(prefersMemory: true) { directory in
-                let audit = try await RecordedAudit.make(in: directory)
-                let alone = try await Program.gateway([
-                    "audit", "verify", "--sink-only", "--sink", audit.sink, "--public-key", audit.publicKey,
-                ])
-                alone.expect(0)
-                #expect(alone.output.contains("intact: 56 records"))
-                try await audit.verify(nil, ["--sink", audit.sink]).expect(0)
-                #expect(try await audit.verify(nil, ["--sink", "\(audit.sink).none"]).end == .code(66))
-                #expect(try await Program.gateway(["audit", "verify", "--sink-only"]).end == .code(64))
-                // The last batch is missing, though the store knows that it was delivered.
-                let lines = try String(contentsOfFile: audit.sink, encoding: .utf8).split(separator: "\n")
-                let short = try directory.write(lines.prefix(12).joined(separator: "\n") + "\n", to: "short.jsonl")
-                let cut = try await audit.verify(nil, ["--sink", short])
-                #expect(cut.end == .code(1) && cut.output.contains("First bad record"), "\(cut.output)")
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -80,19 +81,6 @@ extension EndToEnd {
                 let collected = try site.directory.write(text, to: "collected.jsonl")
                 try await Program.auditVerify(site.environment, "--sink", collected).expect(0)
                 #expect(text.contains(#""action":"audit.closed""#))
-            }
-        }
-
-        @Test("A sink that can't be written stops no send, is logged and counted")
-        func outage() async throws {
-            try await self.run("file:/dev/full") { site, _ in
-                try await self.send(site.gateway, site.key, count: 3)
-                _ = try await site.gateway.process.errors.first { text -> Bool? in
-                    text.contains("The audit's second sink can't be written") ? true : nil
-                }
-                try await self.send(site.gateway, site.key, count: 3)
-                try await site.gateway.stopInOrder()
-                try await Program.auditVerify(site.environment).expect(0)
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -29,42 +30,39 @@ extension EndToEnd.CanaryTests {
         }
         let (token, topic, group) = (encoded(Self.token), encoded(Self.topic), encoded(Self.group))
         let tenant = "/v1/tenants/demo"
-        let tokens = JSONValue.object(["tokens": .array([.string(Self.token)])]).compactText()
-        let members = JSONValue.object(["tokens": .array([.string(Self.member)])]).compactText()
-        let batch = JSONValue.object([
-            "to": .string("/topics/" + Self.topic), "registration_tokens": .array([.string(Self.token)]),
-        ])
-        let change = JSONValue.object([
-            "operation": .string("create"), "notification_key_name": .string(Self.group),
-            "registration_ids": .array([.string(Self.member)]),
-        ])
-        let message = JSONValue.object([
-            "message": .object(["token": .string(Self.token), "data": .object(["a": .string(Self.payload)])])
-        ])
-        let legacy = JSONValue.object(["to": .string(Self.token), "data": .object(["a": .string(Self.payload)])])
-        let rest = JSONValue.object(["token": .string(Self.token), "data": .object(["a": .string(Self.payload)])])
+        let tokens: JSON = ["tokens": [.string(Self.token)]]
+        let members: JSON = ["tokens": [.string(Self.member)]]
+        let batch: JSON = ["to": "/topics/\(Self.topic)", "registration_tokens": [.string(Self.token)]]
+        let change: JSON = [
+            "operation": "create", "notification_key_name": .string(Self.group),
+            "registration_ids": [.string(Self.member)],
+        ]
+        let rest: JSON = ["token": .string(Self.token), "data": ["a": .string(Self.payload)]]
+        let legacy: JSON = ["to": .string(Self.token), "data": ["a": .string(Self.payload)]]
+        let message: JSON = ["message": rest]
         let calls: [(String, String, String?)] = [
-            ("POST", "\(tenant)/messages", rest.compactText()),
-            ("POST", "\(tenant)/messages?key=\(token)", rest.compactText()),
-            ("POST", "\(tenant)/messages/explain", rest.compactText()),
-            ("POST", "/fcm/send", legacy.compactText()), ("POST", "/fcm/send?\(token)", Self.payload),
-            ("POST", "/v1/projects/demo/messages:send", message.compactText()),
-            ("POST", "/v1/projects/\(token)/messages:send", message.compactText()),
-            ("POST", "\(tenant)/topics/\(topic)/subscriptions", tokens),
-            ("POST", "\(tenant)/topics/\(topic)/subscriptions/remove", tokens),
+            ("POST", "\(tenant)/messages", rest.encoded),
+            ("POST", "\(tenant)/messages?key=\(token)", rest.encoded),
+            ("POST", "\(tenant)/messages/explain", rest.encoded),
+            ("POST", "/fcm/send", legacy.encoded), ("POST", "/fcm/send?\(token)", Self.payload),
+            ("POST", "/v1/projects/demo/messages:send", message.encoded),
+            ("POST", "/v1/projects/\(token)/messages:send", message.encoded),
+            ("POST", "\(tenant)/topics/\(topic)/subscriptions", tokens.encoded),
+            ("POST", "\(tenant)/topics/\(topic)/subscriptions/remove", tokens.encoded),
             ("POST", "\(tenant)/topics/\(topic)/subscriptions", Self.payload),
             ("GET", "\(tenant)/subscriptions?token=\(token)", nil),
-            ("POST", "/iid/v1:batchAdd", batch.compactText()), ("POST", "/iid/v1:batchRemove", batch.compactText()),
+            ("POST", "/iid/v1:batchAdd", batch.encoded), ("POST", "/iid/v1:batchRemove", batch.encoded),
             ("GET", "/iid/info/\(token)?details=true", nil), ("POST", "/iid/v1/\(token)/rel/topics/\(topic)", nil),
             ("DELETE", "/iid/v1/\(token)/rel/topics/\(topic)", nil),
             ("GET", "/v1/projects/demo/registrations/\(token)/topicSubscriptions", nil),
             ("POST", "/v1/projects/demo/registrations/\(token)/topicSubscriptions?topic_name=\(topic)", nil),
             ("DELETE", "/v1/projects/demo/registrations/\(token)/topicSubscriptions/\(topic)", nil),
-            ("PUT", "\(tenant)/device-groups/\(group)", members), ("GET", "\(tenant)/device-groups/\(group)", nil),
-            ("POST", "\(tenant)/device-groups/\(group)/members", members),
-            ("POST", "\(tenant)/device-groups/\(group)/members/remove", members),
+            ("PUT", "\(tenant)/device-groups/\(group)", members.encoded),
+            ("GET", "\(tenant)/device-groups/\(group)", nil),
+            ("POST", "\(tenant)/device-groups/\(group)/members", members.encoded),
+            ("POST", "\(tenant)/device-groups/\(group)/members/remove", members.encoded),
             ("DELETE", "\(tenant)/device-groups/\(group)", nil),
-            ("POST", "/fcm/notification", change.compactText()),
+            ("POST", "/fcm/notification", change.encoded),
             ("GET", "/fcm/notification?notification_key_name=\(group)", nil),
             ("GET", "\(tenant)/retired-tokens?cursor=\(token)", nil), ("GET", "\(tenant)/audit?target=\(token)", nil),
             ("PATCH", "/\(token)/\(topic)", Self.payload), (Self.oddInput, "/\(token)", nil),

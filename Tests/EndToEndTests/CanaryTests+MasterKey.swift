@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 

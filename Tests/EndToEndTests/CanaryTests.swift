@@ -72,60 +72,57 @@ extension EndToEnd {
         }
 
         private func sendWhatSucceeds(_ trial: inout Trial) async throws {
-            let content: [String: JSONValue] = [
-                "data": .object(["a": .string(Self.payload)]),
-                "notification": .object([
+            let content: JSON = [
+                "data": ["a": .string(Self.payload)],
+                "notification": [
                     "title": .string(Self.payload), "body": .string(Self.payload),
-                    "body_loc_args": .array([.string(Self.payload)]),
-                ]),
+                    "body_loc_args": [.string(Self.payload)],
+                ],
                 "collapse_key": .string(Self.payload),
             ]
-            let targets: [(String, JSONValue)] = [
-                ("token", .string(Self.token)),
-                ("token", .string(Self.token + "CANONICAL_" + Self.replacement + "2")),
-                ("tokens", .array([Self.token, Self.token + "ERROR_NotRegistered", "b"].map(JSONValue.string))),
-                ("topic", .string("canary-topic")),
-            ]
-            for (name, target) in targets {
-                try await trial.send(.object(content.merging([name: target]) { $1 }), expecting: 200)
+            let replaced = "\(Self.token)CANONICAL_\(Self.replacement)"
+            for (name, target) in [
+                ("token", .string(Self.token)), ("token", "\(replaced)2"),
+                ("tokens", [.string(Self.token), "\(Self.token)ERROR_NotRegistered", "b"]), ("topic", "canary-topic"),
+            ] as [(String, JSON)] {
+                var message = content
+                message[name] = target
+                try await trial.send(message, expecting: 200)
             }
-            try await trial.send(
-                .object(content.merging(["token": .string(Self.token), "dry_run": .bool(true)]) { $1 }),
-                expecting: 200
-            )
+            var message = content
+            (message["token"], message["dry_run"]) = (.string(Self.token), true)
+            try await trial.send(message, expecting: 200)
+            message = content
+            message["tokens"] = ["\(replaced)3", "b"]
             // The second answer is the kept one.
             for _ in 1...2 {
-                let list = [Self.token + "CANONICAL_" + Self.replacement + "3", "b"].map(JSONValue.string)
-                try await trial.send(
-                    .object(content.merging(["tokens": .array(list)]) { $1 }),
-                    headers: ["Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"],
-                    expecting: 200
-                )
+                let headers = ["Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"]
+                try await trial.send(message, headers: headers, expecting: 200)
             }
         }
 
         private func sendWhatIsRefused(_ trial: inout Trial) async throws {
-            let token = JSONValue.string(Self.token)
-            let payload = JSONValue.string(Self.payload)
-            let large = JSONValue.string(String(repeating: Self.payload, count: 300))
-            for body: [String: JSONValue] in [
+            let token = JSON.string(Self.token)
+            let payload = JSON.string(Self.payload)
+            let large = JSON.string(String(repeating: Self.payload, count: 300))
+            for body: JSON in [
                 ["token": token, "unknown": payload],
                 ["token": token, "ttl": payload],
                 ["token": token, "priority": payload],
                 ["token": token, "data": payload],
-                ["token": token, "data": .object(["from": payload])],
-                ["token": token, "data": .object(["a": .array([payload])])],
-                ["token": token, "data": .object(["a": large])],
+                ["token": token, "data": ["from": payload]],
+                ["token": token, "data": ["a": [payload]]],
+                ["token": token, "data": ["a": large]],
                 ["token": token, "topic": payload],
-                ["token": .string("/topics/" + Self.token)],
+                ["token": "/topics/\(Self.token)"],
                 ["topic": token],
                 ["condition": token],
                 ["fid": token],
-                ["tokens": .array([token, .integer(1)])],
+                ["tokens": [token, 1]],
             ] {
-                try await trial.send(.object(body), expecting: 422)
+                try await trial.send(body, expecting: 422)
             }
-            try await trial.send(.object(["device_group": token]), expecting: 404)
+            try await trial.send(["device_group": token], expecting: 404)
             let texts = [
                 #"{"token": "\#(Self.token)"#, #"{"token": \#(Self.token)}"#, Self.payload,
                 #"{"data": {"a": "\#(Self.payload)"}, "data": {"a": "x"}}"#,
@@ -141,23 +138,22 @@ extension EndToEnd {
                     try await trial.emulator.add(#"{"times": \#(fault.maxCalls), "action": \#(action)}"#)
                 }
                 let headers = fault.timeoutMilliseconds.map { ["X-Request-Timeout-Ms": String($0)] } ?? [:]
-                let data = JSONValue.object(["a": .string(Self.payload)])
-                let message = JSONValue.object(["token": .string(Self.token + fault.token), "data": data])
+                let message: JSON = ["token": "\(Self.token)\(fault.token)", "data": ["a": .string(Self.payload)]]
                 try await trial.send(message, headers: headers, expecting: fault.status)
                 try await trial.emulator.deleteFaults()
                 // So that no breaker opens.
-                try await trial.send(.object(["token": .string(Self.token)]), expecting: 200)
+                try await trial.send(["token": .string(Self.token)], expecting: 200)
             }
             // An upstream that repeats what it was sent must not get it any further.
-            let echo = JSONValue.string("\(Self.serverKey) \(Self.token) \(Self.payload)")
+            let echo = JSON.string("\(Self.serverKey) \(Self.token) \(Self.payload)")
             for status in [200, 400, 401, 404, 500, 503] {
-                let action: [String: JSONValue] = ["type": .string("status"), "status": .integer(status), "body": echo]
-                let fault = JSONValue.object(["times": .integer(3), "action": .object(action)])
-                try await trial.emulator.add(fault.compactText())
+                let action: JSON = ["type": "status", "status": .integer(status), "body": echo]
+                let fault: JSON = ["times": 3, "action": action]
+                try await trial.emulator.add(fault.encoded)
                 let headers = ["X-Request-Timeout-Ms": "1000"]
-                try await trial.send(.object(["token": .string(Self.token)]), headers: headers, expecting: nil)
+                try await trial.send(["token": .string(Self.token)], headers: headers, expecting: nil)
                 try await trial.emulator.deleteFaults()
-                try await trial.send(.object(["token": .string(Self.token)]), expecting: 200)
+                try await trial.send(["token": .string(Self.token)], expecting: 200)
             }
             try await ClosedPort.with { port in
                 let endpoint = "http://127.0.0.1:\(port)"
@@ -179,12 +175,12 @@ extension EndToEnd {
             }
             #expect(trial.v1Secrets.count >= 3)
             try await trial.gateway.useV1("demo", account, endpoint: trial.emulator.address)
-            let content: [String: JSONValue] = ["data": .object(["a": .string(Self.payload)])]
             for (target, status) in [
                 (Self.token, 200), (Self.token + "ERROR_UNREGISTERED", 410), (Self.token + "ERROR_INTERNAL", 502),
                 (Self.token + "ERROR_SENDER_ID_MISMATCH", 422),
             ] {
-                try await trial.send(.object(content.merging(["token": .string(target)]) { $1 }), expecting: status)
+                let message: JSON = ["token": .string(target), "data": ["a": .string(Self.payload)]]
+                try await trial.send(message, expecting: status)
             }
             let (path, key) = ("/v1/tenants/demo/messages/explain", trial.keys.first ?? "")
             let explained = try await trial.gateway.ask("POST", path, key: key, #"{"token": "a"}"#)
@@ -195,17 +191,17 @@ extension EndToEnd {
             }
             trial.keep(try await trial.gateway.admin("POST", "tenants/demo/credentials/check"), "a check that passes")
             // Refusals quote nothing, whichever member is wrong.
-            guard case .object(let members) = account else { return }
-            for member in members.keys {
-                let bad = JSONValue.object(["service_account": .object(members.merging([member: .string("x")]) { $1 })])
-                let reply = try await trial.gateway.admin("PUT", "tenants/demo/credentials/v1", bad.compactText())
+            for member in account.keys {
+                var bad: JSON = ["service_account": account]
+                bad["service_account"]?[member] = "x"
+                let reply = try await trial.gateway.admin("PUT", "tenants/demo/credentials/v1", bad.encoded)
                 #expect(reply.status == (member == "private_key_id" || member == "project_id" ? 200 : 422), "\(member)")
                 trial.keep(reply, "a service account with a wrong \(member)")
             }
             try await trial.gateway.useV1("demo", account, endpoint: trial.emulator.address)
             try await trial.emulator.forget(account)
             try await trial.emulator.revokeAccessTokens()
-            try await trial.send(.object(["token": .string(Self.token)]), expecting: 502)
+            try await trial.send(["token": .string(Self.token)], expecting: 502)
             trial.keep(try await trial.gateway.admin("POST", "tenants/demo/credentials/check"), "a check that fails")
             for entry in try await trial.emulator.journal() {
                 for header in entry.headers("authorization") where header.hasPrefix("Bearer ya29.") {
@@ -257,19 +253,19 @@ extension EndToEnd {
             trial.keep(try await Reply.to("GET", base + "tenants", headers: wrong), "wrong admin token")
             let key = ["Authorization": "Bearer \(trial.keys.first ?? "")", "Content-Type": "application/json"]
             trial.keep(try await Reply.to("GET", base + "tenants", headers: key), "a key for administration")
-            let bodies: [(String, String, [String: JSONValue])] = [
-                ("PUT", "tenants/demo/credentials/legacy", ["server_key": .string(Self.serverKey + " x")]),
-                ("PUT", "tenants/demo/credentials/legacy", ["server_key": .array([.string(Self.serverKey)])]),
+            let bodies: [(String, String, JSON)] = [
+                ("PUT", "tenants/demo/credentials/legacy", ["server_key": "\(Self.serverKey) x"]),
+                ("PUT", "tenants/demo/credentials/legacy", ["server_key": [.string(Self.serverKey)]]),
                 (
                     "PUT", "tenants/demo/credentials/legacy",
                     ["server_key": .string(Self.serverKey), "endpoint": .string(Self.serverKey)]
                 ),
                 ("PUT", "tenants/none/credentials/legacy", ["server_key": .string(Self.serverKey)]),
-                ("POST", "tenants/demo/keys", ["scopes": .array([.string(Self.payload)])]),
+                ("POST", "tenants/demo/keys", ["scopes": [.string(Self.payload)]]),
                 ("PUT", "tenants/demo/limits", ["device": .string(Self.payload)]),
             ]
             for (method, path, body) in bodies {
-                let reply = try await trial.gateway.admin(method, path, JSONValue.object(body).compactText())
+                let reply = try await trial.gateway.admin(method, path, body.encoded)
                 #expect(reply.status >= 400, "\(path)")
                 trial.keep(reply, "\(method) \(path)")
             }
@@ -311,7 +307,7 @@ extension EndToEnd {
             #expect(log.range(of: Data(#""level":"debug""#.utf8)) != nil)
             for line in log.split(separator: UInt8(ascii: "\n")) {
                 #expect(
-                    (try? JSONValue(parsing: Data(line)))?["message"]?.text != nil,
+                    (try? JSON(parsing: Data(line)))?["message"]?.text != nil,
                     "\(String(decoding: line, as: UTF8.self))"
                 )
             }

@@ -11,11 +11,7 @@ extension EndToEnd {
         private static let senders = 6
 
         /// Sends from several callers until a body has done its work; every send must succeed. Returns how many did.
-        private func load(
-            _ gateway: RunningGateway,
-            keys: [String],
-            during body: () async throws -> Void
-        ) async throws -> Int {
+        private func load(_ site: Site, during body: () async throws -> Void) async throws -> Int {
             let busy = Observed(Set<Int>())
             return try await withThrowingTaskGroup(of: Int.self) { group in
                 for sender in 0..<Self.senders {
@@ -23,10 +19,9 @@ extension EndToEnd {
                         defer { busy.change { _ = $0.insert(sender) } }
                         var count = 0
                         while !Task.isCancelled {
-                            let key = keys[(sender + count) % keys.count]
                             let body = #"{"token": "device-\#(sender)-\#(count)"}"#
                             do {
-                                let reply = try await gateway.send(body, key: key)
+                                let reply = try await site.send(body)
                                 #expect(reply.status == 200, "\(reply.text)")
                                 count += 1
                                 if count == 10 { busy.change { _ = $0.insert(sender) } }
@@ -47,7 +42,7 @@ extension EndToEnd {
         }
 
         /// The call that sent to a device, which others may have followed.
-        private static func call(to device: String, _ emulator: Emulator) async throws -> JSONValue? {
+        private static func call(to device: String, _ emulator: Emulator) async throws -> JSON? {
             for limit in [50, 10_000] {
                 let call = try await emulator.journal(limit: limit)
                     .first { $0["body"]?.text?.contains("\"\(device)\"") == true }
@@ -60,7 +55,7 @@ extension EndToEnd {
         func serverKeys() async throws {
             try await Site.with(serverKey: "key-0") { site in
                 let (gateway, emulator, key) = (site.gateway, site.emulator, site.key)
-                let sent = try await self.load(gateway, keys: [key]) {
+                let sent = try await self.load(site) {
                     for number in 1...20 {
                         let body = #"{"server_key": "key-\#(number)", "endpoint": "\#(emulator.address)"}"#
                         #expect(try await gateway.admin("PUT", "tenants/demo/credentials/legacy", body).status == 200)
@@ -84,7 +79,7 @@ extension EndToEnd {
                     try await emulator.makeServiceAccount(project: "one", email: "b@one.example"),
                 ]
                 try await gateway.useV1("demo", accounts[0], endpoint: emulator.address)
-                let sent = try await self.load(gateway, keys: [key]) {
+                let sent = try await self.load(site) {
                     for number in 1...10 {
                         try await gateway.useV1("demo", accounts[number % 2], endpoint: emulator.address)
                         for _ in 1...5 {
@@ -95,43 +90,6 @@ extension EndToEnd {
                 #expect(sent > 20)
                 try await gateway.stopInOrder()
             }
-        }
-
-        @Test(
-            "Within the overlap the old and the new API key send, across a restart; without one the old stops at once"
-        )
-        func apiKeys() async throws {
-            try await Site.with { site in
-                let new = try await self.rotate(site.gateway, site.key, overlapSeconds: 3_600)
-                let keys = [site.key, new]
-                _ = try await self.load(site.gateway, keys: keys) {
-                    for _ in 1...20 { _ = try await site.gateway.admin("GET", "tenants/demo/keys") }
-                }
-                try await site.gateway.stopInOrder()
-                try await RunningGateway.serving(site.environment) { gateway in
-                    for key in keys { #expect(try await self.status(gateway, key) == 200) }
-                    // Rotated again without an overlap: the second stops at once, the first has its own end.
-                    let third = try await self.rotate(gateway, keys[1], overlapSeconds: 0)
-                    #expect(try await self.status(gateway, keys[0]) == 200)
-                    #expect(try await self.status(gateway, keys[1]) == 401)
-                    #expect(try await self.status(gateway, third) == 200)
-                    let id = String(keys[0].split(separator: "_")[1])
-                    #expect(try await gateway.admin("DELETE", "tenants/demo/keys/\(id)").status < 300)
-                    #expect(try await self.status(gateway, keys[0]) == 401)
-                    #expect(try await self.status(gateway, third) == 200)
-                    try await gateway.stopInOrder()
-                }
-            }
-        }
-
-        private func rotate(_ gateway: RunningGateway, _ key: String, overlapSeconds: Int) async throws -> String {
-            let path = "tenants/demo/keys/\(key.split(separator: "_")[1])/rotate"
-            let reply = try await gateway.admin("POST", path, #"{"overlap_s": \#(overlapSeconds)}"#)
-            return try #require(reply.json["key"]?.text, "\(reply.text)")
-        }
-
-        private func status(_ gateway: RunningGateway, _ key: String) async throws -> Int {
-            try await gateway.send(#"{"token": "a"}"#, key: key).status
         }
     }
 }

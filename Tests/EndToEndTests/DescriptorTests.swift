@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import NIOCore
 import NIOPosix
 import ProcessTestKit
@@ -63,28 +64,6 @@ extension EndToEnd {
                         #expect(Int(open.1) ?? .max < Self.descriptors)
                     }
                     try await Self.waitUntilServed(gateway)
-                    try await gateway.stopInOrder()
-                }
-            }
-        }
-
-        @Test("Connections that are held idle keep no caller out")
-        func idle() async throws {
-            try await PrivateDirectory.with { directory in
-                let few = ["GATEWAY_EVENT_LOOPS": "1", "GATEWAY_HTTP_MAX_CONNECTIONS": "1"]
-                let environment = directory.environment(few)
-                try await RunningGateway.serving(environment) { gateway in
-                    try await KeptConnection.with(port: gateway.port) { holder in
-                        #expect(try await holder.answer(to: "GET", "/").status == 200)
-                        try await Self.waitUntilServed(gateway)
-                        await #expect(throws: (any Error).self) {
-                            _ = try await holder.answer(to: "GET", "/")
-                        }
-                    }
-                    let metrics = try await KeptConnection.with(port: gateway.adminPort) { operators in
-                        try await operators.answer(to: "GET", "/metrics").body
-                    }
-                    #expect(Self.rejected("evicted", in: metrics) == 1)
                     try await gateway.stopInOrder()
                 }
             }

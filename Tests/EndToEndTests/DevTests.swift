@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -88,7 +89,7 @@ extension EndToEnd {
             let shell = try #require(Self.shell)
             let outcome = try await Program.run(shell, ["-c", dev.command]).expect(0)
             #expect(outcome.errors.isEmpty)
-            let answer = try JSONValue(parsing: Data(outcome.output.utf8))
+            let answer = try JSON(parsing: outcome.output)
             let messageID = try #require(answer["message_id"]?.text)
             #expect(!messageID.isEmpty)
             #expect(answer["status"]?.text == "accepted")
@@ -104,8 +105,8 @@ extension EndToEnd {
                 call["body"]?.text
                     == #"{"to":"demo-device","notification":{"title":"Hello","body":"from fcm-gateway"}}"#
             )
-            #expect(call.at("decision", "status")?.wholeNumber == 200)
-            #expect(call.at("decision", "body")?.text?.contains("\"\(messageID)\"") == true)
+            #expect(call["decision"]?["status"]?.int == 200)
+            #expect(call["decision"]?["body"]?.text?.contains("\"\(messageID)\"") == true)
 
             let record = try #require(await dev.gateway.auditRecord(of: answer))
             #expect(record["outcome"]?.text == "accepted")

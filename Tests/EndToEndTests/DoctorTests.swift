@@ -10,15 +10,13 @@ extension EndToEnd {
     @Suite("doctor", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
     struct DoctorTests {
         /// Something that is not as it should be, and what `doctor` must say of it.
-        struct Trouble: Sendable, CustomTestStringConvertible {
+        struct Trouble: Sendable {
             let name: String
             let status: Finding.Status
             let check: Finding.Check
             let words: String
             /// Makes the trouble.
             let make: @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
-
-            var testDescription: String { self.name }
 
             init(
                 _ name: String,
@@ -159,37 +157,6 @@ extension EndToEnd {
             }
         }
 
-        @Test("The file's mistakes come with line and key; files that others can read are found")
-        func files() async throws {
-            try await PrivateDirectory.with { directory in
-                var environment = try await Self.prepare(directory)
-                let file = try directory.write("http:\n  prot: 1\n", to: "g.yaml")
-                let mistaken = try await Diagnosed.by(environment, ["--offline", "--config", file]).expect(1)
-                #expect(
-                    mistaken.has(.problem, .configuration, "g.yaml:2: http.prot: is not known; did you mean http.port?")
-                )
-
-                try directory.write("log: {level: info}\n", to: "g.yaml")
-                let token = try directory.write(RunningGateway.testAdminToken, to: "token")
-                environment["GATEWAY_ADMIN_TOKEN"] = nil
-                environment["GATEWAY_ADMIN_TOKEN_FILE"] = token
-                let manager = FileManager.default
-                for (directoryMode, fileMode, words) in [
-                    (0o755, 0o644, "can be read by everybody (mode 0644)"),
-                    (0o755, 0o622, "can be changed by everybody"),
-                    (0o700, 0o644, ""), (0o755, 0o600, ""),
-                ] {
-                    try manager.setAttributes([.posixPermissions: directoryMode], ofItemAtPath: directory.path)
-                    try manager.setAttributes([.posixPermissions: fileMode], ofItemAtPath: token)
-                    // Where the tests' own directory is closed to others, nothing in it is open to them.
-                    let isProblem = !words.isEmpty && FileFacts(token)?.isReachableByOthers == true
-                    let found = try await Diagnosed.by(environment, ["--offline", "--config", file])
-                    #expect(found.end == .code(isProblem ? 1 : 0), "\(found.text)")
-                    #expect(!isProblem || found.has(.problem, .files, words), "\(found.text)")
-                }
-            }
-        }
-
         @Test("Few descriptors and little space are found")
         func resources() async throws {
             try await PrivateDirectory.with { directory in
@@ -262,6 +229,43 @@ extension EndToEnd {
                     // The admin token is for gateways alone.
                     #expect(taken.has(.ok, .credentials, "can be opened"), "\(taken.text)")
                 }
+            }
+        }
+
+        @Test("A gateway whose admin listener wants a client's certificate is not called silent")
+        func clientCertificates() async throws {
+            try await PrivateDirectory.with { directory in
+                let authority = try TestAuthority()
+                let server = try authority.certify("gateway", dnsNames: ["localhost"])
+                let environment = directory.environment(try directory.tls("ADMIN", server, clients: authority))
+                try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
+                    let ports = try await RunningGateway.ports(process)
+                    let own = ["GATEWAY_HTTP_PORT": ports.data, "GATEWAY_ADMIN_PORT": ports.admin]
+                    let asking = environment.merging(own) { $1 }
+                    let found = try await Diagnosed.by(asking)
+                    #expect(found.end == .code(0), "\(found.text)")
+                    #expect(found.has(.ok, .listeners, "admin.tls.clientCaFile asks for client certificates"))
+                    #expect(found.lines(.listeners).allSatisfy { $0.hasPrefix("ok") }, "\(found.text)")
+                    #expect(found.lines(.listeners).count == 1, "\(found.text)")
+                    process.signal(SIGTERM)
+                    #expect(try await process.end() == .code(0))
+                }
+            }
+        }
+
+        @Test("A malformed GATEWAY_ADMIN_URL is reported, without what it holds")
+        func malformedAddress() async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = directory.environment()
+                environment["GATEWAY_ADMIN_URL"] = "http://operator:the-password@gateway:8081"
+                let found = try await Diagnosed.by(environment).expect(1)
+                #expect(
+                    found.has(.problem, .listeners, "is not an address such as http://127.0.0.1:8081"),
+                    "\(found.text)"
+                )
+                #expect(!found.text.contains("the-password"))
+                environment["GATEWAY_ADMIN_URL"] = "http://127.0.0.1:1"
+                #expect(try await Diagnosed.by(environment).end == .code(0))
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import NIOCore
 import ProcessTestKit
 import Testing
@@ -13,40 +14,18 @@ extension EndToEnd {
 
         private static let path = "/v1/tenants/demo/messages"
         private static let start = "POST \(Self.path) HTTP/1.1\r\nHost: a\r\n"
-        private static let get = "GET / HTTP/1.1\r\n"
-        private static let chunked = "Transfer-Encoding: chunked\r\n\r\n"
-
-        private static func fields(_ count: Int, _ value: String = "x") -> String {
-            (1...count).map { "X-\($0): \(value)\r\n" }.joined()
-        }
 
         private static func text(_ count: Int) -> String { String(repeating: "x", count: count) }
 
         private static let attacks: [Attack] = [
             ("one large field", "\(Self.start)X-Large: \(Self.text(9_000))\r\n\r\n", 431, "header_too_large"),
-            ("a large head", "\(Self.start)\(Self.fields(20, Self.text(1_000)))", 431, "header_too_large"),
-            ("many fields", "\(Self.start)\(Self.fields(200))\r\n", 431, "header_too_large"),
-            ("a hundred thousand fields", "\(Self.start)\(Self.fields(100_000))\r\n", 431, "header_too_large"),
-            ("an expectation", "\(Self.start)Expect: coffee\r\nContent-Length: 1\r\n\r\n", 417, "bad_request"),
-            ("a transfer coding", "\(Self.start)Transfer-Encoding: br\r\n\r\n", 501, "bad_request"),
-            ("HTTP/3.0", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "bad_request"),
             ("a long target", "GET /\(Self.text(5_000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414, "uri_too_long"),
             ("a large message", "\(Self.start)Content-Length: 1048577\r\n\r\n", 413, "body_too_large"),
-            ("a large chunk", "\(Self.start)\(Self.chunked)100001\r\n", 413, "body_too_large"),
             (
                 "a large body elsewhere", "POST /v1/other HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n", 413,
                 "body_too_large"
             ),
-            ("no Host", "\(Self.get)\r\n", 400, "bad_request"),
-            ("two Hosts", "\(Self.get)Host: a\r\nHost: a\r\n\r\n", 400, "bad_request"),
-            ("a malformed Host", "\(Self.get)Host: a/b@c\r\n\r\n", 400, "bad_request"),
-            ("a target that contradicts Host", "GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "bad_request"),
-            ("two lengths", "\(Self.start)Content-Length: 1\r\n\(Self.chunked)0\r\n\r\n", 400, "bad_request"),
-            (
-                "chunks in HTTP/1.0", "POST \(Self.path) HTTP/1.0\r\nHost: a\r\n\(Self.chunked)0\r\n\r\n", 400,
-                "bad_request"
-            ),
-            ("no HTTP", "\u{16}\u{3}\u{1}\u{2}\r\n\r\n", 400, "bad_request"),
+            ("no Host", "GET / HTTP/1.1\r\n\r\n", 400, "bad_request"),
             ("half a head, then silence", "GET / HT", 408, "request_timeout"),
             ("half a body, then silence", "\(Self.start)Content-Length: 10\r\n\r\n12345", 408, "request_timeout"),
         ]
@@ -66,16 +45,15 @@ extension EndToEnd {
                         #expect(reply.headers["content-type"] == "application/problem+json", "\(attack.name)")
                         #expect(reply.headers["connection"] == "close", "\(attack.name)")
                         #expect(reply.code == attack.code, "\(attack.name): \(reply.text)")
-                        #expect(reply.json["status"]?.wholeNumber == attack.status, "\(attack.name): \(reply.text)")
+                        #expect(reply.json["status"]?.int == attack.status, "\(attack.name): \(reply.text)")
                         #expect(reply.headers["date"]?.hasSuffix(" GMT") == true, "\(attack.name)")
                         let next = try await Reply.to("GET", "\(gateway.address)\(Self.path)")
                         #expect(next.status == 401 || next.status == 405, "after \(attack.name)")
                     }
                     let metrics = try await gateway.metrics()
                     let counts = [
-                        "header_too_large": 4, "uri_too_long": 1, "body_too_large": 3, "bad_request": 7,
-                        "head_timeout": 1, "body_timeout": 1, "expectation": 1, "transfer_encoding": 1,
-                        "http_version": 1,
+                        "header_too_large": 1, "uri_too_long": 1, "body_too_large": 2, "bad_request": 1,
+                        "head_timeout": 1, "body_timeout": 1,
                     ]
                     for (reason, count) in counts {
                         let line = #"fcmgw_http_rejected_total{reason="\#(reason)"} \#(count * 2)"#

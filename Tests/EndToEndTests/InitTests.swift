@@ -27,7 +27,7 @@ extension EndToEnd {
                         "--test-certificate", "localhost", "--service-account", "-", "--fcm-url", emulator.address,
                         "--output", "json",
                     ]
-                    let made = try await self.make(directory, options, input: account.compactText()).expect(0)
+                    let made = try await self.make(directory, options, input: account.encoded).expect(0)
                     #expect(made.json["tenant"]?.text == "shop")
                     #expect(made.json["url"]?.text == "https://localhost:8080")
                     for (file, mode) in [
@@ -121,21 +121,6 @@ extension EndToEnd {
                 let outcome = try await self.make(directory, options, input: input).expect(1)
                 #expect(outcome.errors.contains(text), "\(outcome.text)")
                 #expect(!FileManager.default.fileExists(atPath: directory.path("made")))
-            }
-        }
-
-        @Test(
-            "Options that do not fit together are wrong usage",
-            arguments: [
-                ["--certificate", "a"], ["--private-key", "a"], ["--tenant", "shop"], ["--fcm-ca-file", "a"],
-                ["--test-certificate", "not a name"], ["--test-certificate", "10.0.0.1"],
-                ["--certificate", "a", "--private-key", "b", "--test-certificate", "localhost"],
-            ]
-        )
-        func usage(options: [String]) async throws {
-            try await PrivateDirectory.with { directory in
-                try await self.make(directory, options).expect(64)
-                #expect(self.contents(directory) == [])
             }
         }
     }

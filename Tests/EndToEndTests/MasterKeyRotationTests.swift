@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -23,7 +24,7 @@ extension EndToEnd {
             try await Program.gateway(["credential", "rewrap", "--output", "json"], environment: environment)
         }
 
-        private static func moved(_ outcome: Program.Outcome) -> Int? { outcome.json["moved"]?.wholeNumber }
+        private static func moved(_ outcome: Program.Outcome) -> Int? { outcome.json["moved"]?.int }
 
         private func send(_ gateway: RunningGateway, _ key: String) async throws -> Int {
             try await gateway.send(#"{"token": "a-device"}"#, key: key).status

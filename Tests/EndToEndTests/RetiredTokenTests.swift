@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -14,7 +15,7 @@ extension EndToEnd {
                 var firstCursor = ""
                 try await DevGateway.with(data) { dev in
                     let list = #"{"tokens": ["ERROR_NotRegistered", "CANONICAL_new", "a"]}"#
-                    #expect(try await dev.send(list).json["accepted"]?.wholeNumber == 2)
+                    #expect(try await dev.send(list).json["accepted"]?.int == 2)
                     firstCursor = try await self.feed(dev, until: 1)["resume_cursor"]?.text ?? ""
                     try await dev.gateway.kill()
                 }
@@ -33,14 +34,14 @@ extension EndToEnd {
                     #expect(metrics.contains(#"fcmgw_retired_tokens{state="unregistered"} 1"#))
 
                     let feed = try await self.feed(dev, until: 1)
-                    let entry = try #require(feed["retired_tokens"]?.elements?.first)
+                    let entry = try #require(feed["retired_tokens"]?.elements.first)
                     #expect(entry["token"]?.text == "CANONICAL_new")
                     #expect(entry["reason"]?.text == "replaced")
                     #expect(entry["replacement_token"]?.text == "new")
                     #expect(try await dev.send(#"{"token": "CANONICAL_other"}"#).status == 200)
                     _ = try await self.feed(dev, until: 2)
                     let news = try await self.feed(dev, until: 1, query: "?cursor=\(firstCursor)")
-                    #expect(news["retired_tokens"]?.elements?.map { $0["token"]?.text } == ["CANONICAL_other"])
+                    #expect(news["retired_tokens"]?.elements.map { $0["token"]?.text } == ["CANONICAL_other"])
                     try await dev.gateway.stopInOrder()
                 }
                 #expect(try await Program.auditVerify(data).end == .code(0))
@@ -48,12 +49,12 @@ extension EndToEnd {
         }
 
         /// Reads the feed until it has so many entries.
-        private func feed(_ dev: DevGateway, until count: Int, query: String = "") async throws -> JSONValue {
+        private func feed(_ dev: DevGateway, until count: Int, query: String = "") async throws -> JSON {
             try await eventually {
                 let path = "/v1/tenants/demo/retired-tokens\(query)"
                 let reply = try await dev.gateway.ask("GET", path, key: dev.key)
                 #expect(reply.status == 200)
-                return reply.json["retired_tokens"]?.elements?.count == count ? reply.json : nil
+                return reply.json["retired_tokens"]?.elements.count == count ? reply.json : nil
             }
         }
     }

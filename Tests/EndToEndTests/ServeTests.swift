@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -8,23 +9,6 @@ import Testing
 extension EndToEnd {
     @Suite("serve")
     struct ServeTests {
-        @Test(
-            "It does not start without its secrets, and names those that are missing",
-            arguments: [
-                ["GATEWAY_MASTER_KEY"], ["GATEWAY_ADMIN_TOKEN"], ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"],
-            ]
-        )
-        func missingSecrets(missing: [String]) async throws {
-            try await PrivateDirectory.with { directory in
-                let environment = directory.environment().filter { !missing.contains($0.key) }
-                let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
-                for name in ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"] {
-                    #expect(outcome.errors.contains(name) == missing.contains(name))
-                }
-                #expect(!FileManager.default.fileExists(atPath: directory.path("data")))
-            }
-        }
-
         @Test(
             "A bad configuration is refused with its place and key, by config check too, and leaves nothing behind",
             arguments: [
@@ -41,16 +25,15 @@ extension EndToEnd {
                     "http:\n  tls:\n    certificateFile: /none.pem\n    privateKeyFile: /none.key", [:],
                     "gateway.yaml:3: http.tls.certificateFile"
                 ),
-                (
-                    "limits:\n  defaults:\n    tenant: [1/36000s:1000]", [:],
-                    "limits.defaults.tenant"
-                ),
-            ] as [(String, [String: String], String)]
+                ("limits:\n  defaults:\n    tenant: [1/36000s:1000]", [:], "limits.defaults.tenant"),
+                ("log:\n  level: info", ["GATEWAY_MASTER_KEY": nil], "GATEWAY_MASTER_KEY"),
+                ("log:\n  level: info", ["GATEWAY_ADMIN_TOKEN": nil], "GATEWAY_ADMIN_TOKEN"),
+            ] as [(String, [String: String?], String)]
         )
-        func badConfiguration(yaml: String, variables: [String: String], place: String) async throws {
+        func badConfiguration(yaml: String, variables: [String: String?], place: String) async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write(yaml, to: "gateway.yaml")
-                let environment = directory.environment(["GATEWAY_HTTP_PORT": nil]).merging(variables) { $1 }
+                let environment = directory.environment(variables.merging(["GATEWAY_HTTP_PORT": nil]) { $1 })
                 for verb in [["serve"], ["config", "check"]] {
                     let arguments = verb + ["--config", file]
                     let outcome = try await Program.gateway(arguments, environment: environment).expect(1, "\(verb)")
@@ -58,21 +41,6 @@ extension EndToEnd {
                     #expect(!outcome.errors.contains("c2hvcnQ="))
                 }
                 #expect(!FileManager.default.fileExists(atPath: directory.path("data")))
-            }
-        }
-
-        @Test("The file configures, and the environment wins over it")
-        func configured() async throws {
-            try await PrivateDirectory.with { directory in
-                let yaml = "http:\n  port: 1\nlimits:\n  defaults:\n    tenant: [3/7s:5]\n"
-                let file = try directory.write(yaml, to: "gateway.yaml")
-                let environment = directory.environment()
-                try await RunningGateway.serving(environment, configuration: file) { gateway in
-                    #expect(try await gateway.admin("PUT", "tenants/a", #"{"display_name": "A"}"#).status < 300)
-                    let limits = try await gateway.admin("GET", "tenants/a/limits")
-                    #expect(limits.json["tenant"]?.elements?.first?["per_s"]?.wholeNumber == 7)
-                    try await gateway.stopInOrder()
-                }
             }
         }
 
@@ -87,7 +55,30 @@ extension EndToEnd {
                     ] {
                         #expect(metrics.contains("\nfcmgw_\(name){"), "\(name)")
                     }
+                    #expect(metrics.contains("\nfcmgw_audit_checkpoint_interval_seconds 60\n"))
                     try await gateway.stopInOrder()
+                }
+            }
+        }
+
+        @Test("After a restart every quota is whole, and no file is left of what was used up")
+        func quotas() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                func send(_ dev: DevGateway) async throws -> Int { try await dev.send(#"{"token": "used"}"#).status }
+                try await DevGateway.with(data) { dev in
+                    // One an hour: nothing comes back during the test.
+                    let policy = #"{"device": [{"rate": 1, "per_s": 3600, "burst": 1}]}"#
+                    #expect(try await dev.gateway.admin("PUT", "tenants/demo/limits", policy).status == 200)
+                    #expect(try await send(dev) == 200)
+                    #expect(try await send(dev) == 429)
+                    try await dev.gateway.stopInOrder()
+                }
+                let files = try FileManager.default.contentsOfDirectory(atPath: data)
+                #expect(!files.contains { $0.hasSuffix(".limits") })
+                try await DevGateway.with(data) { dev in
+                    let again = [try await send(dev), try await send(dev)]
+                    #expect(again == [200, 429])
                 }
             }
         }
@@ -127,9 +118,9 @@ extension EndToEnd {
                 let environment = directory.environment()
                 try await RunningGateway.serving(environment, configuration: file) { gateway in
                     try await gateway.stopInOrder()
-                    func line(_ message: String) throws -> JSONValue {
+                    func line(_ message: String) throws -> JSON {
                         let lines = gateway.process.errors.text.split(separator: "\n")
-                            .compactMap { try? JSONValue(parsing: Data($0.utf8)) }
+                            .compactMap { try? JSON(parsing: $0) }
                             .filter { $0["message"]?.text == message }
                         #expect(lines.count == 1, "\(message)")
                         return try #require(lines.first)
@@ -143,13 +134,13 @@ extension EndToEnd {
                     let serving = try line("Serving.")
                     #expect(serving["data_listener"]?.text == gateway.address)
                     #expect(serving["admin_listener"]?.text == gateway.adminAddress)
-                    #expect(serving["tenants"]?.wholeNumber == 0 && serving["keys"]?.wholeNumber == 0)
+                    #expect(serving["tenants"]?.int == 0 && serving["keys"]?.int == 0)
                     #expect(serving["replica"] == nil)
                     #expect(try line("Stopping.")["signal"]?.text == "SIGTERM")
                     let stopped = try line("Stopped.")
-                    #expect(stopped["signal"]?.text == "SIGTERM" && stopped["duration_ms"]?.wholeNumber != nil)
+                    #expect(stopped["signal"]?.text == "SIGTERM" && stopped["duration_ms"]?.int != nil)
                     for name in ["requests_cut_off", "audit_records_in_spool", "audit_records_lost"] {
-                        #expect(stopped[name]?.wholeNumber == 0, "\(name)")
+                        #expect(stopped[name]?.int == 0, "\(name)")
                     }
                     #expect(gateway.process.errors.text.split(separator: "\n").count == 4)
                 }

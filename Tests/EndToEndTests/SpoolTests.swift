@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -182,27 +183,6 @@ extension EndToEnd {
                     }
                 }
                 try await self.check(data, ids, actions: ["audit.spool_damaged": 0])
-            }
-        }
-
-        @Test("A spool that somebody changed is put aside, and the audit says so")
-        func tampered() async throws {
-            try await PrivateDirectory.with { directory in
-                let data = directory.path("data")
-                let spool = URL(filePath: "\(data)/audit.spool")
-                _ = try await self.killedWithASpool(data)
-                var bytes = try Data(contentsOf: spool)
-                bytes[bytes.count - 50] ^= 1
-                try bytes.write(to: spool)
-                try await DevGateway.with(data) { dev in
-                    let records = try await dev.gateway.audit("&action=audit.spool_damaged")
-                    #expect(records.count == 1)
-                    #expect(records.first?["object"]?.text?.contains("changed after") == true)
-                    #expect(try await Program.auditVerify(data).end == .code(0))
-                    try await dev.gateway.stopInOrder()
-                }
-                let names = try FileManager.default.contentsOfDirectory(atPath: data)
-                #expect(names.contains { $0.hasPrefix("audit.spool.damaged-") })
             }
         }
     }

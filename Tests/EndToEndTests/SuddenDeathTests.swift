@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -11,12 +12,20 @@ extension EndToEnd {
         private static let answersBeforeDeath = 300
         private static let rounds = 3
 
+        /// A message that was answered as accepted.
+        private struct Answer {
+            let messageID: String
+            let sender: Int
+        }
+
+        private typealias AnswerLog = Observed<[Answer]>
+
         @Test("The audit is unclean until the next start, never changed, and lacks the last moment at most")
         func death() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let data = directory.path("data")
                 for round in 1...Self.rounds {
-                    let log = AnswerLog()
+                    let log = AnswerLog([])
                     try await DevGateway.with(data) { dev in
                         try await self.kill(dev, under: log)
                     }
@@ -26,7 +35,7 @@ extension EndToEnd {
 
                     try await DevGateway.with(data) { dev in
                         try await Program.auditVerify(data).expect(0)
-                        try await self.checkKept(log.answers, in: dev)
+                        try await self.checkKept(log.current, in: dev)
                     }
                     // This one was killed too, at rest.
                     #expect(try await Program.auditVerify(data).end == .code(2))
@@ -44,27 +53,26 @@ extension EndToEnd {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for sender in 1...Self.senders {
                     group.addTask {
-                        defer { log.finish() }
                         var number = 0
                         // Ends with the connection, when the gateway does.
                         while let reply = try? await dev.send(#"{"token": "device-\#(sender)-\#(number)"}"#) {
                             #expect(reply.status == 200, "\(reply.text)")
                             guard let messageID = reply.json["id"]?.text else { return }
-                            log.add(messageID, of: sender)
+                            log.change { $0.append(Answer(messageID: messageID, sender: sender)) }
                             number += 1
                         }
                     }
                 }
-                await log.wait(for: Self.answersBeforeDeath)
+                try await log.wait { $0.count >= Self.answersBeforeDeath }
                 // Those of before the load's middle are on the disk by now, or soon.
-                let middle = try #require(log.answers.dropFirst(Self.answersBeforeDeath / 2).first?.messageID)
+                let middle = try #require(log.current.dropFirst(Self.answersBeforeDeath / 2).first?.messageID)
                 try await wait { try await !dev.gateway.audit("&message=\(middle)").isEmpty }
                 try await dev.gateway.kill()
                 try await group.waitForAll()
             }
         }
 
-        private func checkKept(_ answers: [AnswerLog.Answer], in dev: DevGateway) async throws {
+        private func checkKept(_ answers: [Answer], in dev: DevGateway) async throws {
             let records = try await dev.gateway.audit("&action=message.send")
             let kept = Set(records.compactMap { $0["message"]?.text })
             let lost = answers.filter { !kept.contains($0.messageID) }

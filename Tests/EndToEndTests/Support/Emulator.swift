@@ -1,5 +1,15 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
+
+extension JSON {
+    /// The values of a header field of a journal's entry.
+    func headers(_ name: String) -> [String] {
+        (self["headers"]?.elements ?? [])
+            .filter { $0["name"]?.text?.lowercased() == name }
+            .compactMap { $0["value"]?.text }
+    }
+}
 
 /// The control interface of a fake FCM in another process.
 struct Emulator: Sendable {
@@ -11,7 +21,7 @@ struct Emulator: Sendable {
     var port: String { String(self.address.split(separator: ":").last ?? "") }
 
     /// The requests it received, newest first.
-    func journal(limit: Int = 1_000) async throws -> [JSONValue] {
+    func journal(limit: Int = 1_000) async throws -> [JSON] {
         let reply = try await Reply.to("GET", "\(self.address)/_emulator/journal?limit=\(limit)")
         return reply.json["entries"]?.elements ?? []
     }
@@ -43,7 +53,7 @@ struct Emulator: Sendable {
     }
 
     /// Makes a service account and tells its file's text; of one address there is one account.
-    func makeServiceAccount(project: String, email: String? = nil) async throws -> JSONValue {
+    func makeServiceAccount(project: String, email: String? = nil) async throws -> JSON {
         let address = email.map { #", "client_email": "\#($0)""# } ?? ""
         let body = #"{"project_id": "\#(project)"\#(address)}"#
         let reply = try await Reply.to("POST", "\(self.address)/_emulator/service-accounts", body: body)
@@ -51,7 +61,7 @@ struct Emulator: Sendable {
         return reply.json
     }
 
-    func forget(_ account: JSONValue) async throws {
+    func forget(_ account: JSON) async throws {
         let email = account["client_email"]?.text ?? ""
         let query = "client_email=\(email.replacing("@", with: "%40"))"
         _ = try await Reply.to("DELETE", "\(self.address)/_emulator/service-accounts?\(query)")

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import NIOCore
 import ProcessTestKit
 import Testing
@@ -199,7 +200,7 @@ final class FrontLogs {
             answers: answers,
             logged: frontLog.filter { $0.hasPrefix("front ") }.map(Self.logged(_:)),
             served: gatewayLog.filter { $0.contains(#""message":"Request answered""#) }
-                .compactMap { (try? JSONValue(parsing: Data($0.utf8)))?["request_id"]?.text },
+                .compactMap { (try? JSON(parsing: $0))?["request_id"]?.text },
             refused: try await self.gateway.rejections() - before,
             suffix: suffix
         )
@@ -248,13 +249,8 @@ struct HostileRequest: Decodable, Sendable {
     let closes: Bool?
 
     static func all() throws -> [HostileRequest] {
-        var root = URL(filePath: #filePath)
-        while root.path != "/" {
-            root.deleteLastPathComponent()
-            let file = root.appending(path: "Tests/Hostile/smuggling.json")
-            if let data = try? Data(contentsOf: file) { return try JSONDecoder().decode([Self].self, from: data) }
-        }
-        throw CocoaError(.fileNoSuchFile)
+        let table = URL.inRepository("Tests/Hostile/smuggling.json")
+        return try JSONDecoder().decode([Self].self, from: Data(contentsOf: table))
     }
 
     /// The bytes, with ids that end in a suffix.

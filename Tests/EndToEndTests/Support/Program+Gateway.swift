@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -51,7 +52,7 @@ extension Program.Outcome {
     var text: String { self.output + self.errors }
 
     /// Its standard output as JSON; `null` when it is none.
-    var json: JSONValue { (try? JSONValue(parsing: Data(self.output.utf8))) ?? .null }
+    var json: JSON { (try? JSON(parsing: self.output)) ?? .null }
 
     /// Expects an exit code, and tells of what was run and what it wrote otherwise.
     @discardableResult

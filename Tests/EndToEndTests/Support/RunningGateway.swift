@@ -177,8 +177,8 @@ struct RunningGateway: Sendable {
     // MARK: The audit
 
     /// All audit records that match, newest first; without an action those of reading the audit are left out.
-    func audit(_ query: String = "") async throws -> [JSONValue] {
-        var records: [JSONValue] = []
+    func audit(_ query: String = "") async throws -> [JSON] {
+        var records: [JSON] = []
         var cursor = ""
         while true {
             let reply = try await self.admin("GET", "audit?limit=500\(query)\(cursor)")
@@ -192,7 +192,7 @@ struct RunningGateway: Sendable {
     }
 
     /// The audit record of a message, which may appear a moment after the answer; nil when the answer is of no message.
-    func auditRecord(of answer: JSONValue) async throws -> JSONValue? {
+    func auditRecord(of answer: JSON) async throws -> JSON? {
         guard let messageID = answer["id"]?.text else { return nil }
         return try await eventually { try await self.audit("&message=\(messageID)").first }
     }
@@ -203,23 +203,23 @@ struct RunningGateway: Sendable {
     func makeTenant(_ name: String, serverKey: String, endpoint: String) async throws -> String {
         let tenant = #"{"display_name": "Test", "upstream": "legacy", "sender_id": "123456789012"}"#
         let made = try await self.admin("PUT", "tenants/\(name)", tenant)
-        let credential = JSONValue.object(["server_key": .string(serverKey), "endpoint": .string(endpoint)])
-        let stored = try await self.admin("PUT", "tenants/\(name)/credentials/legacy", credential.compactText())
+        let credential: JSON = ["server_key": .string(serverKey), "endpoint": .string(endpoint)]
+        let stored = try await self.admin("PUT", "tenants/\(name)/credentials/legacy", credential.encoded)
         guard stored.status == 200 else { throw Emulator.Refused(reply: made.text + stored.text) }
         return try await self.makeKey(name, ["messages:send", "audit:read"])
     }
 
     /// Makes a key of a tenant for some scopes.
     func makeKey(_ tenant: String, _ scopes: [String]) async throws -> String {
-        let body = JSONValue.object(["name": "test", "scopes": .array(scopes.map(JSONValue.string))])
-        let created = try await self.admin("POST", "tenants/\(tenant)/keys", body.compactText())
+        let body: JSON = ["name": "test", "scopes": .array(scopes.map(JSON.string))]
+        let created = try await self.admin("POST", "tenants/\(tenant)/keys", body.encoded)
         return try #require(created.json["key"]?.text, "\(created.text)")
     }
 
     /// Gives a tenant a service account and sets it to HTTP v1.
-    func useV1(_ tenant: String, _ account: JSONValue, endpoint: String) async throws {
-        let credential = JSONValue.object(["service_account": account, "endpoint": .string(endpoint)])
-        let stored = try await self.admin("PUT", "tenants/\(tenant)/credentials/v1", credential.compactText())
+    func useV1(_ tenant: String, _ account: JSON, endpoint: String) async throws {
+        let credential: JSON = ["service_account": account, "endpoint": .string(endpoint)]
+        let stored = try await self.admin("PUT", "tenants/\(tenant)/credentials/v1", credential.encoded)
         let set = try await self.set(tenant, upstream: "v1")
         guard stored.status == 200, set.status == 200 else { throw Emulator.Refused(reply: stored.text + set.text) }
     }

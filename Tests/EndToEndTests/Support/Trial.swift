@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -17,8 +18,8 @@ struct Trial {
     /// What reached the fake FCM.
     var sentToFCM = Data()
 
-    mutating func send(_ body: JSONValue, headers: [String: String] = [:], expecting status: Int?) async throws {
-        try await self.send(text: body.compactText(), headers: headers, expecting: status)
+    mutating func send(_ body: JSON, headers: [String: String] = [:], expecting status: Int?) async throws {
+        try await self.send(text: body.encoded, headers: headers, expecting: status)
     }
 
     mutating func send(text: String, headers: [String: String] = [:], expecting status: Int?) async throws {
@@ -33,7 +34,7 @@ struct Trial {
         var body = reply.body
         if reply.status == 200, case .object(let members) = reply.json {
             let own = members.filter { $0.key != "replacement_token" }.mapValues(Self.anonymous)
-            body = Data(JSONValue.object(own).compactText().utf8)
+            body = Data(JSON.object(own).encoded.utf8)
         }
         let headers = reply.headers.map { "\($0.key): \($0.value)\r\n" }.sorted().joined()
         self.found["\(place) (\(self.found.count)): \(reply.status)"] = Data(headers.utf8) + body
@@ -48,11 +49,11 @@ struct Trial {
         self.keep(try await Reply.to("GET", "\(self.gateway.adminAddress)/metrics"), "metrics")
         let records = try await self.gateway.audit()
         #expect(records.count > 40)
-        self.found["audit"] = Data(JSONValue.array(records).compactText().utf8)
+        self.found["audit"] = Data(JSON.array(records).encoded.utf8)
         let target = token.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? ""
         let path = "/v1/tenants/demo/audit?target=\(target)"
         let reply = try await self.gateway.ask("GET", path, key: self.keys.first ?? "")
-        #expect((reply.json["records"]?.elements?.count ?? 0) > 3, "\(reply.text)")
+        #expect((reply.json["records"]?.elements.count ?? 0) > 3, "\(reply.text)")
         self.keep(reply, "the tenant's audit")
         for entry in try await self.emulator.journal() {
             self.sentToFCM += Data((entry.headers("authorization").joined() + (entry["body"]?.text ?? "")).utf8)
@@ -68,13 +69,8 @@ struct Trial {
         }
     }
 
-    private static func anonymous(_ value: JSONValue) -> JSONValue {
+    private static func anonymous(_ value: JSON) -> JSON {
         guard case .array(let elements) = value else { return value }
-        return .array(
-            elements.map { element in
-                guard case .object(let members) = element else { return element }
-                return .object(members.filter { $0.key != "token" && $0.key != "replacement_token" })
-            }
-        )
+        return .array(elements.map { $0.without("token", "replacement_token") })
     }
 }
