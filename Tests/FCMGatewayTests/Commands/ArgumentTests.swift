@@ -47,18 +47,6 @@ struct ArgumentTests {
     }
 
     @Test(
-        "A tenant's name is a-z, 0-9 and -, at most 63 characters",
-        arguments: [
-            ("demo", true), ("0", true), ("a-b-", true), (String(repeating: "a", count: 63), true),
-            (String(repeating: "a", count: 64), false), ("", false), ("-a", false), ("A", false), ("a/b", false),
-            ("a b", false), ("ä", false),
-        ]
-    )
-    func tenant(text: String, isAccepted: Bool) {
-        #expect((TenantID(argument: text) != nil) == isAccepted)
-    }
-
-    @Test(
         "An address has a scheme and a host, and nothing that could hold a secret",
         arguments: [
             ("http://127.0.0.1:8081", "http://127.0.0.1:8081"), ("https://gw.example/", "https://gw.example"),

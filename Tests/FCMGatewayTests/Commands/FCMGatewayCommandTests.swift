@@ -141,7 +141,9 @@ struct FCMGatewayCommandTests {
             "audit verify --sink-only", "audit verify --public-key none", "audit verify --export e",
             "audit verify demo", "audit public-key demo", "completion install tcsh",
             "audit intents demo",
-            "config check --config",
+            "config check --config", "init --certificate a", "init --private-key a", "init --tenant shop",
+            "init --fcm-ca-file a", "init --test-certificate 10.0.0.1",
+            "init --certificate a --private-key b --test-certificate localhost",
             // Verbs of fcm-gateway-dev.
             "dev", "dev --port 0", "emulator", "emulator --tls-dir d",
         ]

@@ -10,74 +10,31 @@ import Testing
 struct AuditSinkTests {
     /// Three chains that have ended, and a checkpoint after each; delivered to a file.
     private func delivered(
-        _ directory: TemporaryDirectory,
         _ body: (AuditTrailFixture, AuditSinkFile, String) async throws -> Void
     ) async throws {
-        let fixture = try await AuditTrailFixture(directory)
-        let path = "\(directory.path)/audit.jsonl"
-        let sink = AuditSinkFile(path: path, name: "gateway")
-        let feeder = fixture.feeder(sink)
-        for writer in 1...3 {
-            var chain = AuditChain(writer: writer)
-            try await fixture.write(4, to: &chain, state: .closed)
-            _ = await fixture.checkpointer.checkpoint()
-            await feeder.deliver()
+        try await AuditTrailFixture.with { fixture in
+            let path = "\(fixture.directory.path)/audit.jsonl"
+            let sink = AuditSinkFile(path: path, name: "gateway")
+            let feeder = fixture.feeder(sink)
+            for writer in 1...3 {
+                var chain = AuditChain(writer: writer)
+                try await fixture.write(4, to: &chain, state: .closed)
+                _ = await fixture.checkpointer.checkpoint()
+                await feeder.deliver()
+            }
+            #expect(feeder.delivered == 4)
+            try await body(fixture, sink, path)
         }
-        #expect(feeder.delivered == 4)
-        try await body(fixture, sink, path)
-        try fixture.database.close()
     }
 
     @Test("The sink has every record and checkpoint, verifies by itself, and fits the store")
     func whole() async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, _, path in
-                let verifier = try fixture.read(path)
-                #expect(verifier.records == 15 && verifier.evidence.latest == 4)
-                #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 15))
-                let attributes = try FileManager.default.attributesOfItem(atPath: path)
-                #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-            }
-        }
-    }
-
-    @Test("Whatever is changed in the sink is found")
-    func tampering() async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, _, path in
-                let lines = try fixture.lines(path)
-                let copy = "\(directory.path)/copy.jsonl"
-                func expectFound(_ changed: [String], _ what: String) throws {
-                    try fixture.write(changed, to: copy)
-                    #expect(throws: AuditSinkVerifier.Failure.self, "\(what)") { try fixture.read(copy) }
-                }
-                for index in lines.indices {
-                    var changed = lines
-                    if index < lines.count - 1 {
-                        // Without its first line, it is a sink that begins later.
-                        if index > 0 {
-                            changed.remove(at: index)
-                            try expectFound(changed, "line \(index) deleted")
-                        }
-                        changed = lines
-                        changed.swapAt(index, index + 1)
-                        try expectFound(changed, "lines \(index) and the next swapped")
-                    }
-                    changed = lines
-                    // The first checkpoint at the very end would only begin a repetition.
-                    let isAtEnd = index == 0 || index == lines.count - 1
-                    changed.insert(lines[isAtEnd ? 1 : 0], at: index + 1)
-                    try expectFound(changed, "inserted after \(index)")
-                    let bytes = Array(lines[index].utf8)
-                    for place in stride(from: 0, to: bytes.count, by: 23) {
-                        var flipped = bytes
-                        flipped[place] ^= 1
-                        changed = lines
-                        changed[index] = String(decoding: flipped, as: UTF8.self)
-                        try expectFound(changed, "line \(index), byte \(place)")
-                    }
-                }
-            }
+        try await self.delivered { fixture, _, path in
+            let verifier = try fixture.read(path)
+            #expect(verifier.records == 15 && verifier.evidence.latest == 4)
+            #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 15))
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
         }
     }
 
@@ -125,30 +82,28 @@ struct AuditSinkTests {
 
     @Test("What was broken off follows again", arguments: [0, 1, 40, 700, 5_000])
     func brokenOff(bytes: Int) async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, _, path in
-                var whole = try Data(contentsOf: URL(filePath: path))
-                // As if the process had been killed while it wrote the last batch.
-                whole.removeLast(min(bytes, whole.count))
-                try whole.write(to: URL(filePath: path))
-                var chain = AuditChain(writer: 4)
-                try await fixture.write(2, to: &chain)
-                _ = await fixture.checkpointer.checkpoint()
-                for _ in 0..<2 {
-                    await fixture.feeder(AuditSinkFile(path: path, name: "gateway")).deliver()
-                    let verifier = try fixture.read(path)
-                    #expect(verifier.evidence.latest == 5)
-                    #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 17))
-                }
-                var lines = try fixture.lines(path)
-                let torn = lines.indices.filter { AuditLine(ByteBuffer(string: lines[$0])) == nil }
-                #expect(torn.count == (bytes <= 1 ? 0 : 1))
-                // A line that can't be read is a change unless the sink goes back behind it.
-                guard let index = torn.first else { return }
-                lines.remove(at: index + 1)
-                try fixture.write(lines, to: path)
-                #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
+        try await self.delivered { fixture, _, path in
+            var whole = try Data(contentsOf: URL(filePath: path))
+            // As if the process had been killed while it wrote the last batch.
+            whole.removeLast(min(bytes, whole.count))
+            try whole.write(to: URL(filePath: path))
+            var chain = AuditChain(writer: 4)
+            try await fixture.write(2, to: &chain)
+            _ = await fixture.checkpointer.checkpoint()
+            for _ in 0..<2 {
+                await fixture.feeder(AuditSinkFile(path: path, name: "gateway")).deliver()
+                let verifier = try fixture.read(path)
+                #expect(verifier.evidence.latest == 5)
+                #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 17))
             }
+            var lines = try fixture.lines(path)
+            let torn = lines.indices.filter { AuditLine(ByteBuffer(string: lines[$0])) == nil }
+            #expect(torn.count == (bytes <= 1 ? 0 : 1))
+            // A line that can't be read is a change unless the sink goes back behind it.
+            guard let index = torn.first else { return }
+            lines.remove(at: index + 1)
+            try fixture.write(lines, to: path)
+            #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
         }
     }
 
@@ -157,160 +112,151 @@ struct AuditSinkTests {
         arguments: [4, 3]
     )
     func torn(checkpoint: Int) async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, _, path in
-                let text = try String(contentsOfFile: path, encoding: .utf8)
-                let mark = try #require(
-                    text.range(of: #""type":"checkpoint","sink":"gateway","number":\#(checkpoint),"#)
-                )
-                let end = try #require(text[mark.upperBound...].firstIndex(of: "\n"))
-                let torn = text[...end] + #"{"type":"record","writer":4"#
-                try Data(torn.utf8).write(to: URL(filePath: path))
-                let verifier = try fixture.read(path)
-                let line = torn.split(separator: "\n").count
-                #expect(verifier.warning?.line == line && verifier.evidence.latest == checkpoint)
-                var evidence = verifier.evidence
-                evidence.required = try await fixture.store.sinks()["gateway"] ?? 0
-                let reason = "the sink had it, and has it no more"
-                let expected: AuditVerifier.Verdict =
-                    checkpoint == 4 ? .intact(records: 15) : .checkpointTampered(number: 4, reason: reason)
-                #expect(try await fixture.verify(evidence: evidence) == expected)
-                // With its end, it is no line that a kill leaves behind.
-                try Data((torn + "\n").utf8).write(to: URL(filePath: path))
-                #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
-            }
+        try await self.delivered { fixture, _, path in
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            let mark = try #require(
+                text.range(of: #""type":"checkpoint","sink":"gateway","number":\#(checkpoint),"#)
+            )
+            let end = try #require(text[mark.upperBound...].firstIndex(of: "\n"))
+            let torn = text[...end] + #"{"type":"record","writer":4"#
+            try Data(torn.utf8).write(to: URL(filePath: path))
+            let verifier = try fixture.read(path)
+            let line = torn.split(separator: "\n").count
+            #expect(verifier.warning?.line == line && verifier.evidence.latest == checkpoint)
+            var evidence = verifier.evidence
+            evidence.required = try await fixture.store.sinks()["gateway"] ?? 0
+            let reason = "the sink had it, and has it no more"
+            let expected: AuditVerifier.Verdict =
+                checkpoint == 4 ? .intact(records: 15) : .checkpointTampered(number: 4, reason: reason)
+            #expect(try await fixture.verify(evidence: evidence) == expected)
+            // With its end, it is no line that a kill leaves behind.
+            try Data((torn + "\n").utf8).write(to: URL(filePath: path))
+            #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
         }
     }
 
     @Test("A file that was moved away is followed by one that goes on, and both verify together and the later alone")
     func rotation() async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, sink, path in
-                let feeder = fixture.feeder(sink)
+        try await self.delivered { fixture, sink, path in
+            let feeder = fixture.feeder(sink)
+            await feeder.deliver()
+            try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
+            await sink.reopen()
+            for writer in 4...6 {
+                var chain = AuditChain(writer: writer)
+                try await fixture.write(3, to: &chain, state: .closed)
+                _ = await fixture.checkpointer.checkpoint()
                 await feeder.deliver()
-                try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
-                await sink.reopen()
-                for writer in 4...6 {
-                    var chain = AuditChain(writer: writer)
-                    try await fixture.write(3, to: &chain, state: .closed)
-                    _ = await fixture.checkpointer.checkpoint()
-                    await feeder.deliver()
-                }
-                let both = try fixture.read("\(path).1", path)
-                #expect(both.evidence.latest == 7 && both.records == 27)
-                #expect(try await fixture.verify(evidence: both.evidence) == .intact(records: 27))
-                let later = try fixture.read(path)
-                #expect(later.evidence.latest == 7)
-                #expect(try await fixture.verify(evidence: later.evidence) == .intact(records: 27))
-                #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path, "\(path).1") }
             }
+            let both = try fixture.read("\(path).1", path)
+            #expect(both.evidence.latest == 7 && both.records == 27)
+            #expect(try await fixture.verify(evidence: both.evidence) == .intact(records: 27))
+            let later = try fixture.read(path)
+            #expect(later.evidence.latest == 7)
+            #expect(try await fixture.verify(evidence: later.evidence) == .intact(records: 27))
+            #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path, "\(path).1") }
         }
     }
 
     @Test("A file that was moved away is left alone at once, unless a checkpoint is half written")
     func idleRotation() async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, sink, path in
-                let whole = try fixture.lines(path)
-                try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
-                await sink.reopen()
-                #expect(try fixture.lines("\(path).1") == whole)
-                #expect(try fixture.lines(path) == Array(whole.suffix(1)))
+        try await self.delivered { fixture, sink, path in
+            let whole = try fixture.lines(path)
+            try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
+            await sink.reopen()
+            #expect(try fixture.lines("\(path).1") == whole)
+            #expect(try fixture.lines(path) == Array(whole.suffix(1)))
 
-                var chain = AuditChain(writer: 4)
-                let records = (0..<3).map { _ in AuditLine.record(chain.append(fixture.record())) }
-                try await fixture.store.append(
-                    records.compactMap { if case .record(let record) = $0 { record } else { nil } },
-                    head: fixture.sealer.head(of: chain, state: .open)
-                )
-                _ = await fixture.checkpointer.checkpoint()
-                try await sink.write(records, isWhole: false)
-                try FileManager.default.moveItem(atPath: path, toPath: "\(path).2")
-                await sink.reopen()
-                #expect(!FileManager.default.fileExists(atPath: path))
-                let last = try #require(try await fixture.store.signatures().latest)
-                try await sink.write([.checkpoint(last, sink: "gateway")], isWhole: true)
-                let second = try fixture.lines("\(path).2")
-                #expect(second.count == 5)
-                #expect(try fixture.lines(path) == Array(second.suffix(1)))
-                let verifier = try fixture.read("\(path).1", "\(path).2", path)
-                #expect(verifier.evidence.latest == 5)
-            }
+            var chain = AuditChain(writer: 4)
+            let records = (0..<3).map { _ in AuditLine.record(chain.append(fixture.record())) }
+            try await fixture.store.append(
+                records.compactMap { if case .record(let record) = $0 { record } else { nil } },
+                head: fixture.sealer.head(of: chain, state: .open)
+            )
+            _ = await fixture.checkpointer.checkpoint()
+            try await sink.write(records, isWhole: false)
+            try FileManager.default.moveItem(atPath: path, toPath: "\(path).2")
+            await sink.reopen()
+            #expect(!FileManager.default.fileExists(atPath: path))
+            let last = try #require(try await fixture.store.signatures().latest)
+            try await sink.write([.checkpoint(last, sink: "gateway")], isWhole: true)
+            let second = try fixture.lines("\(path).2")
+            #expect(second.count == 5)
+            #expect(try fixture.lines(path) == Array(second.suffix(1)))
+            let verifier = try fixture.read("\(path).1", "\(path).2", path)
+            #expect(verifier.evidence.latest == 5)
         }
     }
 
     @Test("Whatever is changed in any of a rotated sink's files is found, and so is a file that is left out")
     func tamperedRotation() async throws {
-        try await TemporaryDirectory.with { directory in
-            try await self.delivered(directory) { fixture, sink, path in
-                let feeder = fixture.feeder(sink)
-                await feeder.deliver()
-                var files: [String] = []
-                for writer in 4...5 {
-                    files.append("\(path).\(writer)")
-                    try FileManager.default.moveItem(atPath: path, toPath: files[files.count - 1])
-                    await sink.reopen()
-                    for part in 0..<2 {
-                        var chain = AuditChain(writer: 2 * writer - 4 + part)
-                        try await fixture.write(2, to: &chain, state: .closed)
-                        _ = await fixture.checkpointer.checkpoint()
-                        await feeder.deliver()
-                    }
+        try await self.delivered { fixture, sink, path in
+            let feeder = fixture.feeder(sink)
+            await feeder.deliver()
+            var files: [String] = []
+            for writer in 4...5 {
+                files.append("\(path).\(writer)")
+                try FileManager.default.moveItem(atPath: path, toPath: files[files.count - 1])
+                await sink.reopen()
+                for part in 0..<2 {
+                    var chain = AuditChain(writer: 2 * writer - 4 + part)
+                    try await fixture.write(2, to: &chain, state: .closed)
+                    _ = await fixture.checkpointer.checkpoint()
+                    await feeder.deliver()
                 }
-                files.append(path)
-                let required = try await fixture.store.sinks()["gateway"] ?? 0
-                func verdict(_ files: [String]) async throws -> AuditVerifier.Verdict? {
-                    var verifier = AuditSinkVerifier(publicKey: fixture.signer.publicKey)
-                    do {
-                        for file in files { try verifier.read(file) }
-                    } catch is AuditSinkVerifier.Failure {
-                        return nil
-                    }
-                    guard verifier.finding == nil else { return nil }
-                    var evidence = verifier.evidence
-                    evidence.required = required
-                    return try await fixture.verify(evidence: evidence)
+            }
+            files.append(path)
+            let required = try await fixture.store.sinks()["gateway"] ?? 0
+            func verdict(_ files: [String]) async throws -> AuditVerifier.Verdict? {
+                var verifier = AuditSinkVerifier(publicKey: fixture.signer.publicKey)
+                do {
+                    for file in files { try verifier.read(file) }
+                } catch is AuditSinkVerifier.Failure {
+                    return nil
                 }
-                let untouched = try await verdict(files)
-                #expect(untouched == .intact(records: 27))
+                guard verifier.finding == nil else { return nil }
+                var evidence = verifier.evidence
+                evidence.required = required
+                return try await fixture.verify(evidence: evidence)
+            }
+            let untouched = try await verdict(files)
+            #expect(untouched == .intact(records: 27))
 
-                // The first file may be gone: by itself, a sink may begin anywhere.
-                for index in files.indices.dropFirst() {
-                    var fewer = files
-                    fewer.remove(at: index)
-                    let found = try await verdict(fewer)
-                    #expect(found != untouched, "without file \(index)")
-                    var swapped = files
-                    swapped.swapAt(index, index - 1)
-                    #expect(try await verdict(swapped) != untouched, "file \(index) before its predecessor")
+            // The first file may be gone: by itself, a sink may begin anywhere.
+            for index in files.indices.dropFirst() {
+                var fewer = files
+                fewer.remove(at: index)
+                let found = try await verdict(fewer)
+                #expect(found != untouched, "without file \(index)")
+                var swapped = files
+                swapped.swapAt(index, index - 1)
+                #expect(try await verdict(swapped) != untouched, "file \(index) before its predecessor")
+            }
+            let copy = "\(fixture.directory.path)/changed.jsonl"
+            for (index, file) in files.enumerated() {
+                let lines = try fixture.lines(file)
+                var changes: [(String, [String])] = []
+                for number in lines.indices {
+                    // The last line of a file comes again as the first of the next, so one of them may go.
+                    let isTwice = number == 0 || (number == lines.count - 1 && index < files.count - 1)
+                    var changed = lines
+                    changed.remove(at: number)
+                    if !isTwice { changes.append(("without line \(number)", changed)) }
+                    if !isTwice { changes.append(("truncated before line \(number)", Array(lines[..<number]))) }
+                    changed = lines
+                    changed[number] = changed[number].replacing("0", with: "1", maxReplacements: 1)
+                    if changed != lines { changes.append(("line \(number) changed", changed)) }
+                    changed = lines
+                    changed.insert(lines[(number + 1) % lines.count], at: number)
+                    // What precedes a checkpoint that comes again follows once more.
+                    if index == 0 || number > 0 { changes.append(("inserted before line \(number)", changed)) }
                 }
-                let copy = "\(directory.path)/changed.jsonl"
-                for (index, file) in files.enumerated() {
-                    let lines = try fixture.lines(file)
-                    var changes: [(String, [String])] = []
-                    for number in lines.indices {
-                        // The last line of a file comes again as the first of the next, so one of them may go.
-                        let isTwice = number == 0 || (number == lines.count - 1 && index < files.count - 1)
-                        var changed = lines
-                        changed.remove(at: number)
-                        if !isTwice { changes.append(("without line \(number)", changed)) }
-                        if !isTwice { changes.append(("truncated before line \(number)", Array(lines[..<number]))) }
-                        changed = lines
-                        changed[number] = changed[number].replacing("0", with: "1", maxReplacements: 1)
-                        if changed != lines { changes.append(("line \(number) changed", changed)) }
-                        changed = lines
-                        changed.insert(lines[(number + 1) % lines.count], at: number)
-                        // What precedes a checkpoint that comes again follows once more.
-                        if index == 0 || number > 0 { changes.append(("inserted before line \(number)", changed)) }
-                    }
-                    for (what, changed) in changes {
-                        try fixture.write(changed, to: copy)
-                        var named = files
-                        named[index] = copy
-                        #expect(try await verdict(named) != untouched, "file \(index): \(what)")
-                    }
+                for (what, changed) in changes {
+                    try fixture.write(changed, to: copy)
+                    var named = files
+                    named[index] = copy
+                    #expect(try await verdict(named) != untouched, "file \(index): \(what)")
                 }
-                try fixture.database.close()
             }
         }
     }

@@ -119,27 +119,6 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("A request that runs when the grace ends is waited for, while idle connections end at once")
-    func waits() async throws {
-        try await self.run(timeout: .seconds(3_600)) { port, server, stop, ended in
-            _ = try await self.get(port)
-            let responder = self.responder
-            async let held = self.get(port, "/held")
-            for await _ in responder.begun.stream { break }
-            stop()
-            await self.until { self.gauge().contains("fcmgw_draining 1") }
-            self.grace.continuation.yield()
-            // Of the two connections only the one with the request is left.
-            await self.until { server.openConnections <= 1 }
-            responder.released.continuation.yield()
-            #expect(try await held == Told(status: 204, connection: "close"))
-            let wasCancelled = responder.wasCancelled.load(ordering: .relaxed)
-            #expect(!wasCancelled)
-            try await ended()
-            #expect(!self.logs.entries.contains { $0.level >= .warning })
-        }
-    }
-
     @Test("A request that takes longer than the time to finish is cut off, and the log says so")
     func cut() async throws {
         try await self.run(timeout: .zero) { port, server, stop, ended in

@@ -297,8 +297,7 @@ struct SeriesBoundTests {
 
     /// The operations that a description of an interface has, with the statuses of their answers.
     private static func operations(in file: String) throws -> [Operation] {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
-        let text = try String(contentsOf: root.appendingPathComponent("openapi/\(file)"), encoding: .utf8)
+        let text = try String(contentsOf: URL.inRepository("openapi/\(file)"), encoding: .utf8)
         var route = ""
         var operations: [Operation] = []
         for line in text.split(separator: "\n") {

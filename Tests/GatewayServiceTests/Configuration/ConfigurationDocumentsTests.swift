@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import Testing
 
 @testable import GatewayService
@@ -6,8 +7,7 @@ import Testing
 /// The page and the example that tell of the keys say what the table says.
 struct ConfigurationDocumentsTests {
     private static func text(_ path: String) throws -> String {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
-        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+        try String(contentsOf: URL.inRepository(path), encoding: .utf8)
     }
 
     /// The page's lines for the table.
