@@ -3,9 +3,6 @@ import GatewayTestKit
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
-@testable import GatewayService
-
 extension EndToEnd.CanaryTests {
     /// Changes the master key with the gateway stopped: refused at first, then done; then it serves by the new one.
     func changeMasterKey(_ trial: inout Trial, _ directory: PrivateDirectory) async throws {

@@ -3,7 +3,6 @@ import Foundation
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
 @testable import GatewayService
 
 extension EndToEnd {

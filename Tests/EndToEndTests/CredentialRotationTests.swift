@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTestKit
 import ProcessTestKit
 import Testing

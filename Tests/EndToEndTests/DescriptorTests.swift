@@ -5,8 +5,6 @@ import NIOPosix
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
-
 extension EndToEnd {
     @Suite("Descriptors and connections")
     struct DescriptorTests {

@@ -3,8 +3,6 @@ import GatewayTestKit
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
-
 extension EndToEnd {
     @Suite("device groups")
     struct DeviceGroupTests {

@@ -1,10 +1,7 @@
-import Foundation
 import GatewayTestKit
 import NIOCore
 import ProcessTestKit
 import Testing
-
-@testable import FCMGateway
 
 extension EndToEnd {
     @Suite("Hostile bytes")

@@ -4,7 +4,6 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
-@testable import GatewayService
 
 extension EndToEnd {
     @Suite("Changing the master key")

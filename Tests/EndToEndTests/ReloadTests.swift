@@ -1,10 +1,7 @@
-import AsyncHTTPClient
 import Foundation
 import GatewayTestKit
 import ProcessTestKit
 import Testing
-
-@testable import FCMGateway
 
 extension EndToEnd {
     @Suite("SIGHUP")

@@ -1,9 +1,6 @@
-import Foundation
 import GatewayTestKit
 import ProcessTestKit
 import Testing
-
-@testable import FCMGateway
 
 extension EndToEnd {
     @Suite("Retired tokens")

@@ -7,20 +7,19 @@ import Testing
 extension EndToEnd {
     @Suite("Limits in Redis")
     struct SharedLimitTests {
-        private static let active = "fcmgw_limiter_fallback_active 1"
-        private static let inactive = "fcmgw_limiter_fallback_active 0"
+        private static let fallback = "fcmgw_limiter_fallback_active"
 
         @Test("A gateway keeps its limits in the Redis of its settings and not in a file; on SQLite it says who shares")
         func redis() async throws {
             try await RedisServer.with { server in
                 try await PrivateDirectory.with { directory in
-                    var environment = directory.environment()
-                    environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
+                    let url = "redis://127.0.0.1:\(server.port)"
+                    let environment = directory.environment(["GATEWAY_LIMITS_REDIS_URL": url])
                     let warning = "no other gateway shares these limits"
                     let checked = try await Program.gateway(["config", "check"], environment: environment).expect(0)
                     #expect(checked.errors.contains("warning: GATEWAY_LIMITS_REDIS_URL: \(warning)"))
                     try await RunningGateway.serving(environment) { gateway in
-                        try await Self.metrics(of: gateway, have: Self.inactive)
+                        try await wait { try await gateway.metric(Self.fallback) == "0" }
                         #expect(gateway.process.errors.text.contains(warning))
                         try await Self.doctor([], environment, says: "Redis: answers").expect(0)
                         try await gateway.stopInOrder()
@@ -57,14 +56,15 @@ extension EndToEnd {
             try await RedisServer.with { server in
                 server.process.signal(SIGSTOP)
                 try await PrivateDirectory.with { directory in
-                    var environment = directory.environment()
-                    environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
-                    // The machine may be busy with other tests, and several answers in a row are waited for.
-                    environment["GATEWAY_LIMITS_REDIS_TIMEOUT_MS"] = "1000"
+                    let environment = directory.environment([
+                        "GATEWAY_LIMITS_REDIS_URL": "redis://127.0.0.1:\(server.port)",
+                        // The machine may be busy with other tests, and several answers in a row are waited for.
+                        "GATEWAY_LIMITS_REDIS_TIMEOUT_MS": "1000",
+                    ])
                     try await RunningGateway.serving(environment) { gateway in
-                        try await Self.metrics(of: gateway, have: Self.active)
+                        try await wait { try await gateway.metric(Self.fallback) == "1" }
                         server.process.signal(SIGCONT)
-                        try await Self.metrics(of: gateway, have: Self.inactive)
+                        try await wait { try await gateway.metric(Self.fallback) == "0" }
                     }
                 }
             }
@@ -84,9 +84,8 @@ extension EndToEnd {
             ] as [([String], String?, String)] {
                 try await RedisServer.with(.server, settings) { server in
                     try await PrivateDirectory.with { directory in
-                        var environment = directory.environment()
-                        environment["GATEWAY_LIMITS_REDIS_URL"] = "redis://127.0.0.1:\(server.port)"
-                        environment[variable] = password
+                        let url = "redis://127.0.0.1:\(server.port)"
+                        let environment = directory.environment(["GATEWAY_LIMITS_REDIS_URL": url, variable: password])
                         let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
                         #expect(outcome.errors.contains("GATEWAY_LIMITS_REDIS_URL: \(message)"))
                         #expect(!outcome.errors.contains("wrong"))
@@ -105,13 +104,6 @@ extension EndToEnd {
             try await eventually {
                 let outcome = try await Program.gateway(["doctor"] + options, environment: environment)
                 return outcome.output.contains(words) ? outcome : nil
-            }
-        }
-
-        /// Waits until the metrics have a line.
-        private static func metrics(of gateway: RunningGateway, have line: String) async throws {
-            while try await !Reply.to("GET", "\(gateway.adminAddress)/metrics").text.contains(line) {
-                await Task.yield()
             }
         }
     }

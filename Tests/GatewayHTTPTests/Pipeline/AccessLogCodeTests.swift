@@ -2,8 +2,6 @@ import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
-import InMemoryLogging
-import Logging
 import Testing
 
 @testable import GatewayHTTP

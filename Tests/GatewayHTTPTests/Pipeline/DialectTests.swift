@@ -61,11 +61,6 @@ struct DialectTests {
         #expect(Self.contract.map(\.0).sorted() == OutcomeCode.allCases.map(\.rawValue).sorted())
     }
 
-    @Test("Only the death of a token asks for its deletion")
-    func deletion() {
-        #expect(OutcomeCode.allCases.filter { $0.action == .deleteToken } == [.unregistered])
-    }
-
     // MARK: What became of a message
 
     /// An outcome of a message by every surface, beside what the contract says of its code.

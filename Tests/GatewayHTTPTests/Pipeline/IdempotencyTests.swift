@@ -4,7 +4,6 @@ import GatewayCore
 import GatewayTestKit
 import HTTPTypes
 import MetricsTestKit
-import NIOCore
 import Testing
 
 @testable import GatewayHTTP

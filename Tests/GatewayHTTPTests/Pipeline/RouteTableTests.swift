@@ -1,6 +1,4 @@
 import GatewayTestKit
-import InMemoryLogging
-import Logging
 import Testing
 
 @testable import GatewayHTTP

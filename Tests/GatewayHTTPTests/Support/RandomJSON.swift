@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTestKit
 
 /// Writes random bodies that look more or less like a message; every text in them but the members' names holds a
