@@ -19,12 +19,19 @@ struct HTTPServerVectorTests {
 
         var description: String { "\(self.topic): \(self.name)" }
 
+        private static let own = [
+            ("two Hosts in HTTP/1.0", "GET /x HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n"),
+            ("the address has no host", "GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n"),
+        ]
+        .map { Vector(topic: "which host", name: $0.0, request: $0.1, answered: nil, refused: 400) }
+
         static func all() throws -> [Vector] {
             let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             let table = try Data(contentsOf: folder.appending(path: "Hostile/smuggling.json"))
             return try JSONDecoder().decode([Vector].self, from: table)
                 // How long a body may be is a matter of the program.
                 .filter { $0.refused != nil && $0.answered == nil && $0.topic != "one request after another" }
+                + Self.own
         }
     }
 

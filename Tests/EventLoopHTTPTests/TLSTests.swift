@@ -133,7 +133,8 @@ struct TLSTests {
         let tls = try TestCertificate.server()
         try await withServer(EchoResponder(), configure: { $0.tls = tls }) { server, port in
             var broken = tls
-            broken.certificateChain = [.certificate(try TestCertificate.other())]
+            let other = try TestAuthority().certificate
+            broken.certificateChain = try TestCertificate.certificates(other).map { .certificate($0) }
             #expect(throws: (any Error).self) { try server.reload(tls: broken) }
             try server.reload(tls: tls)
             let pool = try HTTPClientPool.make("https://localhost:\(port)")
@@ -156,7 +157,7 @@ struct TLSTests {
             HTTPServerResponse(status: .ok, body: ByteBuffer(string: "\(request.connection.clientNames)"))
         }
         var tls = try TestCertificate.server()
-        tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8)))
+        tls.trustRoots = .certificates(try TestCertificate.certificates(authority.certificate))
         tls.certificateVerification = .noHostnameVerification
         try await withServer(responder, configure: { [tls] in $0.tls = tls }) { _, port in
             let pool = try HTTPClientPool.make("https://localhost:\(port)", tls: try Self.client(as: client))
@@ -184,7 +185,7 @@ struct TLSTests {
         try await withServer(EchoResponder(), configure: { $0.tls = try? TestCertificate.server() }) { server, port in
             let old = try HTTPClientPool.make("https://localhost:\(port)")
             #expect(try await old.answer().status == .ok)
-            try server.reload(tls: try Self.server(as: renewed))
+            try server.reload(tls: try TestCertificate.server(as: renewed))
             // The same pool, and so the same connection; over a new one it would meet a stranger.
             #expect(try await old.answer().status == .ok)
             #expect(server.openConnections == 1)
@@ -193,26 +194,16 @@ struct TLSTests {
             let stranger = try HTTPClientPool.make("https://localhost:\(port)")
             #expect(try await stranger.failedExchange().code == .tlsFailed)
             await stranger.shutdown()
-            var trusting = TLSConfiguration.makeClientConfiguration()
-            trusting.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8)))
+            let trusting = try TestCertificate.client(trusting: authority)
             let new = try HTTPClientPool.make("https://localhost:\(port)", tls: trusting)
             #expect(try await new.answer().status == .ok)
             await new.shutdown()
         }
     }
 
-    private static func server(as identity: TestIdentity) throws -> TLSConfiguration {
-        .makeServerConfiguration(
-            certificateChain: try NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8))
-                .map { .certificate($0) },
-            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.privateKey.utf8), format: .pem))
-        )
-    }
-
     private static func client(as identity: TestIdentity) throws -> TLSConfiguration {
         var configuration = try TestCertificate.client()
-        configuration.certificateChain = try NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8))
-            .map { .certificate($0) }
+        configuration.certificateChain = try TestCertificate.certificates(identity.certificate).map { .certificate($0) }
         configuration.privateKey = .privateKey(
             try NIOSSLPrivateKey(bytes: Array(identity.privateKey.utf8), format: .pem)
         )

@@ -1,59 +1,32 @@
+import GatewayTestKit
 import NIOSSL
 
-/// A self-signed certificate for `localhost` and `127.0.0.1`, good until 2125 and for these tests only.
+/// The certificates of the tests' servers, made anew for each run.
 enum TestCertificate {
-    static func server() throws -> TLSConfiguration {
-        let certificate = try NIOSSLCertificate(bytes: Array(Self.certificate.utf8), format: .pem)
-        let key = try NIOSSLPrivateKey(bytes: Array(Self.key.utf8), format: .pem)
-        return .makeServerConfiguration(certificateChain: [.certificate(certificate)], privateKey: .privateKey(key))
+    private static let authority = Result { try TestAuthority() }
+    private static let identity = Result {
+        try Self.authority.get().certify("localhost", dnsNames: ["localhost"], addresses: [[127, 0, 0, 1]])
     }
 
-    static func client() throws -> TLSConfiguration {
+    /// A server for `localhost` and `127.0.0.1`.
+    static func server() throws -> TLSConfiguration { try Self.server(as: Self.identity.get()) }
+
+    static func server(as identity: TestIdentity) throws -> TLSConfiguration {
+        .makeServerConfiguration(
+            certificateChain: try Self.certificates(identity.certificate).map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.privateKey.utf8), format: .pem))
+        )
+    }
+
+    /// A client that trusts the tests' authority, or another one.
+    static func client(trusting authority: TestAuthority? = nil) throws -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.trustRoots = .certificates([
-            try NIOSSLCertificate(bytes: Array(Self.certificate.utf8), format: .pem)
-        ])
+        let authority = try authority ?? Self.authority.get()
+        configuration.trustRoots = .certificates(try Self.certificates(authority.certificate))
         return configuration
     }
 
-    /// A certificate for another key.
-    static func other() throws -> NIOSSLCertificate {
-        try NIOSSLCertificate(bytes: Array(Self.otherCertificate.utf8), format: .pem)
+    static func certificates(_ pem: String) throws -> [NIOSSLCertificate] {
+        try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
     }
-
-    private static let otherCertificate = """
-        -----BEGIN CERTIFICATE-----
-        MIIBfzCCASWgAwIBAgIUKwsJArkhxBqR+kURiUKzfvD4RvEwCgYIKoZIzj0EAwIw
-        FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAwMTY0MloYDzIxMjYxMDI4
-        MDAxNjQyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-        PQMBBwNCAAQRwoAyAtVXe4QlMRM/tiGs/AHZ/eN0FuGPYRXpO9UoQcYnbz8KQ0nf
-        SACzc18Y6Z4UoWkAL7Eg4tmKH8KhtbNWo1MwUTAdBgNVHQ4EFgQURc7htLKK/xC1
-        TuCJmHD9o8LtJyMwHwYDVR0jBBgwFoAURc7htLKK/xC1TuCJmHD9o8LtJyMwDwYD
-        VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEAiS/LkA/vbri2hFL8euPw
-        bs9mhJWLSQThc3a4+WWlSRkCIG8zXO64gSWPaEkdxpOPSDa/XGg8wQrypt1CQdji
-        WuJ/
-        -----END CERTIFICATE-----
-        """
-
-    private static let certificate = """
-        -----BEGIN CERTIFICATE-----
-        MIIBmjCCAUGgAwIBAgIUI9VjZvDanjVM0YznLoWYq/bn/XgwCgYIKoZIzj0EAwIw
-        FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAwMDgyN1oYDzIxMjYxMDI4
-        MDAwODI3WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-        PQMBBwNCAAR1IMkTjKYuMMPRgzfy8KKyBdDa7afFUY+ryshuhotA/iz5UcrKr4Bw
-        T1mSOm+B0JersChDNblzVEw78smTDI9Zo28wbTAdBgNVHQ4EFgQUZnTGCNfhkOMK
-        7xvEsOMc0WHlN+IwHwYDVR0jBBgwFoAUZnTGCNfhkOMK7xvEsOMc0WHlN+IwGgYD
-        VR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZI
-        zj0EAwIDRwAwRAIgcHh8eZLzTPCLtVFatpCw3+5c/w4YGylqqdOu4yot9ecCIGPt
-        FUDRRNqzbwdsAIlQtiv7rQjt5t3GYGhXpccJ0TZF
-        -----END CERTIFICATE-----
-        """
-
-    private static let key = """
-        -----BEGIN PRIVATE KEY-----
-        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgXLiaoYxVsy8q0zlA
-        OvQIXNO0DiYcKJsDf9I9Y5s1cAihRANCAAR1IMkTjKYuMMPRgzfy8KKyBdDa7afF
-        UY+ryshuhotA/iz5UcrKr4BwT1mSOm+B0JersChDNblzVEw78smTDI9Z
-        -----END PRIVATE KEY-----
-        """
 }

@@ -34,13 +34,16 @@ package struct TestAuthority: Sendable {
     package func certify(
         _ subject: String,
         dnsNames: [String] = [],
+        addresses: [[UInt8]] = [],
         uris: [String] = [],
         emails: [String] = [],
         validity: Range<Double> = -3_600..<86_400
     ) throws -> TestIdentity {
         let key = P256.Signing.PrivateKey()
         let names =
-            dnsNames.map { GeneralName.dnsName($0) } + uris.map { GeneralName.uniformResourceIdentifier($0) }
+            dnsNames.map { GeneralName.dnsName($0) }
+            + addresses.map { GeneralName.ipAddress(ASN1OctetString(contentBytes: $0[...])) }
+            + uris.map { GeneralName.uniformResourceIdentifier($0) }
             + emails.map { GeneralName.rfc822Name($0) }
         let certificate = try Certificate(
             version: .v3,
