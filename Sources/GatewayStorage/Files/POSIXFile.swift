@@ -5,18 +5,18 @@ import GatewayCore
 struct POSIXFailure: Error, Hashable, CustomStringConvertible {
     let number: Int32
 
-    /// The number of the call that failed just now on this thread.
+    /// Reads the number that the last call on this thread left.
     init() {
         self.number = errno
     }
 
-    /// The system's words, such as `Permission denied`.
     var description: String {
         // The text belongs to the system and is copied at once.
         unsafe String(cString: strerror(self.number))
     }
 
-    /// Says in words that something can't be done, and by what failure, as `storeUnavailable`.
+    /// Runs a body, and turns what it throws into `storeUnavailable` with a message of ours and the failure as its
+    /// cause.
     static func explained<Value>(
         _ words: @autoclosure () -> String,
         _ body: () throws -> Value
@@ -29,18 +29,18 @@ struct POSIXFailure: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// An open file; its calls block.
+/// An open file. Its calls block.
 struct POSIXFile: Sendable {
     private let descriptor: Int32
 
-    /// Opens a file; one that is made by that can be read by its owner alone.
+    /// Opens a file. A file that the call creates is readable by its owner alone.
     init(_ path: String, _ flags: Int32) throws(POSIXFailure) {
         // POSIX takes the path as a pointer, valid during the call.
         self.descriptor = unsafe open(path, flags | O_CLOEXEC, 0o600)
         guard self.descriptor >= 0 else { throw POSIXFailure() }
     }
 
-    /// Closes the file; whether all that was written had room.
+    /// Closes the file. Returns false if the system could not store everything that was written.
     @discardableResult
     func release() -> Bool { close(self.descriptor) == 0 }
 
@@ -50,13 +50,14 @@ struct POSIXFile: Sendable {
         return Int(size)
     }
 
-    /// The bytes from an offset on that are there; others need no room, whatever their number claims to be.
+    /// Reads up to `count` bytes, fewer at the file's end. Memory is allocated only for bytes that exist, so `count`
+    /// may be any number.
     func read(at offset: Int, count: Int) throws(POSIXFailure) -> [UInt8] {
         let size = try self.size()
         var bytes = [UInt8](repeating: 0, count: max(0, min(count, size - offset)))
         var done = 0
         while done < bytes.count {
-            // POSIX fills in the part of the bytes that is left.
+            // POSIX writes to the bytes that are still missing.
             let part = unsafe bytes.withUnsafeMutableBytes { buffer in
                 let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
                 return unsafe pread(self.descriptor, rest.baseAddress, rest.count, off_t(offset + done))
@@ -74,7 +75,7 @@ struct POSIXFile: Sendable {
     func write(_ bytes: [UInt8], at offset: Int) throws(POSIXFailure) {
         var done = 0
         while done < bytes.count {
-            // POSIX reads bytes of ours.
+            // POSIX reads the bytes during the call.
             let part = unsafe bytes.withUnsafeBytes { buffer in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[done...])
                 return unsafe pwrite(self.descriptor, rest.baseAddress, rest.count, off_t(offset + done))
@@ -91,7 +92,8 @@ struct POSIXFile: Sendable {
         guard ftruncate(self.descriptor, off_t(size)) == 0 else { throw POSIXFailure() }
     }
 
-    /// Makes a directory, and those above it, for its owner alone; one that is there is left as it is.
+    /// Creates a directory and those above it, accessible to its owner alone. An existing directory keeps its
+    /// permissions.
     static func makeDirectory(_ path: String) throws(POSIXFailure) {
         // POSIX takes the path as a pointer, valid during the call.
         if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
@@ -101,12 +103,12 @@ struct POSIXFile: Sendable {
         if unsafe mkdir(path, 0o700) != 0, errno != EEXIST { throw POSIXFailure() }
     }
 
-    /// Takes away what others than the owner may do with the file.
+    /// Withdraws the permissions of everyone but the owner.
     func restrictPermissions() throws(POSIXFailure) {
         guard fchmod(self.descriptor, 0o600) == 0 else { throw POSIXFailure() }
     }
 
-    /// Has the content written to the disk.
+    /// Returns when the content is on the disk.
     func synchronize() throws(POSIXFailure) {
         #if canImport(Darwin)
         let result = fcntl(self.descriptor, F_FULLFSYNC)
@@ -116,15 +118,15 @@ struct POSIXFile: Sendable {
         guard result == 0 else { throw POSIXFailure() }
     }
 
-    /// Has a directory's names, or a file, written to the disk.
+    /// Returns when a directory's names, or a file with its size, are on the disk.
     func synchronizeNames() throws(POSIXFailure) {
-        // Some file systems have nothing to synchronize in a directory, and say so.
+        // Some file systems can't synchronize a directory and report EINVAL.
         guard fsync(self.descriptor) == 0 || errno == EINVAL else { throw POSIXFailure() }
     }
 
-    /// Takes an advisory lock, `LOCK_EX` or `LOCK_SH`, if it is to be had at once; whether it was.
+    /// Takes an advisory lock, `LOCK_EX` or `LOCK_SH`, without waiting. Returns false if another process holds it.
     ///
-    /// The kernel releases it when the process ends, however it ends.
+    /// The kernel releases the lock when the process ends in any way.
     func lock(_ kind: Int32) throws(POSIXFailure) -> Bool {
         if flock(self.descriptor, kind | LOCK_NB) == 0 { return true }
         let failure = POSIXFailure()
@@ -132,16 +134,16 @@ struct POSIXFile: Sendable {
         return false
     }
 
-    /// Gives the lock back: a program that is just being started may have the file open for a moment, and with it the
-    /// lock, also when this one has closed it.
+    /// Releases the lock. Closing the file is not enough: a child process that is just being started may have the file
+    /// open, and the lock with it.
     func unlock() {
         flock(self.descriptor, LOCK_UN)
     }
 
-    /// A file's size in bytes; 0 where there is none.
+    /// Returns a file's size in bytes, 0 if there is none.
     static func size(of path: String) -> Int {
         var status = stat()
-        // The call fills the structure it is handed; the path is valid during the call.
+        // The call fills the structure. The path is valid during the call.
         return unsafe stat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 }

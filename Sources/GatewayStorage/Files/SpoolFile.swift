@@ -2,7 +2,7 @@ import Foundation
 package import GatewayCore
 import NIOPosix
 
-/// A file of a spool that belongs to one process, and that only its owner can read.
+/// The file of an audit spool. One process uses it, and only its owner can read it.
 package final class SpoolFile: AuditSpoolFile {
     /// The file's name in its directory.
     package static let name = "audit.spool"
@@ -10,24 +10,24 @@ package final class SpoolFile: AuditSpoolFile {
     private let path: String
     private let file: POSIXFile
 
-    /// Opens a spool, and makes it and its directory where they are not there; blocks.
+    /// Opens a spool, and creates it and its directory if they don't exist. Blocks.
     ///
-    /// - Throws: `conflict` when another process has it open, `storeUnavailable` when it can't be made.
+    /// - Throws: `conflict` if another process uses it, `storeUnavailable` if it can't be created.
     package init(in directory: String) throws(GatewayError) {
         let path = "\(directory)/\(Self.name)"
         try StoreFile(path).makeDirectory()
         self.path = path
-        let file = try POSIXFailure.explained("\(path) can't be made") { try POSIXFile(path, O_RDWR | O_CREAT) }
+        let file = try POSIXFailure.explained("\(path) can't be created") { try POSIXFile(path, O_RDWR | O_CREAT) }
         self.file = file
         guard try POSIXFailure.explained("\(path) can't be locked", { try file.lock(LOCK_EX) }) else {
             throw GatewayError(.conflict, "Another gateway process uses the audit's spool \(path)")
         }
         try POSIXFailure.explained("\(path) can't be restricted to its owner") { try file.restrictPermissions() }
-        // Without this the power may take the file with all that was written to it.
+        // Without this, a power failure could lose the file and all records in it.
         try Self.synchronize(path: directory)
     }
 
-    /// Opens a spool to look at it, whether or not a process uses it; `nil` where there is none. Blocks.
+    /// Opens a spool for reading, also while a process uses it. Returns `nil` if there is none. Blocks.
     package init?(reading directory: String) throws(GatewayError) {
         let path = "\(directory)/\(Self.name)"
         let file: POSIXFile
@@ -53,16 +53,17 @@ package final class SpoolFile: AuditSpoolFile {
         try await self.blocking("can't be read") { try self.file.read(at: offset, count: count) }
     }
 
-    /// Writes bytes from an offset on and returns when they are on the disk.
+    /// Writes bytes at an offset. Returns when they are on the disk.
     ///
-    /// - Throws: `storeUnavailable`; then there may be something behind the offset, which is to be dropped.
+    /// - Throws: `storeUnavailable`. The file may then hold a part of the bytes behind the offset, which the caller
+    ///   drops.
     package func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError) {
         try await self.blocking("can't be written") {
             do {
                 try self.file.write(bytes, at: offset)
                 try self.file.synchronize()
             } catch {
-                // Half a batch takes room that a full disk may need. Where this fails too, the caller tries it again.
+                // Half a batch takes room that a full disk may need. If this fails too, the caller tries again.
                 try? self.file.cut(to: offset)
                 throw error
             }
@@ -73,16 +74,16 @@ package final class SpoolFile: AuditSpoolFile {
         try await self.blocking("can't be emptied") { try self.file.cut(to: size) }
     }
 
-    /// Moves the content to a file beside it, for an operator to look at, and goes on with an empty one.
+    /// Copies the content to a file beside this one, for an operator to examine, and empties this one.
     ///
-    /// - Returns: where the content is now.
+    /// - Returns: the path of the copy.
     package func setAside(_ suffix: String) async throws(GatewayError) -> String {
         let copy = "\(self.path).\(suffix)"
-        try await self.blocking("can't be put aside") {
-            // A copy, since a new file would need a lock of its own, between which another process might come.
+        try await self.blocking("can't be set aside") {
+            // A copy keeps the lock. A new file would need another lock, and another process might take it first.
             try? FileManager.default.removeItem(atPath: copy)
             try FileManager.default.copyItem(atPath: self.path, toPath: copy)
-            // On the disk before the original is gone.
+            // The copy reaches the disk before the original is emptied.
             try Self.synchronize(path: copy)
             try Self.synchronize(path: URL(filePath: copy).deletingLastPathComponent().path)
             try POSIXFailure.explained("\(self.path) can't be emptied") { try self.file.cut(to: 0) }

@@ -2,10 +2,10 @@ import Dispatch
 import GatewayCore
 import Synchronization
 
-/// Who has which of a pool's connections, and who waits for one: first come, first served, but that long reads leave
-/// most of them to the others.
+/// Assigns a pool's connections to callers in the order of their arrival.
 ///
-/// As many wait as fit, and none longer than the timeout.
+/// Scans use at most three connections, fewer in a small pool, so that calls always find others. At most 1,024 callers
+/// wait, each for at most the timeout. Example: of 8 connections, 3 may scan; with 4 connections, 1 may.
 final class ConnectionQueue: Sendable {
     enum Use: Sendable {
         case call
@@ -20,14 +20,14 @@ final class ConnectionQueue: Sendable {
     }
 
     private struct State {
-        /// The one that was used last comes first, so that those that are not needed fall out of use.
+        /// The most recently used connection is last and is taken first, so that surplus ones fall idle.
         var idle: [Int]
         var scans = 0
         var waiting: [Waiter] = []
         var lastNumber = 0
         var isClosed = false
 
-        /// Takes those out of the queue that can be served now.
+        /// Removes the waiters that can be served now.
         mutating func admit(maxScans: Int) -> [(Waiter, Int)] {
             var admitted: [(Waiter, Int)] = []
             while let connection = self.idle.last,
@@ -57,9 +57,9 @@ final class ConnectionQueue: Sendable {
         self.change { _ in }
     }
 
-    /// The number of a connection that nobody else has, to be given back by ``giveBack(_:_:)``.
+    /// Returns the number of a connection that is the caller's until ``giveBack(_:_:)``.
     ///
-    /// A task that is cancelled waits on, since its write is wanted all the same, unless it is said to give up.
+    /// A cancelled task keeps waiting, because its write is still wanted, unless `givesUp` is true.
     func take(_ use: Use, givesUp: Bool = false) async throws(GatewayError) -> Int {
         let number = self.state.withLock { state in
             state.lastNumber += 1
@@ -68,7 +68,7 @@ final class ConnectionQueue: Sendable {
         let result: Result<Int, GatewayError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 self.enter(Waiter(number: number, use: use, continuation: continuation))
-                // The handler may have run before there was anybody to find.
+                // The handler may have run before the waiter was queued.
                 if givesUp, Task.isCancelled { self.refuse(number, Self.cancelled) }
             }
         } onCancel: {
@@ -81,7 +81,7 @@ final class ConnectionQueue: Sendable {
         let (refusal, isWaiting) = self.change { state -> (GatewayError?, Bool) in
             if state.isClosed { return (Self.closed, false) }
             if state.waiting.count >= Self.maxWaiting {
-                return (GatewayError(.storeUnavailable, "Too many calls wait for the store"), false)
+                return (GatewayError(.storeUnavailable, "Too many calls are waiting for the store"), false)
             }
             let isIdle = !state.idle.isEmpty
             state.waiting.append(waiter)
@@ -101,7 +101,7 @@ final class ConnectionQueue: Sendable {
         }
     }
 
-    /// Refuses whoever waits or comes.
+    /// Refuses all waiters, and all later callers.
     func close() {
         let waiting = self.state.withLock { state in
             state.isClosed = true
@@ -114,7 +114,7 @@ final class ConnectionQueue: Sendable {
         for waiter in waiting { waiter.continuation.resume(returning: .failure(Self.closed)) }
     }
 
-    /// Refuses a waiter when its time is up, unless it has been served by then.
+    /// Refuses a waiter after the timeout, unless it has been served.
     private func expire(_ number: Int) {
         let milliseconds = Int(self.timeout / .milliseconds(1))
         DispatchQueue.global()
@@ -123,7 +123,7 @@ final class ConnectionQueue: Sendable {
             }
     }
 
-    /// Takes a waiter out of the queue, unless it has been served.
+    /// Removes a waiter from the queue, unless it has been served.
     private func refuse(_ number: Int, _ refusal: GatewayError) {
         let waiter = self.state.withLock { state in
             defer { self.measure(state) }
@@ -148,14 +148,17 @@ final class ConnectionQueue: Sendable {
         return result
     }
 
-    /// Under the lock, so that what is shown is what came last.
+    /// Runs under the lock, so that the metrics show the latest state.
     private func measure(_ state: State) {
         let idle = state.idle.count
         self.metrics?.measured(busy: self.connections - idle, idle: idle, waiting: state.waiting.count)
     }
 }
 
-/// Spaces attempts to reach a server that did not answer; pure.
+/// Spaces attempts to reach a server that does not answer. Pure.
+///
+/// The pause doubles from 50 ms to 2 s, and jitter takes up to half of it. Example: the fourth failure in a row is
+/// followed by a pause of 200 to 400 ms.
 struct ReconnectBackoff<Instant: InstantProtocol> where Instant.Duration == Duration {
     private static var first: Duration { .milliseconds(50) }
     private static var longest: Duration { .seconds(2) }
@@ -163,11 +166,11 @@ struct ReconnectBackoff<Instant: InstantProtocol> where Instant.Duration == Dura
     private var failures = 0
     private var notBefore: Instant?
 
-    /// Whether an attempt may be made; one at a time while the server does not answer.
+    /// Returns true if an attempt may start now. While the server does not answer, one attempt runs at a time.
     mutating func admit(at now: Instant, attemptDuration: Duration) -> Bool {
         guard let notBefore = self.notBefore else { return true }
         guard now >= notBefore else { return false }
-        // The attempt that never ends must not keep others out for ever.
+        // An attempt that never ends must not block others for ever.
         self.notBefore = now.advanced(by: attemptDuration)
         return true
     }
@@ -176,7 +179,7 @@ struct ReconnectBackoff<Instant: InstantProtocol> where Instant.Duration == Dura
         (self.failures, self.notBefore) = (0, nil)
     }
 
-    /// Notes a failure, and tells the pause after it; `jitter` is from 0 to 1.
+    /// Records a failure, and returns the pause after it. `jitter` is from 0 to 1.
     @discardableResult
     mutating func failed(at now: Instant, jitter: Double) -> Duration {
         let factor = 1 << min(self.failures, 10)

@@ -1,9 +1,11 @@
 package import GatewayCore
 
-/// PostgreSQL by libpq: a pool of connections, each with a thread of its own on which closures run, and one beside it that
-/// lasts, where replicas share the database.
+/// PostgreSQL through libpq.
+///
+/// Closures run on a pool of connections, each with its own thread. Replicas that share the database also hold one
+/// lasting connection (``PostgreSQLWatcher``).
 package final class PostgreSQLDatabase: SQLDatabase {
-    /// Attempts in a row that a server refuses before it is believed.
+    /// Consecutive attempts that a server refuses before the refusal is final.
     private static let maxRefusals = 3
 
     private let pool: PostgreSQLPool
@@ -12,10 +14,11 @@ package final class PostgreSQLDatabase: SQLDatabase {
     private let settings: PostgreSQLSettings
     private let metrics: StoreMetrics?
 
-    /// Opens a database whose schema this version can serve, or that is brought up to date here; waits for a server
-    /// that does not answer yet (decision 0044), and tells at the first attempt why it does not.
+    /// Opens a database whose schema this version can serve, or migrates it first.
     ///
-    /// - Throws: `invalid` when the schema is of a version that this one can't serve beside, `storeUnavailable`
+    /// Waits for a server that does not answer yet (decision 0044), and reports why after the first attempt.
+    ///
+    /// - Throws: `invalid` if this version can't serve beside the one that wrote the schema, `storeUnavailable`
     ///   otherwise.
     package convenience init(
         _ settings: PostgreSQLSettings,
@@ -43,14 +46,14 @@ package final class PostgreSQLDatabase: SQLDatabase {
     }
 
     deinit {
-        // Its thread would go on otherwise; does nothing where it was closed.
+        // The watcher's thread would run on otherwise. Does nothing after `close()`.
         self.watcher.stop()
     }
 
-    /// Brings the schema of a database up to date, as its owner.
+    /// Migrates a database's schema, as its owner.
     ///
-    /// Returns the steps that were taken now. Throws `invalid` when a version has been at it beside which this one
-    /// can't serve, `storeUnavailable` otherwise.
+    /// Returns the names of the steps taken. Throws `invalid` if this version can't serve beside the one that wrote the
+    /// schema, `storeUnavailable` otherwise.
     package static func migrate(
         _ settings: PostgreSQLSettings,
         whenUnreachable: (@Sendable (_ reason: String) -> Void)? = nil
@@ -63,7 +66,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
         return try await database.migrate()
     }
 
-    /// Closes all connections, once what runs has ended; blocks.
+    /// Closes all connections after running calls have ended. Blocks.
     package func close() {
         self.watcher.close()
         self.pool.close()
@@ -77,7 +80,8 @@ package final class PostgreSQLDatabase: SQLDatabase {
 
     package func whenNotified(_ observer: @escaping @Sendable () -> Void) { self.watcher.observe(observer) }
 
-    /// Waits until a server answers, for a while; one that answers and refuses is not waited for.
+    /// Waits up to the outage timeout for a server that does not answer. A server that answers and refuses is not
+    /// waited for.
     private func awaitServer(
         _ whenUnreachable: (@Sendable (_ reason: String) -> Void)? = nil
     ) async throws(GatewayError) {
@@ -99,7 +103,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
                 }
             }
             guard let failure else { return }
-            // It may have come up between the attempt and the question.
+            // The server may have started between the attempt and the check.
             refusals = isAnswering ? refusals + 1 : 0
             guard refusals < Self.maxRefusals, ContinuousClock.now < end else {
                 throw GatewayError(.storeUnavailable, "The store can't be reached: \(failure.message)")
@@ -116,14 +120,14 @@ package final class PostgreSQLDatabase: SQLDatabase {
         try await self.translated {
             try await self.pool.run(.call) { place in
                 let session = try place.connect()
-                // Connections of a migration have other bounds than a request's.
+                // A migration's session has other timeouts than a request's.
                 defer { place.drop() }
                 return try PostgreSQLSchema.migrate(session)
             }
         }
     }
 
-    /// How the schema looks; works without any rights but to connect.
+    /// Reads the state of the schema. Needs no rights but CONNECT.
     package func schema() async throws(GatewayError) -> PostgreSQLSchema.State {
         try await self.translated {
             try await self.pool.run(.call) { place in try PostgreSQLSchema.state(try place.connect()) }
@@ -174,8 +178,8 @@ package final class PostgreSQLDatabase: SQLDatabase {
         }
     }
 
-    /// Does nothing: what was deleted stays in the tables until a vacuum and in the log until it is recycled, which are
-    /// the database administrator's (docs/operations/postgresql.md).
+    /// Does nothing. Deleted rows stay in the tables until a vacuum, and in the log until it is recycled. Both are the
+    /// database administrator's task (docs/operations/postgresql.md).
     package func eraseDeleted() async {}
 
     private func translated<T: Sendable>(_ body: () async throws -> T) async throws(GatewayError) -> T {

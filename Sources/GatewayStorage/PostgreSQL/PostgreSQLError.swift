@@ -1,15 +1,15 @@
 import GatewayCore
 
-/// Why a call of PostgreSQL failed; holds no password, and no value of a row or parameter.
+/// Why a call to PostgreSQL failed. Holds no password, and no value of a row or parameter.
 struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
     enum Kind: Hashable {
-        /// The server refused, and says why by an SQLSTATE (PostgreSQL's documentation, appendix A).
+        /// The server refused, with an SQLSTATE (PostgreSQL's documentation, appendix A).
         case server(state: String)
-        /// The connection is gone, or never came to be.
+        /// The connection broke, or could not be made.
         case disconnected
-        /// The call's own deadline passed; what comes of the connection later belongs to no call.
+        /// The call's own deadline passed. Later data on the connection belongs to no call.
         case timedOut
-        /// The server or a row has what the gateway does not understand.
+        /// The server or a row holds something that the gateway does not understand.
         case unsupported
     }
 
@@ -20,13 +20,13 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
         (self.kind, self.message) = (kind, message)
     }
 
-    /// What the server says; messages on data (class 22) repeat it, and are left out.
+    /// Takes the server's message, except about data (class 22), where it would repeat the values.
     init(state: String, message: String) {
         self.init(.server(state: state), state.hasPrefix("22") ? "" : message)
     }
 
-    /// libpq's words on a connection that did not come to be, on one line: it has a line for each host, and goes on behind
-    /// a tab.
+    /// Takes libpq's message on a failed connection, which has one line for each host with tabs before continuations,
+    /// and joins it to one line.
     init(libraryMessage text: String) {
         let lines = text.replacing("\n\t", with: " ").split(separator: "\n")
         self.init(.disconnected, lines.joined(separator: "; ").replacing("\t", with: " "))
@@ -43,7 +43,7 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
         if case .server(let state) = self.kind { state } else { nil }
     }
 
-    /// Whether the connection can't be used any more: it is gone, or its server ends or takes no writes.
+    /// True if the connection can't be used any more: it broke, or its server is stopping or takes no writes.
     var endsConnection: Bool {
         switch self.kind {
         case .disconnected, .timedOut: true
@@ -52,12 +52,12 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// `admin_shutdown`, `crash_shutdown`, `cannot_connect_now`, `idle_in_transaction_session_timeout`, and what a server
-    /// answers that another one took the place of: `read_only_sql_transaction`, of a standby also `feature_not_supported`
-    /// to a serializable transaction and `object_not_in_prerequisite_state` to a lock.
+    /// `admin_shutdown`, `crash_shutdown`, `cannot_connect_now`, `idle_in_transaction_session_timeout`, and what a
+    /// server reports that is no longer the primary: `read_only_sql_transaction`. A standby also reports
+    /// `feature_not_supported` for a serializable transaction, and `object_not_in_prerequisite_state` for a lock.
     private static let endingStates: Set<String> = ["57P01", "57P02", "57P03", "25P03", "25006", "0A000", "55000"]
 
-    /// Why another transaction got in between, so that the same one may succeed now: `serialization_failure` or
+    /// The conflict with another transaction after which the same one may succeed: `serialization_failure` or
     /// `deadlock_detected`.
     var retryReason: PostgreSQLMetrics.RetryReason? {
         switch self.state {
@@ -67,11 +67,11 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether somebody else has the lock: `lock_not_available`.
+    /// True if another session holds the lock: `lock_not_available`.
     var isLocked: Bool { self.state == "55P03" }
 
     /// True if the values are at fault and the server is well: `data_exception`, `integrity_constraint_violation` and
-    /// `program_limit_exceeded`, such as an entry that is too long for an index. A role that is missing is none of these,
+    /// `program_limit_exceeded`, such as an entry that is too long for an index. A missing role is none of these,
     /// although its SQLSTATE is `invalid_parameter_value`.
     var isAboutData: Bool {
         guard let state = self.state, state != Self.missingRole else { return false }
@@ -80,10 +80,10 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
 
     private static let missingRole = "22023"
 
-    /// Whether stored data can't be read: `data_corrupted` and `index_corrupted`.
+    /// True if stored data can't be read: `data_corrupted` and `index_corrupted`.
     var isDamage: Bool { self.state == "XX001" || self.state == "XX002" }
 
-    /// What it means to an operator.
+    /// The meaning for an operator.
     fileprivate var explanation: String {
         switch self.kind {
         case .disconnected: return "The store can't be reached"
@@ -95,7 +95,7 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// By SQLSTATE, or by its first two characters, the class.
+    /// Keys are an SQLSTATE, or its class: the first two characters.
     private static let explanations = [
         "08": "The store can't be reached",
         "0A000": "The store can't be written: its server is a standby",
@@ -119,12 +119,12 @@ struct PostgreSQLError: Error, Hashable, CustomStringConvertible {
 }
 
 extension GatewayError {
-    /// What an error of PostgreSQL means to the gateway; one of the gateway's own passes unchanged.
+    /// Translates an error of PostgreSQL. An error of the gateway's own passes unchanged.
     init(translatingPostgreSQL error: any Error) {
         if let failure = (error as? DamagedFile)?.cause as? PostgreSQLError ?? error as? PostgreSQLError {
             self =
                 failure.isAboutData
-                ? GatewayError(.invalid, "The store does not take a value of the request", cause: error)
+                ? GatewayError(.invalid, "The store can't hold a value of the request", cause: error)
                 : GatewayError(.storeUnavailable, failure.explanation, cause: error)
         } else {
             self.init(translating: error)

@@ -3,14 +3,14 @@ import GatewayCore
 import NIOPosix
 import Synchronization
 
-/// Connections to a server, as many as there are threads, so that whoever has a connection has a thread as well.
+/// Connections to a server, one for each thread, so that a caller with a connection always has a thread too.
 ///
-/// Connections are made when they are first needed, and anew where one has gone. While the server can't be reached, one
-/// call at a time tries and the others fail at once.
+/// Connections are made at their first use, and again after they break. While the server can't be reached, one call at
+/// a time tries to connect and the others fail at once.
 final class PostgreSQLPool: Sendable {
     typealias Backoff = ReconnectBackoff<ContinuousClock.Instant>
 
-    /// The place of a connection, which one thread at a time has.
+    /// A slot for one connection. One thread at a time uses it.
     struct Place {
         fileprivate let pool: PostgreSQLPool.Shared
         private var session: PostgreSQLSession?
@@ -22,9 +22,9 @@ final class PostgreSQLPool: Sendable {
         var settings: PostgreSQLSettings { self.pool.settings }
         var metrics: PostgreSQLMetrics? { self.pool.metrics }
 
-        /// A connection that nothing was done with since the last transaction.
+        /// Returns the connection, with no transaction open. Connects first if necessary.
         ///
-        /// - Throws: a `PostgreSQLError` where there is none to be had.
+        /// - Throws: a `PostgreSQLError` if no connection can be made.
         mutating func connect() throws -> PostgreSQLSession {
             if let session = self.session, session.isUsable {
                 session.timeout = self.settings.callTimeout
@@ -37,15 +37,15 @@ final class PostgreSQLPool: Sendable {
             return session
         }
 
-        /// Lets a connection go that is of no more use.
+        /// Closes a connection that is of no more use.
         mutating func drop() {
             self.session = nil
         }
     }
 
-    /// What all places share.
+    /// The state that all places share.
     fileprivate final class Shared: Sendable {
-        /// The longest that an attempt is thought to take: libpq's timeout for some hosts.
+        /// The longest that an attempt is expected to take: libpq's timeout for three hosts.
         private static let attemptDuration = Duration.seconds(15)
 
         let settings: PostgreSQLSettings
@@ -76,7 +76,7 @@ final class PostgreSQLPool: Sendable {
         }
     }
 
-    /// A class, since an array can't hold a mutex.
+    /// A class, because an array can't hold a mutex.
     private final class Holder: Sendable {
         let place: Mutex<Place>
 
@@ -85,7 +85,7 @@ final class PostgreSQLPool: Sendable {
         }
     }
 
-    /// What a caller waits for while a thread is at it, until it is done or the caller gives up.
+    /// The continuation of a caller, until the thread has finished or the caller gives up.
     private final class PendingCall<T: Sendable>: Sendable {
         private let continuation: Mutex<CheckedContinuation<T, any Error>?> = Mutex(nil)
 
@@ -93,7 +93,7 @@ final class PostgreSQLPool: Sendable {
             self.continuation.withLock { $0 = continuation }
         }
 
-        /// The first result counts.
+        /// Only the first result counts.
         func resume(with result: Result<T, any Error>) {
             let continuation = self.continuation.withLock { waiting in
                 defer { waiting = nil }
@@ -123,13 +123,13 @@ final class PostgreSQLPool: Sendable {
     }
 
     deinit {
-        // Does nothing where it was closed.
+        // Does nothing after `close()`.
         self.threads.shutdownGracefully { _ in }
     }
 
-    /// Runs a body on a thread that may block, with the place of a connection that nobody else has meanwhile.
+    /// Runs a body on a thread that may block, with a connection's place that is the body's alone.
     ///
-    /// Where it gives up, a task that is cancelled goes on at once; what the thread is at still ends by its own deadline.
+    /// If `givesUp` is true, a cancelled task returns at once. The thread's work still ends by its own deadline.
     func run<T: Sendable>(
         _ use: ConnectionQueue.Use,
         givesUp: Bool = false,
@@ -145,7 +145,7 @@ final class PostgreSQLPool: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 call.wait(with: continuation)
                 self.submit(number, use, body) { call.resume(with: $0) }
-                // The handler may have run before there was anybody to find.
+                // The handler may have run before the continuation was stored.
                 if givesUp, Task.isCancelled { call.resume(with: .failure(CancellationError())) }
             }
         } onCancel: {
@@ -170,16 +170,16 @@ final class PostgreSQLPool: Sendable {
         }
     }
 
-    /// Whether a server answers at the address at all, so that waiting for it is of no use where it refuses.
+    /// Returns true if a server answers at the address, so that waiting after its refusal is pointless.
     ///
-    /// Blocks for `connect_timeout` a host.
+    /// Blocks for up to `connect_timeout` for each host.
     static func isAnswering(_ settings: PostgreSQLSettings) -> Bool {
         // libpq reads the text during the call.
         let answer = unsafe fcmgw_pq_ping(settings.url)
         return answer == PQPING_OK || answer == PQPING_NO_ATTEMPT
     }
 
-    /// Closes all connections, once what runs has ended; blocks.
+    /// Closes all connections after running calls have ended. Blocks.
     func close() {
         self.queue.close()
         for holder in self.holders { holder.place.withLock { $0.drop() } }

@@ -1,11 +1,11 @@
 import CLibPQ
 
-/// What libpq hands over of a statement: an outcome, and rows in binary form.
+/// A statement's result from libpq: its outcome, and rows in binary form.
 @safe
 final class PostgreSQLResult {
     private let result: OpaquePointer
 
-    /// Takes over a result, which is freed with this object.
+    /// Takes ownership of a result, which is freed with this object.
     init(_ result: OpaquePointer) {
         unsafe self.result = result
     }
@@ -18,17 +18,17 @@ final class PostgreSQLResult {
 
     var isPipelineEnd: Bool { self.status == PGRES_PIPELINE_SYNC }
 
-    /// Why the statement failed; one that was left out after the failure of another has no reason of its own.
+    /// Why the statement failed. A statement that was skipped after another one's failure has no reason of its own.
     var failure: (any Error)? {
         switch self.status {
         case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE, PGRES_PIPELINE_SYNC:
             return nil
         case PGRES_PIPELINE_ABORTED:
-            return PostgreSQLError(.unsupported, "left out after another statement's failure")
+            return PostgreSQLError(.unsupported, "skipped after another statement's failure")
         default:
-            // The texts are libpq's for as long as the result; they are copied at once.
+            // libpq owns the texts for as long as the result lives. They are copied at once.
             guard let state = unsafe fcmgw_pq_state(self.result) else {
-                // It comes from libpq, which found the connection broken.
+                // Without an SQLSTATE the error is libpq's: the connection broke.
                 return PostgreSQLError(.disconnected, "the connection broke")
             }
             let message = unsafe fcmgw_pq_message(self.result).map { unsafe String(cString: $0) } ?? ""
@@ -38,7 +38,7 @@ final class PostgreSQLResult {
         }
     }
 
-    /// How many rows the statement changed.
+    /// The number of rows that the statement changed.
     var changes: Int { Int(unsafe fcmgw_pq_changes(self.result)) }
 
     func isCommand(_ name: String) -> Bool { unsafe fcmgw_pq_is_command(self.result, name) == 1 }
@@ -54,7 +54,7 @@ final class PostgreSQLResult {
         return names
     }
 
-    /// A row's values; throws for a type that no statement of the gateway has.
+    /// Returns a row's values. Throws for a type that none of the gateway's statements returns.
     func values(_ row: Int) throws(PostgreSQLError) -> [SQLValue] {
         let columns = unsafe PQnfields(self.result)
         var values: [SQLValue] = []
@@ -63,7 +63,7 @@ final class PostgreSQLResult {
         return values
     }
 
-    /// Types are told by their numbers, which the server's catalog `pg_type` holds for ever.
+    /// Types are identified by their numbers in the server's catalog `pg_type`, which never change.
     private func value(_ row: CInt, _ column: CInt) throws(PostgreSQLError) -> SQLValue {
         if unsafe PQgetisnull(self.result, row, column) == 1 { return .null }
         let type = unsafe PQftype(self.result, column)
@@ -87,7 +87,7 @@ final class PostgreSQLResult {
     }
 
     private func bytes(_ row: CInt, _ column: CInt) -> [UInt8] {
-        // The pointer is libpq's for as long as the result; what it points to is copied at once.
+        // libpq owns the pointer for as long as the result lives. The bytes are copied at once.
         guard let start = unsafe PQgetvalue(self.result, row, column) else { return [] }
         let count = Int(unsafe PQgetlength(self.result, row, column))
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))

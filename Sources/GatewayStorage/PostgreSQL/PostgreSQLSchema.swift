@@ -1,15 +1,15 @@
 import GatewayCore
 
-/// Makes the schema in a database, the roles that row-level security tells apart, and tells what state a schema is in.
+/// Creates the schema and the roles of row-level security in a database, and reads a schema's state.
 ///
-/// A migration runs as the tables' owner, who may be whoever serves. A release's steps only ever add to what the
-/// release before reads and writes, so that its replicas go on meanwhile and may be restarted; what is no longer read
-/// is removed by a later release (decision 0058).
+/// A migration runs as the owner of the tables, which may be the user that serves. A release's steps only add to what
+/// the previous release reads and writes, so that its replicas keep running and may restart during a rolling update. A
+/// later release removes what is no longer read (decision 0058).
 package enum PostgreSQLSchema {
-    /// A step that was taken, as the database tells of it.
+    /// A step that was taken, as the database records it.
     package struct AppliedStep: Sendable, Hashable {
         package var name: String
-        /// The oldest step that a release may end with whose replicas can serve after this one.
+        /// The last step of the oldest release whose replicas can serve after this step.
         package var admits: String
 
         package init(name: String, admits: String) {
@@ -17,9 +17,9 @@ package enum PostgreSQLSchema {
         }
     }
 
-    /// How far a schema is.
+    /// The history of a database's schema.
     package struct State: Sendable, Hashable {
-        /// The steps that were taken, oldest first; none in a database that was never migrated.
+        /// The steps taken, oldest first. Empty for a database that was never migrated.
         package var applied: [AppliedStep]
 
         package init(applied: [AppliedStep]) {
@@ -28,48 +28,48 @@ package enum PostgreSQLSchema {
 
         package var name: String { self.applied.last?.name ?? "none" }
 
-        /// How the schema stands to a release with these steps.
+        /// Compares the schema with a release that has these steps.
         func standing(to known: [String] = PostgreSQLSchema.steps.map(\.name)) -> Standing {
             let (first, newest) = (known.first ?? "", known.last ?? "")
             if self.applied.contains(where: { $0.name < first }) { return .unreleased }
             let later = self.applied.filter { !known.contains($0.name) }
             let isMissing = !Set(known).isSubset(of: self.applied.map(\.name))
             if later.isEmpty { return isMissing ? .outdated : .current }
-            // A step in the middle that is not known here, or one that is missing, is another gateway's history.
+            // An unknown step in the middle, or a missing one, means that another gateway's history is stored.
             let isAdmitted = !isMissing && later.allSatisfy { $0.name > newest && $0.admits <= newest }
             return isAdmitted ? .admitting : .superseded
         }
     }
 
-    /// What a release thinks of a schema.
+    /// A release's view of a schema.
     enum Standing: Sendable, Hashable {
         /// Steps are missing.
         case outdated
         case current
-        /// It is a later release's, all of whose steps let this one go on.
+        /// A later release wrote it, and all of its steps admit this release.
         case admitting
-        /// It is of a release that this one can't serve beside.
+        /// A release wrote it that this one can't serve beside.
         case superseded
         /// A build from before the first release made it; its steps have numbers below 100.
         case unreleased
     }
 
-    /// A step of the schema's history; names are ordered by their bytes.
+    /// A step of the schema's history. Names are ordered by their bytes.
     struct Step: Sendable {
         let name: String
-        /// See ``AppliedStep/admits``. A step that only adds names the last step of the release before; one that
-        /// removes something names the step since which it is not used.
+        /// See ``AppliedStep/admits``. A step that only adds names the previous release's last step. A step that
+        /// removes something names the step since which it is unused.
         let admits: String
         let statements: String
 
-        /// The statements, and the note that they have run.
+        /// The statements, and an insert that records the step.
         var script: String {
             self.statements
                 + "\n\nINSERT INTO gateway_migrations (name, admits) VALUES ('\(self.name)', '\(self.admits)');\n"
         }
     }
 
-    /// Steps are only ever added, and what has been released is never edited: `Tests/Schemas` has a copy of each.
+    /// Steps are only added. A released step is never edited: `Tests/Schemas` has a copy of each.
     static let steps = [
         Step(
             name: "v100",
@@ -78,15 +78,15 @@ package enum PostgreSQLSchema {
         )
     ]
 
-    /// Names this lock among the others of a database: `FCMG`.
+    /// The key of this advisory lock among those of a database: `FCMG`.
     private static let migrationLock: Int64 = 0x4643_4D47
 
-    /// For a step, which may have to rewrite a table.
+    /// The timeout of a step, which may rewrite a table.
     private static let migrationTimeout = Duration.seconds(3_600)
 
     // MARK: The schema in PostgreSQL's words
 
-    /// What ``SQLSchema`` says in SQLite's words; in each column's line the type comes second, and no name is one.
+    /// Translates SQLite's words of ``SQLSchema``. In each column's line the type is second, and no name equals a type.
     static func translated(_ statements: String) -> String {
         let words = [
             (") STRICT, WITHOUT ROWID;", ");"),
@@ -94,13 +94,13 @@ package enum PostgreSQLSchema {
             (" INTEGER PRIMARY KEY AUTOINCREMENT", " BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"),
             (" INTEGER", " BIGINT"),
             (" BLOB", " BYTEA"),
-            // Ordered by its bytes, whatever the database's language is.
+            // Ordered by bytes in a database of any language.
             (" TEXT", " TEXT COLLATE \"C\""),
         ]
         return words.reduce(statements) { text, word in text.replacing(word.0, with: word.1) }
     }
 
-    /// The functions that statements call; ``SQLSchema`` says what they mean.
+    /// The functions that statements call. ``SQLSchema`` explains them.
     private static let functions = """
 
         CREATE FUNCTION instr(BYTEA, BYTEA) RETURNS BIGINT LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -136,7 +136,7 @@ package enum PostgreSQLSchema {
 
     // MARK: Roles and rows
 
-    /// Tables whose rows name their tenant, and what a tenant's requests do with them.
+    /// The tables whose rows name their tenant, and the rights of a tenant's requests on them.
     private static let rowsOfTenants: [(table: String, column: String, rights: String)] = [
         ("tenants", "id", "SELECT (id, created_at)"),
         ("audit_records", "tenant", "SELECT"),
@@ -147,10 +147,11 @@ package enum PostgreSQLSchema {
         ("retired_tokens", "tenant", "SELECT"),
     ]
 
-    /// Makes roles, rights and policies as they should be, whatever they were: a restored database has lost the roles.
+    /// Sets roles, rights and policies from any earlier state: a restored database has lost its roles.
     ///
-    /// Roles are the server's, not the database's, so another database's migration may make them at the same time. An
-    /// owner who may not make roles is told to have them made; whoever made them may have granted them as well.
+    /// Roles belong to the server, so another database's migration may create them at the same time. An owner without
+    /// the right to create roles is told to have them created. The administrator who creates them may also have granted
+    /// them.
     private static let rights =
         """
         DO $$
@@ -200,34 +201,34 @@ package enum PostgreSQLSchema {
 
     // MARK: Migrating
 
-    /// Takes the steps that are missing, all or none; the names of those.
+    /// Takes all missing steps, or none. Returns their names.
     ///
-    /// Whoever comes second waits for the first, and finds nothing left to do.
+    /// A second migration waits for the first, and finds nothing to do.
     static func migrate(_ session: PostgreSQLSession) throws -> [String] {
         session.timeout = self.migrationTimeout
         try session.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
         try session.run(script: "SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0")
         try session.query("SELECT 1 FROM pg_advisory_xact_lock($1)", [.integer(self.migrationLock)]) { _ in true }
-        // Requests wait behind whoever waits for a table: better to fail, and be repeated.
+        // Requests queue behind a statement that waits for a table. Failing and repeating is better.
         try session.run(script: "SET LOCAL lock_timeout = '5s'")
         let state = State(applied: try self.hasHistory(session) ? self.applied(session) : [])
         let standing = state.standing()
-        // One of an earlier release is what is to be mended here.
+        // An outdated schema is what this call repairs.
         if standing != .outdated, let refusal = self.refusal(of: state) { throw refusal }
         let taken = Set(state.applied.map(\.name))
         let missing = self.steps.filter { !taken.contains($0.name) }
         for step in missing { try session.run(script: step.script) }
-        // A later release has given rights of its own, on tables that are not known here.
+        // A later release has set its own rights, also on tables that are unknown here.
         if standing != .admitting, try !missing.isEmpty || !self.hasRights(session) {
             try session.run(script: self.rights)
         }
-        // Here a large store has the time for it that a replica's start has not.
+        // A large store takes time here that a replica's start does not have.
         try StoreEpoch.confirm(PostgreSQLConnection(session: session))
         try session.execute("COMMIT")
         return missing.map(\.name)
     }
 
-    /// Whether roles and policies are there; to make them again locks all tables for a moment.
+    /// True if roles and policies exist. Setting them again locks all tables for a moment.
     private static func hasRights(_ session: PostgreSQLSession) throws -> Bool {
         var (roles, policies) = (0, 0)
         try session.query(
@@ -244,7 +245,7 @@ package enum PostgreSQLSchema {
         return roles == 2 && policies == 2 * self.rowsOfTenants.count
     }
 
-    /// The state of a schema; the table is read as the role that all replicas have.
+    /// Reads the state of a schema, as the role that all replicas have.
     static func state(_ session: PostgreSQLSession) throws -> State {
         guard try self.hasHistory(session) else { return State(applied: []) }
         try session.execute("BEGIN READ ONLY")
@@ -278,7 +279,7 @@ package enum PostgreSQLSchema {
         return steps
     }
 
-    /// Why a schema is not served; `nil` for one that is.
+    /// Returns why a schema can't be served, or `nil`.
     static func refusal(of state: State) -> GatewayError? {
         switch state.standing() {
         case .current, .admitting:

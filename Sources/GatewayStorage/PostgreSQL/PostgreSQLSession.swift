@@ -2,29 +2,28 @@ import CLibPQ
 import Foundation
 import GatewayCore
 
-/// A connection to a server, used by one thread at a time.
+/// A connection to a server. One thread at a time uses it.
 ///
-/// Calls never block in libpq: what is not there yet is waited for by `poll`, until the call's own deadline. A server's
-/// timeout would not help where the network is cut. After an error that ends the connection nothing more can be done
-/// with it but to let it go.
+/// Calls never block in libpq. They wait with `poll` until the call's own deadline, because a server's timeout does not
+/// help when the network is cut. After an error that ends the connection, the session can only be released.
 @safe
 final class PostgreSQLSession {
-    /// Statements of a batch that share a round trip and a deadline.
+    /// The statements of a batch that share a round trip and a deadline.
     private static let batchSize = 1_000
-    /// Prepared statements after which they are forgotten, since a few texts hold a caller's numbers.
+    /// The number of prepared statements after which all are deallocated: a few texts contain a caller's numbers.
     private static let maxPrepared = 512
-    /// Statements after which what is buffered goes to the server.
+    /// The number of statements after which buffered data goes to the server.
     private static let flushInterval = 64
 
     private let connection: OpaquePointer
     private var prepared: [String: String] = [:]
-    /// How long a call may take without a word from the server.
+    /// A call's longest wait for the server's next answer.
     var timeout: Duration
-    /// Within which a number is one transaction's: the server's timeline, which a fail-over changes, and the beginning of its
-    /// statistics, which a recovery from a crash does.
+    /// Identifies the period in which a transaction number names one transaction: the server's timeline, which a
+    /// fail-over changes, and the reset time of its statistics, which recovery from a crash changes.
     private(set) var life = ""
 
-    /// Connects and sets the session up; blocks for `connect_timeout` a host.
+    /// Connects and configures the session. Blocks for up to `connect_timeout` for each host.
     init(_ settings: PostgreSQLSettings) throws {
         self.timeout = settings.callTimeout
         if let problem = PostgreSQLSettings.libraryProblem { throw PostgreSQLError(.unsupported, problem) }
@@ -52,15 +51,15 @@ final class PostgreSQLSession {
         unsafe PQfinish(self.connection)
     }
 
-    /// Why a connection did not come to be, in libpq's words, which hold hosts and users, never the password.
+    /// Why the connection failed, in libpq's words. They name hosts and users, never the password.
     private var refusal: PostgreSQLError {
-        // The text is libpq's until the next call; it is copied at once.
+        // libpq owns the text until the next call. It is copied at once.
         let text = unsafe PQerrorMessage(self.connection).map { unsafe String(cString: $0) } ?? ""
         return PostgreSQLError(libraryMessage: text)
     }
 
-    /// A path without `$user`, which would stand for a role's name during a transaction, and bounds on what a gateway
-    /// that was cut off leaves behind; the server's keepalives are two hours otherwise.
+    /// Sets a search path without `$user`, which would follow the role during a transaction, and limits what a gateway
+    /// that was cut off leaves behind: the server's own keepalive is two hours.
     private func setUp(_ settings: PostgreSQLSettings) throws {
         let idle = Int(settings.scanTimeout / .milliseconds(1))
         let lock = Int(settings.callTimeout / .milliseconds(1)) * 9 / 10
@@ -85,16 +84,16 @@ final class PostgreSQLSession {
         }
     }
 
-    /// Whether it may be used for another transaction: the server has not closed it meanwhile, and none is open.
+    /// True if another transaction can use the session: the server has not closed it, and no transaction is open.
     var isUsable: Bool {
         var awaited = pollfd(fd: unsafe PQsocket(self.connection), events: Int16(POLLIN), revents: 0)
-        // POSIX fills in what it is handed, and keeps nothing of it.
+        // POSIX fills the structure and keeps no pointer.
         if unsafe poll(&awaited, 1, 0) != 0, unsafe PQconsumeInput(self.connection) == 0 { return false }
         return unsafe PQstatus(self.connection) == CONNECTION_OK
             && PQtransactionStatus(self.connection) == PQTRANS_IDLE
     }
 
-    /// Forgets prepared statements when they have become many; between transactions.
+    /// Deallocates prepared statements when there are too many. Called between transactions.
     func tidy() throws {
         guard self.prepared.count > Self.maxPrepared else { return }
         try self.run(script: "DEALLOCATE ALL")
@@ -103,17 +102,17 @@ final class PostgreSQLSession {
 
     // MARK: Statements
 
-    /// Runs a statement by itself, and hands over its rows as they come until the closure returns false.
+    /// Runs one statement, and passes each row to the closure as it arrives, until the closure returns false.
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
         let name = try self.prepare(sql)
         try self.send(name, values)
-        // Refused where something else is in progress; then rows come all at once.
+        // libpq refuses this while another statement is in progress. Then all rows arrive at once.
         _ = unsafe PQsetSingleRowMode(self.connection)
         try self.flush()
         var names: [String] = []
         var failure: (any Error)?
         var isEnough = false
-        // What is sent has to be read to its end, whatever comes of it.
+        // All results must be read, also after a failure.
         while let result = try self.nextResult() {
             if failure == nil { failure = result.failure }
             guard failure == nil, !isEnough else { continue }
@@ -129,14 +128,14 @@ final class PostgreSQLSession {
         if let failure { throw failure }
     }
 
-    /// Runs a statement that has no rows; the number of those that it changed.
+    /// Runs a statement without rows. Returns the number of rows that it changed.
     @discardableResult
     func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
         try self.answers([(sql, values)]).joined().reduce(0) { $0 + $1.changes }
     }
 
-    /// Runs a statement for each list of values, a thousand in a round trip; the number of rows that all of them
-    /// changed.
+    /// Runs a statement for each list of values, a thousand in a round trip. Returns the number of rows that all of
+    /// them changed.
     func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int {
         var changes = 0
         for start in stride(from: 0, to: values.count, by: Self.batchSize) {
@@ -146,10 +145,10 @@ final class PostgreSQLSession {
         return changes
     }
 
-    /// Runs statements in one round trip, and returns the answers to each; throws the first one's failure.
+    /// Runs statements in one round trip. Returns the results of each; throws the failure of the first that failed.
     ///
-    /// A statement has one answer, but libpq hands over the first one's rows by themselves where the call before it asked for
-    /// that. While the server does not take what is sent, what it answers is taken in, so that neither waits for the other.
+    /// A statement has one result. After a call in single-row mode, libpq returns the first statement's rows one by
+    /// one. While the server accepts no input, its answers are read, so that neither side waits for the other.
     func answers(_ statements: [(sql: String, values: [SQLValue])]) throws -> [[PostgreSQLResult]] {
         let names = try statements.map { try self.prepare($0.sql) }
         guard unsafe PQenterPipelineMode(self.connection) == 1 else { throw self.lost }
@@ -176,24 +175,24 @@ final class PostgreSQLSession {
         return answers
     }
 
-    /// Runs statements of a migration, which are separated by semicolons and have no parameters.
+    /// Runs the statements of a migration, separated by semicolons and without parameters.
     func run(script: String) throws {
         guard unsafe PQsendQuery(self.connection, script) == 1 else { throw self.lost }
         try self.finish()
     }
 
-    /// A statement's name at the server, where it is prepared at its first use.
+    /// Returns a statement's name at the server. The first use prepares it.
     private func prepare(_ sql: String) throws -> String {
         if let name = self.prepared[sql] { return name }
         let name = "s\(self.prepared.count + 1)"
-        // Parameters get their types from where they stand.
+        // The server infers the types of parameters from their use.
         guard unsafe PQsendPrepare(self.connection, name, sql, 0, nil) == 1 else { throw self.lost }
         try self.finish()
         self.prepared[sql] = name
         return name
     }
 
-    /// Sends what is buffered, and reads a statement's results to their end.
+    /// Sends buffered data, and reads all results of a statement.
     private func finish() throws {
         try self.flush()
         var failure: (any Error)?
@@ -205,7 +204,7 @@ final class PostgreSQLSession {
 
     /// Buffers a prepared statement with its values.
     ///
-    /// Numbers go as text, which fits whichever type the server gave a parameter; texts and bytes go as they are.
+    /// Numbers are sent as text, which fits any type that the server inferred. Texts and bytes are sent unchanged.
     private func send(_ name: String, _ values: [SQLValue]) throws {
         var (bytes, lengths, formats): ([UInt8], [Int32], [Int32]) = ([], [], [])
         func append(_ content: some Collection<UInt8>, isText: Bool) {
@@ -225,9 +224,9 @@ final class PostgreSQLSession {
             case .blob(let content): append(content, isText: false)
             }
         }
-        // So that there is an address, also where all values are empty.
+        // Ensures an address when all values are empty.
         bytes.append(0)
-        // libpq copies what it is handed.
+        // libpq copies the arguments.
         let isSent = unsafe fcmgw_pq_send(self.connection, name, Int32(values.count), bytes, lengths, formats) == 1
         guard isSent else { throw self.lost }
     }
@@ -236,20 +235,20 @@ final class PostgreSQLSession {
 
     private var lost: PostgreSQLError { PostgreSQLError(.disconnected, "the connection broke") }
 
-    /// Waits between statements until the server says something, a descriptor has something to read, or the time is up;
-    /// whether a notification has come since the last call.
+    /// Waits between statements until the server sends something, the descriptor has input, or the time is up. Returns
+    /// true if a notification has arrived since the last call.
     func awaitNotification(orInput descriptor: Int32, for duration: Duration) throws -> Bool {
         let socket = unsafe PQsocket(self.connection)
         var awaited = [socket, descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        // Those that came with the answers to statements are there already.
+        // Notifications that arrived with the results of statements are already buffered.
         guard unsafe fcmgw_pq_take_notifications(self.connection) == 0 else { return true }
-        // POSIX fills in what it is handed, and keeps nothing of it.
+        // POSIX fills the structures and keeps no pointer.
         _ = unsafe poll(&awaited, 2, Int32(duration / .milliseconds(1)))
         guard unsafe PQconsumeInput(self.connection) == 1 else { throw self.lost }
         return unsafe fcmgw_pq_take_notifications(self.connection) > 0
     }
 
-    /// Sends what is buffered, and takes in meanwhile what the server answers.
+    /// Sends buffered data, and reads the server's answers meanwhile.
     private func flush() throws {
         let deadline = ContinuousClock.now + self.timeout
         while true {
@@ -261,7 +260,7 @@ final class PostgreSQLSession {
         }
     }
 
-    /// The next result of what was sent; nil at the end of each statement's.
+    /// Returns the next result, or nil at the end of each statement's results.
     private func nextResult() throws -> PostgreSQLResult? {
         let deadline = ContinuousClock.now + self.timeout
         while unsafe PQisBusy(self.connection) == 1 {
@@ -277,7 +276,7 @@ final class PostgreSQLSession {
             let left = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
             guard left > 0 else { throw PostgreSQLError(.timedOut, "no answer within \(self.timeout)") }
             var awaited = pollfd(fd: unsafe PQsocket(self.connection), events: Int16(events), revents: 0)
-            // POSIX fills in what it is handed, and keeps nothing of it.
+            // POSIX fills the structure and keeps no pointer.
             let count = unsafe poll(&awaited, 1, Int32(min(left, 60_000).rounded(.up)))
             if count > 0 { return }
             guard count == 0 || errno == EINTR else { throw self.lost }
@@ -285,7 +284,7 @@ final class PostgreSQLSession {
     }
 }
 
-/// The connection that a transaction's closure gets.
+/// The connection that a transaction's closure receives.
 struct PostgreSQLConnection: SQLConnection {
     let session: PostgreSQLSession
 

@@ -1,15 +1,14 @@
 import Foundation
 import GatewayCore
 
-/// How a closure becomes a transaction, on the thread of a connection.
+/// Runs a closure as a transaction, on a connection's thread.
 ///
-/// A transaction is begun by one round trip, which sets its role and tenant for row-level security, and ended by
-/// another.
+/// One round trip begins a transaction and sets its role and tenant for row-level security. Another one ends it.
 struct PostgreSQLTransaction {
-    /// How often a transaction is run that others get in the way of.
+    /// Attempts of a transaction that conflicts with others.
     private static let maxAttempts = 5
 
-    /// The roles that `store migrate` makes; whoever connects is a member of both.
+    /// The roles that `store migrate` creates. The connecting user is a member of both.
     enum Role: String {
         /// Sees the rows of the tenant that `fcmgw.tenant` names.
         case tenant = "fcmgw_tenant"
@@ -17,7 +16,7 @@ struct PostgreSQLTransaction {
         case gateway = "fcmgw_gateway"
     }
 
-    /// What a COMMIT came to whose answer was lost.
+    /// The outcome of a COMMIT whose answer was lost.
     private enum Outcome {
         case committed, aborted, unknown
     }
@@ -42,7 +41,7 @@ struct PostgreSQLTransaction {
         timeout: Duration,
         _ body: (any SQLConnection) throws -> T
     ) throws -> T {
-        // The server gives up a little earlier, so that the connection can be used again.
+        // The server's timeout is shorter than the call's, so that the connection stays usable.
         let milliseconds = Int(timeout / .milliseconds(1)) * 9 / 10
         let (session, _) = try self.begin(
             &place,
@@ -64,10 +63,10 @@ struct PostgreSQLTransaction {
 
     // MARK: Writing
 
-    /// Runs a closure until no other transaction gets in its way, and commits it.
+    /// Runs a closure until it has no conflict with another transaction, and commits it.
     ///
-    /// - Throws: a `GatewayError` with the cause ``CommitOutcomeUnknown`` where it may have been committed; otherwise
-    ///   nothing was.
+    /// - Throws: a `GatewayError` with the cause ``CommitOutcomeUnknown`` if it may have been committed; otherwise
+    ///   nothing was written.
     func write<T>(
         _ place: inout PostgreSQLPool.Place,
         isolation: SQLIsolation,
@@ -80,7 +79,7 @@ struct PostgreSQLTransaction {
             } catch let error as PostgreSQLError {
                 guard let reason = error.retryReason, attempt < Self.maxAttempts else { throw error }
                 place.metrics?.retried(reason)
-                // The thread is the connection's own; those that met here should not meet again.
+                // The thread belongs to the connection. A random pause keeps transactions from conflicting again.
                 usleep(UInt32.random(in: 500...(2_000 << UInt32(attempt))))
                 attempt += 1
             }
@@ -96,7 +95,7 @@ struct PostgreSQLTransaction {
         let (session, row) = try self.begin(
             &place,
             "BEGIN ISOLATION LEVEL \(level)",
-            // A replica that stops between two statements must not keep others from a row for long.
+            // A replica that stops between two statements must not block others from a row for long.
             "SELECT set_config('role', $1, true), set_config('fcmgw.tenant', $2, true), "
                 + "set_config('idle_in_transaction_session_timeout', $3, true), CAST(pg_current_xact_id() AS TEXT)",
             [self.role, self.tenant, .string("\(Int(place.settings.callTimeout / .milliseconds(1)))")],
@@ -110,13 +109,13 @@ struct PostgreSQLTransaction {
             throw error
         }
         guard case .string(let number) = row.last else {
-            throw PostgreSQLError(.unsupported, "a transaction without a number")
+            throw PostgreSQLError(.unsupported, "the server returned no transaction number")
         }
         do {
             let answers = try session.answers([("COMMIT", [])])
-            // A transaction whose failed statement nobody noticed is answered by ROLLBACK.
+            // PostgreSQL answers COMMIT with ROLLBACK if the closure has ignored a failed statement.
             guard answers.last?.last?.isCommand("COMMIT") == true else {
-                throw PostgreSQLError(.unsupported, "a failed transaction was to be committed")
+                throw PostgreSQLError(.unsupported, "the transaction had failed before its COMMIT")
             }
             return value
         } catch let error as PostgreSQLError where error.endsConnection {
@@ -129,7 +128,7 @@ struct PostgreSQLTransaction {
                 place.metrics?.lostOutcome()
                 throw GatewayError(
                     .storeUnavailable,
-                    "The store's answer was lost; what was to be stored may be there",
+                    "The store's answer was lost; the change may have been stored",
                     cause: CommitOutcomeUnknown()
                 )
             }
@@ -141,7 +140,7 @@ struct PostgreSQLTransaction {
 
     // MARK: Steps
 
-    /// Begins a transaction; once more where the connection turns out to have gone, since nothing was done by then.
+    /// Begins a transaction. Tries once more if the connection turns out to be closed, since nothing was done before.
     private func begin(
         _ place: inout PostgreSQLPool.Place,
         _ begin: String,
@@ -167,7 +166,7 @@ struct PostgreSQLTransaction {
         }
     }
 
-    /// Ends a transaction that came to nothing, or lets go of its connection where that is not to be had.
+    /// Rolls a failed transaction back, or closes its connection if that fails.
     private static func abandon(
         _ place: inout PostgreSQLPool.Place,
         _ session: PostgreSQLSession,
@@ -184,9 +183,10 @@ struct PostgreSQLTransaction {
         }
     }
 
-    /// Asks what became of a transaction (PostgreSQL's documentation, 9.27.10), until the server knows.
+    /// Asks the server for a transaction's status (PostgreSQL's documentation, 9.27.10) until it knows.
     ///
-    /// After a fail-over or a recovery its number may have been given to another one, so nothing that is said then counts.
+    /// After a fail-over or a recovery, another transaction may have the same number, so the answer counts only within
+    /// one life.
     private static func outcome(
         of number: String,
         in life: String,
@@ -205,9 +205,9 @@ struct PostgreSQLTransaction {
                 switch status {
                 case "committed": return .committed
                 case "aborted": return .aborted
-                // Still in progress: the server has not noticed that the connection has gone.
+                // Still in progress: the server has not noticed that the connection is closed.
                 case .some: break
-                // So long ago that it is forgotten.
+                // The server no longer remembers a transaction that old.
                 case nil: return .unknown
                 }
             } catch let error as PostgreSQLError where error.endsConnection {

@@ -2,12 +2,12 @@ import GatewayCore
 import NIOPosix
 import Synchronization
 
-/// One transaction of a PostgreSQL, for a command that changes all of the store or nothing: readers and writers of this
-/// object see what it has written, nobody else does before ``commit()``.
+/// One transaction in PostgreSQL, for a command that changes the whole store or nothing. This object's readers and
+/// writers see its changes; other sessions see them only after ``commit()``.
 ///
-/// It has one connection and one thread. It runs as the user who connects, who has to be the owner of the tables.
+/// It has one connection and one thread. It runs as the connecting user, which must own the tables.
 final class PostgreSQLTransactionDatabase: SQLDatabase {
-    /// For a statement: to count a large table takes its time.
+    /// For a statement, such as counting a large table.
     private static let timeout = Duration.seconds(600)
 
     private let settings: PostgreSQLSettings
@@ -27,9 +27,9 @@ final class PostgreSQLTransactionDatabase: SQLDatabase {
         self.thread.shutdownGracefully { _ in }
     }
 
-    /// Connects, and begins the transaction.
+    /// Connects and begins the transaction.
     ///
-    /// Throws `invalid` for a schema that is not this version's, `storeUnavailable` otherwise.
+    /// Throws `invalid` if this version can't serve the schema, `storeUnavailable` otherwise.
     func begin() async throws(GatewayError) {
         let settings = self.settings
         try await self.run { place in
@@ -41,29 +41,29 @@ final class PostgreSQLTransactionDatabase: SQLDatabase {
         }
     }
 
-    /// Commits, and ends the connection.
+    /// Commits and closes the connection.
     ///
-    /// Throws `storeUnavailable`; then nothing was written, unless the cause is a ``CommitOutcomeUnknown``.
+    /// Throws `storeUnavailable`. Then nothing was written, unless the cause is a ``CommitOutcomeUnknown``.
     func commit() async throws(GatewayError) {
         try await self.run { place in
             let session = try Self.open(place)
             defer { place = nil }
             do {
-                // A transaction whose failed statement nobody noticed is answered by ROLLBACK.
+                // PostgreSQL answers COMMIT with ROLLBACK if a caller has ignored a failed statement.
                 guard try session.answers([("COMMIT", [])]).last?.last?.isCommand("COMMIT") == true else {
-                    throw PostgreSQLError(.unsupported, "a failed transaction was to be committed")
+                    throw PostgreSQLError(.unsupported, "the transaction had failed before its COMMIT")
                 }
             } catch let error as PostgreSQLError where error.endsConnection {
                 throw GatewayError(
                     .storeUnavailable,
-                    "The answer to COMMIT was lost: either all is there or nothing",
+                    "The answer to COMMIT was lost: either all of it was stored, or nothing",
                     cause: CommitOutcomeUnknown()
                 )
             }
         }
     }
 
-    /// Ends the connection, and the transaction with it, if it is not committed.
+    /// Closes the connection. A transaction that is not committed is rolled back.
     func close() async {
         try? await self.run { $0 = nil }
     }

@@ -4,15 +4,15 @@ import GatewayCore
 import NIOPosix
 import Synchronization
 
-/// A connection beside the pool that lasts: notifications come by it, and the lead among the replicas is a lock of its
-/// session (decision 0054).
+/// A lasting connection beside the pool. It receives notifications and holds the replicas' leadership lock, which is a
+/// lock of its session (decision 0054).
 ///
-/// It is made at its first use, on a thread of its own, and anew whenever it breaks; the lead goes with it. Whether it is
-/// held is asked of the server each time, so that nothing here can be out of date. A session that says nothing for half a
-/// minute is ended by the server: its replica is paused, or cut off.
+/// It is made at its first use, on its own thread, and again after it breaks. A broken connection loses the lead. Each
+/// question about the lead goes to the server, so that no answer is stale. The server ends a session that is silent for
+/// half a minute: its replica is paused or cut off.
 final class PostgreSQLWatcher: Sendable {
     enum Question: Sendable {
-        /// Whether this session has the lock; it takes it where nobody has.
+        /// Takes the lock if no session holds it. The answer is true if this session holds it.
         case lead
         case resign
     }
@@ -27,32 +27,32 @@ final class PostgreSQLWatcher: Sendable {
         var observer: (@Sendable () -> Void)?
         var requests: [Request] = []
         var lastNumber = 0
-        /// Why there is no connection, once it was tried.
+        /// Why there is no connection, after the first failed attempt.
         var failure: GatewayError?
         var isStarted = false
         var isClosed = false
     }
 
-    /// What transactions notify that change the directory; databases have channels of their own.
+    /// The channel that transactions notify which change the directory. Each database has its own channels.
     static let channel = "fcmgw_directory"
-    /// Of several gateways in schemas of one database, each has a lock of its own. The name is `FCML`.
+    /// The key of the lock, `FCML`. Gateways in other schemas of the same database have other locks.
     private static let lock = "\(0x4643_4D4C), hashtext(current_setting('search_path'))"
-    /// How often the session says something.
+    /// The longest time between two statements of the session.
     private static let interval = Duration.seconds(10)
-    /// By when the server ends one that says nothing; before version 14 it can't.
+    /// The server ends a session that is silent for longer. Versions before 14 can't.
     private static let sessionSettings = """
         SELECT set_config(wanted.name, wanted.value, false)
         FROM (VALUES ('idle_session_timeout', '30000'), ('tcp_user_timeout', '10000')) AS wanted (name, value)
         JOIN pg_settings USING (name)
         """
-    /// How long a server may take at the end to give the lock to the next.
+    /// At close, how long the server may take to release the lock for the next replica.
     private static let closingTimeout = Duration.seconds(1)
 
     private let settings: PostgreSQLSettings
     private let metrics: PostgreSQLMetrics?
     private let state = Mutex(State())
     private let threads = NIOThreadPool(numberOfThreads: 1)
-    /// Ends the thread's wait for the server.
+    /// Interrupts the thread's wait for the server.
     private let wakeup = Pipe()
 
     /// Connects to nothing yet.
@@ -61,7 +61,7 @@ final class PostgreSQLWatcher: Sendable {
     }
 
     deinit {
-        // Does nothing where it was closed.
+        // Does nothing after `close()`.
         self.threads.shutdownGracefully { _ in }
     }
 
@@ -74,7 +74,7 @@ final class PostgreSQLWatcher: Sendable {
         }
     }
 
-    /// Asks the server, for a call's time; at once where the last attempt to reach it has failed.
+    /// Asks the server and waits up to a call's timeout. Fails at once if the last attempt to connect failed.
     func ask(_ question: Question) async throws(GatewayError) -> Bool {
         let result: Result<Bool, GatewayError> = await withCheckedContinuation { continuation in
             let (number, refusal) = self.state.withLock { state -> (Int, GatewayError?) in
@@ -95,13 +95,13 @@ final class PostgreSQLWatcher: Sendable {
         return try result.get()
     }
 
-    /// Gives the lead up; without a connection there is none.
+    /// Gives up the lead. Without a connection there is none.
     func resign() async {
         guard self.state.withLock({ $0.isStarted }) else { return }
         _ = try? await self.ask(.resign)
     }
 
-    /// Has the thread end, without a wait for it.
+    /// Tells the thread to end, and does not wait for it.
     func stop() {
         let requests = self.state.withLock { state in
             (state.isClosed, state.observer) = (true, nil)
@@ -112,7 +112,7 @@ final class PostgreSQLWatcher: Sendable {
         self.wake()
     }
 
-    /// Gives the lock back and closes the connection; blocks.
+    /// Releases the lock and closes the connection. Blocks.
     func close() {
         self.stop()
         try? self.threads.syncShutdownGracefully()
@@ -137,7 +137,7 @@ final class PostgreSQLWatcher: Sendable {
             }
     }
 
-    /// Answers a request, unless that was done before.
+    /// Completes a request, unless it has been completed.
     private func finish(_ number: Int, _ result: Result<Bool, GatewayError>) {
         let request = self.state.withLock { state in
             state.requests.firstIndex { $0.number == number }.map { state.requests.remove(at: $0) }
@@ -161,17 +161,17 @@ final class PostgreSQLWatcher: Sendable {
             } catch {
                 self.refuse(GatewayError(translatingPostgreSQL: error))
             }
-            // The lead went with the connection.
+            // The lead ends with the connection.
             self.metrics?.measured(leads: false)
             guard !self.isClosed else { return }
             self.takeWakeups(waitingFor: backoff.failed(at: .now, jitter: .random(in: 0...1)))
         }
     }
 
-    /// Answers and listens until the connection breaks, or is to be closed. Who has no answer by then gets it from the
-    /// next connection.
+    /// Answers requests and waits for notifications, until the connection breaks or is to be closed. The next
+    /// connection answers the remaining requests.
     private func serve(_ session: PostgreSQLSession, _ backoff: inout PostgreSQLPool.Backoff) {
-        // Nobody was told of what happened before.
+        // Notifications may have been missed before.
         var isNotified = true
         do {
             while !self.isClosed {
@@ -189,7 +189,7 @@ final class PostgreSQLWatcher: Sendable {
             session.timeout = Self.closingTimeout
             _ = try self.answer(.resign, session)
         } catch {
-            // It is made anew; the next attempt says why where that fails.
+            // The connection is made again. If that fails, the next attempt reports why.
         }
     }
 
@@ -199,7 +199,7 @@ final class PostgreSQLWatcher: Sendable {
         case .resign:
             try session.execute("SELECT pg_advisory_unlock_all()")
         case .lead:
-            // A session that has it gets it again.
+            // A session that holds the lock gets it again.
             try session.query("SELECT pg_try_advisory_lock(\(Self.lock))", []) { row in
                 isHeld = try row.bool(0)
                 return true
@@ -209,7 +209,7 @@ final class PostgreSQLWatcher: Sendable {
         return isHeld
     }
 
-    /// Refuses those who wait, and those who come before there is a connection.
+    /// Refuses the waiting requests, and all later ones until there is a connection.
     private func refuse(_ failure: GatewayError) {
         let requests = self.state.withLock { state in
             state.failure = failure
@@ -219,11 +219,11 @@ final class PostgreSQLWatcher: Sendable {
         for request in requests { request.continuation.resume(returning: .failure(failure)) }
     }
 
-    /// Takes note of what others woke this thread for, if need be after a wait.
+    /// Consumes the wake-ups of other threads. Waits for one up to the duration.
     private func takeWakeups(waitingFor duration: Duration = .zero) {
         let input = self.wakeup.fileHandleForReading
         var awaited = pollfd(fd: input.fileDescriptor, events: Int16(POLLIN), revents: 0)
-        // POSIX fills in what it is handed, and keeps nothing of it.
+        // POSIX fills the structure and keeps no pointer.
         guard unsafe poll(&awaited, 1, Int32(duration / .milliseconds(1))) > 0 else { return }
         _ = input.availableData
     }

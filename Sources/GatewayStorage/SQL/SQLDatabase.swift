@@ -2,23 +2,23 @@ package import GatewayCore
 package import Logging
 import Synchronization
 
-/// A database that the stores' SQL runs on: SQLite by GRDB, or PostgreSQL by libpq.
+/// A database that the stores' SQL runs on: SQLite through GRDB, or PostgreSQL through libpq.
 ///
-/// Statements are written once, in the SQL that both speak: parameters are `$1`, `$2` and so on, in any order; text is
-/// ordered by its bytes, the place of NULLs is never relied on, sums are cast to `BIGINT`, a parameter of no evident type is
-/// cast, and no statement upserts a row twice.
+/// Each statement is written once, in the SQL that both understand. Parameters are `$1`, `$2` and so on, in any order.
+/// Text is ordered by its bytes. Statements don't rely on the order of NULLs, cast sums to `BIGINT`, cast parameters
+/// whose type is not evident, and don't upsert a row twice.
 ///
-/// A closure may run several times, so it has no effects but through its connection, and catches no error of a statement:
-/// the transaction is lost by then. It runs no statement while it is handed the rows of another one.
+/// A closure may run several times, so its only effects are on its connection. It catches no error of a statement,
+/// because the transaction is lost by then. While it receives the rows of one statement it runs no other.
 package protocol SQLDatabase: Sendable {
-    /// Whether several replicas may serve the database; where one process has it to itself, leases say nothing and nobody
-    /// else's changes need be looked for.
+    /// True if several replicas may serve the database. If false, one process has the database to itself: it needs no
+    /// leases, and no other process makes changes.
     var isShared: Bool { get }
 
     /// Runs a closure that only reads, in one snapshot.
     ///
-    /// A cancelled task does not wait for the end of a look-up, and gets `cancelled`. Throws `storeUnavailable`, for a
-    /// listing `overloaded`, or what the closure throws, if it is a `GatewayError`.
+    /// A cancelled task stops waiting for a look-up and gets `cancelled`. Throws `storeUnavailable`, `overloaded` for a
+    /// listing, or what the closure throws, if it is a `GatewayError`.
     func read<T: Sendable>(
         _ load: SQLLoad,
         scope: SQLScope,
@@ -27,9 +27,9 @@ package protocol SQLDatabase: Sendable {
 
     /// Runs a closure in one transaction, which is durable when the call returns.
     ///
-    /// A cancelled task's transaction is committed all the same, so that its caller knows what came of it.
+    /// A cancelled task's transaction is committed nevertheless, so that its caller learns the outcome.
     ///
-    /// Throws `storeUnavailable`, or what the closure throws; then nothing was written, unless the cause is a
+    /// Throws `storeUnavailable`, or what the closure throws. Then nothing was written, unless the cause is a
     /// ``CommitOutcomeUnknown``.
     func write<T: Sendable>(
         scope: SQLScope,
@@ -37,26 +37,26 @@ package protocol SQLDatabase: Sendable {
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T
 
-    /// Whether this process does what one process does for all that serve the database; it takes the lead where nobody has
-    /// it. A process that has the database to itself leads always.
+    /// Returns true if this process leads, and takes the lead if no process has it. The leader does the work that one
+    /// process does for all that serve the database. A process that has the database to itself always leads.
     ///
-    /// Throws `storeUnavailable` where the database does not tell within a call's time.
+    /// Throws `storeUnavailable` if the database does not answer within a call's timeout.
     func isLeader() async throws(GatewayError) -> Bool
 
-    /// Gives the lead up, if this process has it.
+    /// Gives up the lead, if this process has it.
     func resignLead() async
 
-    /// Has an observer called after each transaction that called `gateway_notify()`, whichever process ran it, and when
-    /// some may have been missed. It takes the place of an earlier one, and must not block.
+    /// Calls an observer after each transaction that called `gateway_notify()` in any process, and when notifications
+    /// may have been missed. It replaces an earlier observer, and must not block.
     ///
-    /// Only a hint: while the database can't be reached, nobody is told of anything.
+    /// A notification is only a hint: there are none while the database can't be reached.
     func whenNotified(_ observer: @escaping @Sendable () -> Void)
 
-    /// Overwrites what deleted rows left behind outside of the tables, as far as readers allow at this moment.
+    /// Overwrites the remains of deleted rows outside of the tables, as far as current readers allow.
     func eraseDeleted() async
 }
 
-/// The lead among the processes that serve a database.
+/// Leadership among the processes that serve a database.
 package final class SQLLeadership: Leadership {
     private let database: any SQLDatabase
     private let logger: Logger
@@ -66,7 +66,8 @@ package final class SQLLeadership: Leadership {
         (self.database, self.logger) = (database, logger)
     }
 
-    /// Who can't ask the database does not lead; the first failure of several is logged.
+    /// A replica that can't reach the database is not the leader. Only the first of several consecutive failures is
+    /// logged.
     package func isHeld() async -> Bool {
         do throws(GatewayError) {
             let isHeld = try await self.database.isLeader()
@@ -75,7 +76,7 @@ package final class SQLLeadership: Leadership {
         } catch {
             guard !self.isFailing.exchange(true, ordering: .relaxed) else { return false }
             self.logger.error(
-                "The store does not tell whether this replica leads, so it does not",
+                "Can't ask the store for the lead; this replica does not lead",
                 metadata: ["cause": "\(error.message)"]
             )
             return false
@@ -86,7 +87,7 @@ package final class SQLLeadership: Leadership {
 }
 
 extension SQLDatabase {
-    /// Reads by an index.
+    /// Reads through an index.
     func read<T: Sendable>(
         scope: SQLScope,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
@@ -95,54 +96,54 @@ extension SQLDatabase {
     }
 }
 
-/// Whose rows a transaction touches: row-level security holds it to them in PostgreSQL, SQLite ignores it.
+/// The rows that a transaction touches. Row-level security enforces it in PostgreSQL; SQLite ignores it.
 package enum SQLScope: Sendable, Hashable {
     case tenant(String)
     /// Rows of all tenants: group commits, the directory, verification.
     case gateway
 }
 
-/// What a transaction has to be protected from.
+/// The protection that a transaction needs from others.
 package enum SQLIsolation: Sendable {
-    /// It decides by what it reads; a driver runs it again where another one got in between.
+    /// It decides by what it reads. A driver runs it again after a conflict.
     case serializable
-    /// It appends, or its statements carry their own conditions.
+    /// It only appends, or its statements carry their own conditions.
     case readCommitted
 }
 
-/// How much a read takes of the database, and for whom (decision 0037).
+/// The cost of a read, and for whom it runs (decision 0037).
 package enum SQLLoad: Sendable {
     case lookUp
     /// A long read of the gateway's own, on a connection that look-ups don't wait for.
     case scan
-    /// A long read that a tenant or operator asked for: one a scope at a time, and few in all. It must end soon.
+    /// A long read that a tenant or operator asked for: one per scope at a time, and few in all. It must end soon.
     case listing
 }
 
-/// The connection of a transaction; it must not leave its closure.
+/// The connection of a transaction, valid only within its closure.
 ///
-/// Statements are prepared once for each text and connection.
+/// A statement is prepared once for each text and connection.
 package protocol SQLConnection {
-    /// Runs a statement for each list of values; the number of rows that all of them changed.
+    /// Runs a statement for each list of values. Returns the number of rows that all of them changed.
     @discardableResult
     func executeMany(_ sql: String, _ values: [[SQLValue]]) throws -> Int
 
-    /// Inserts rows; the number of those that were inserted.
+    /// Inserts rows. Returns the number of rows inserted.
     @discardableResult
     func insert(_ rows: [[SQLValue]], by insertion: SQLInsertion) throws -> Int
 
-    /// Runs a statement for each list of values, and hands over the rows with the place of their list.
+    /// Runs a statement for each list of values. Passes each row with the index of its list.
     func queryMany(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Void) throws
 
-    /// Runs a statement and hands over its rows, until the closure returns false.
+    /// Runs a statement and passes each row to the closure, until it returns false.
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws
 
-    /// Has the transaction's further statements take their order from an index, as far as one has it.
+    /// Makes the transaction's later statements take their order from an index, if one has it.
     func preferIndexes() throws
 }
 
 extension SQLConnection {
-    /// Runs a statement; the number of rows that it changed.
+    /// Runs a statement. Returns the number of rows that it changed.
     @discardableResult
     func execute(_ sql: String, _ values: [SQLValue] = []) throws -> Int {
         try self.executeMany(sql, [values])
@@ -157,7 +158,7 @@ extension SQLConnection {
         return rows
     }
 
-    /// The only row of a statement, if there is one.
+    /// Returns the only row of a statement, if there is one.
     func first<T>(_ sql: String, _ values: [SQLValue] = [], _ transform: (SQLRow) throws -> T) throws -> T? {
         var first: T?
         try self.query(sql, values) { row in
@@ -167,22 +168,22 @@ extension SQLConnection {
         return first
     }
 
-    /// Whether a statement such as `SELECT 1 FROM …` has a row.
+    /// Returns true if a statement such as `SELECT 1 FROM …` has a row.
     func exists(_ sql: String, _ values: [SQLValue] = []) throws -> Bool {
         try self.first(sql, values) { _ in true } ?? false
     }
 }
 
-/// The texts of a statement that inserts one row, or many.
+/// A statement that inserts one row, and its form for many rows.
 ///
-/// A server takes the rows of one statement in half of the time; in the gateway's own process they cost more than one by one.
+/// A server takes many rows of one statement in half the time. Within the gateway's process, single rows are faster.
 package struct SQLInsertion: Sendable {
     static let manyRows = 20
 
     let one: String
     let many: String
 
-    /// Columns in the order of the rows' values, and what follows them in the statement.
+    /// `columns` are in the order of the rows' values. `rest` ends the statement.
     init(into table: String, _ columns: [String], _ rest: String = "") {
         func text(rows: Int) -> String {
             let lists = (0..<rows)
@@ -213,7 +214,7 @@ package enum SQLValue: Sendable, Hashable {
     static func time(_ value: Timestamp?) -> SQLValue { value.map { .integer($0.microseconds) } ?? .null }
 }
 
-/// A row's values by their place in the statement's list; what does not fit is refused instead of converted.
+/// A row's values in the order of the statement's columns. A value of an unexpected type is refused, not converted.
 package struct SQLRow: Sendable {
     let names: [String]
     let values: [SQLValue]
@@ -253,7 +254,7 @@ package struct SQLRow: Sendable {
         self.isNull(column) ? nil : try self.time(column)
     }
 
-    /// A text that one of the gateway's own types must accept.
+    /// A text that one of the gateway's types must accept.
     func parsed<T>(_ column: Int, _ parse: (String) -> T?) throws(DamagedValue) -> T {
         guard let value = parse(try self.text(column)) else { throw self.damaged(column) }
         return value
@@ -268,11 +269,11 @@ package struct SQLRow: Sendable {
 struct DamagedValue: Error, Hashable, CustomStringConvertible {
     let column: String
 
-    /// Names the place, not the value.
+    /// Names the column, never the value.
     var description: String { "unexpected value in column \(self.column)" }
 }
 
-/// The database's own file or rows can't be read; a transaction that met this is lost.
+/// The database's own file or pages can't be read. The transaction is lost.
 struct DamagedFile: Error {
     let cause: any Error
 }

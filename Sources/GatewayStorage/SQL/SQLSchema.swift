@@ -1,37 +1,38 @@
 import GatewayCore
 
-/// The tables of all stores, in SQLite's words; a driver of another database replaces the words that its own differ in:
-/// `INTEGER` by `BIGINT`, `BLOB` by `BYTEA`, `TEXT` by `TEXT COLLATE "C"`, the counted key by an identity, and the options
-/// at a table's end by nothing. PostgreSQL's schema has `instr(bytea, bytea)` besides.
+/// The tables of all stores, in SQLite's SQL. PostgreSQL's driver replaces some words: `INTEGER` by `BIGINT`, `BLOB` by
+/// `BYTEA`, `TEXT` by `TEXT COLLATE "C"`, the autoincremented key by an identity, and a table's options by nothing. Its
+/// schema adds the function `instr(bytea, bytea)`.
 ///
 /// Statements call functions that each driver provides:
 ///
-/// - `gateway_time()` is the database's own time at the moment of the call, in microseconds, which no replica's clock can
-///   be ahead of;
-/// - `gateway_notify()` has other replicas told, once the transaction is committed, what
-///   ``SQLDatabase/whenNotified(_:)`` waits for; where there are no others it does nothing;
-/// - `gateway_transaction()` is the number of the transaction, later ones having higher numbers; always 0 where
-///   transactions follow each other anyway;
-/// - `gateway_change_horizon()` is the highest number up to which no transaction is still under way, as seen by the
-///   transaction's snapshot: what it does not see of these it never will;
-/// - `gateway_origin()` tells where the database is, and is another one in a restored or copied database.
+/// - `gateway_time()` is the database's time at the moment of the call, in microseconds. Replicas' clocks play no part
+///   in it.
+/// - `gateway_notify()` notifies other replicas after the commit, see ``SQLDatabase/whenNotified(_:)``. It does nothing
+///   in a store without replicas.
+/// - `gateway_transaction()` is the transaction's number. Later transactions have higher numbers. It is 0 if
+///   transactions never overlap.
+/// - `gateway_change_horizon()` is the highest number up to which no transaction is in progress in the current
+///   snapshot. Example: 41 and 43 have ended, 42 is in progress, so the horizon is 41. Changes up to the horizon that a
+///   snapshot does not show were rolled back.
+/// - `gateway_origin()` identifies the database's location, and differs in a restored or copied database.
 ///
-/// Times are microseconds since 1970, truth is 0 or 1, lists are JSON texts. A tenant's rows go with its row in `tenants`,
-/// but for the audit's, which outlive it. There are no triggers and no computed columns.
+/// Times are microseconds since 1970, Booleans are 0 or 1, lists are JSON texts. Deleting a tenant deletes its rows,
+/// except audit records, which outlive it. There are no triggers and no computed columns.
 enum SQLSchema {
     static let statements =
         [Self.replicas, Self.epoch, Self.directory, Self.groups, Self.retiredTokens, Self.idempotency, Self.audit]
         .joined(separator: "\n")
 
-    /// The tables, each behind those that it refers to.
+    /// The tables, each after those that it refers to.
     static let tables: [String] = Self.statements.split(separator: "\n")
         .compactMap { line -> String? in
             let command = "CREATE TABLE "
             return line.hasPrefix(command) ? String(line.dropFirst(command.count).prefix { $0 != " " }) : nil
         }
 
-    /// One row for each run of a process that serves the store together with others; `seen_at` is the database's time.
-    /// `master_key` is the fingerprint of the key that the process seals by.
+    /// One row per run of a process that serves the store with others. `seen_at` is in the database's time.
+    /// `master_key` is the fingerprint of the key with which the process seals.
     private static let replicas = """
         CREATE TABLE replicas (
             id TEXT NOT NULL PRIMARY KEY,
@@ -41,7 +42,7 @@ enum SQLSchema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Which life of the store this is (``StoreEpoch``).
+    /// The store's current ``StoreEpoch``.
     private static let epoch = """
         CREATE TABLE store_epoch (
             id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
@@ -50,11 +51,11 @@ enum SQLSchema {
         ) STRICT;
         """
 
-    /// A `seal` covers all other columns of its row, and what ``SQLDirectoryStore`` binds it to besides.
+    /// A `seal` covers all other columns of its row, and the values that ``SQLDirectoryStore`` binds it to.
     ///
-    /// `directory_version` rises with each change, in its transaction: changes come one after the other by its row's lock, so
-    /// that a reader of a version has missed none before it. `directory_changes` has the latest change of each tenant, also
-    /// of those that are gone.
+    /// Each change raises `directory_version` in its own transaction. The row's lock orders the changes, so that a
+    /// reader of a version has missed none before it. `directory_changes` has the latest change of each tenant, also of
+    /// deleted ones.
     private static let directory = """
         CREATE TABLE tenants (
             id TEXT NOT NULL PRIMARY KEY,
@@ -126,14 +127,14 @@ enum SQLSchema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// A group is read and written whole, so its members are one text.
+    /// A group is read and written as a whole, so its members are one text.
     ///
-    /// Every key that FCM handed out for a group stays one of it, so that callers may keep the first they got; the
-    /// `version` of a key is the group's when the key was the latest, `changed_in` the number of the transaction that made
-    /// it the latest.
+    /// A group keeps each key that FCM issued for it, so that callers may keep using the first. A key's `version` is
+    /// the group's version when the key was the latest. `changed_in` is the number of the transaction that made it the
+    /// latest.
     ///
-    /// A lease is there while a replica changes a group, which need not be stored; one that has ended, by the database's
-    /// time, was left by a replica that ended before its change did.
+    /// A lease exists while a replica changes a group, which may not be stored yet. A lease that has expired, by the
+    /// database's time, belonged to a replica that ended before its change did.
     private static let groups = """
         CREATE TABLE device_groups (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
@@ -172,11 +173,11 @@ enum SQLSchema {
 
     /// `key` is the first 64 bits of a token's pseudonym. A bucket is a number of five minutes since 1970.
     ///
-    /// A token whose `position` is null is not fed. It gets a position when it is due, by its bucket `due`, unless it is
+    /// A token whose `position` is null is not fed. It gets a position when its bucket `due` arrives, unless it is
     /// suspected. The row of `retired_token_feed` has the last position given to any tenant's token.
     ///
-    /// `retired_token_counts` has the judged recipients of each tenant and bucket, `retired_token_removals` the tokens that
-    /// left the list within the last day, for the other replicas.
+    /// `retired_token_counts` counts the judged recipients of each tenant and bucket. `retired_token_removals` has the
+    /// tokens that left the list within the last day, for the other replicas.
     private static let retiredTokens = """
         CREATE TABLE retired_tokens (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
@@ -224,13 +225,13 @@ enum SQLSchema {
         CREATE INDEX retired_token_removals_by_time ON retired_token_removals (removed_at);
         """
 
-    /// `key` is the SHA-256 of the caller's key, `content` is sealed.
+    /// `key` is the SHA-256 of the caller's key. `content` is sealed.
     ///
-    /// `owner` is the replica that works at an open record, until `lease_until` by the database's time; a process that has
-    /// the store to itself asks for neither.
+    /// `owner` is the replica that works on an open record, until `lease_until` in the database's time. A process that
+    /// has the store to itself uses neither.
     ///
-    /// Numbers are never used again, so that a late change of a record that is gone meets no other. `idempotency_usage`
-    /// says how much a tenant has, and `idempotency_mark` how far the time of keys has come.
+    /// Numbers are never reused, so that a late change of a deleted record changes no other. `idempotency_usage` has
+    /// each tenant's totals, and `idempotency_mark` the progress of the keys' time.
     private static let idempotency = """
         CREATE TABLE idempotency_records (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -266,15 +267,16 @@ enum SQLSchema {
         ) STRICT;
         """
 
-    /// Records outlive their tenant, so nothing here refers to one.
+    /// Records outlive their tenant, so no table here refers to one.
     ///
-    /// A record is few columns: those that look-ups narrow by, and `body` for the rest (`AuditCodec`); `tenant_uid` repeats
-    /// what stands in the body. Chains are read by the primary key, lists by the two indexes (decision 0037 says what they
-    /// cost).
-    /// `audit_writers` says which replica writes a chain, where several share the store.
-    /// `gateway_checkpoint_end` names the latest checkpoint and the last that was removed; it is there for as long as the
-    /// gateway's secrets are, and says what there was when the audit's tables are emptied. `audit_sinks` names the latest
-    /// checkpoint that each second sink is known to hold.
+    /// A record has few columns: those that look-ups filter by, and `body` for the rest (`AuditCodec`). `tenant_uid`
+    /// repeats a value of the body. Chains are read by the primary key, lists by the two indexes; decision 0037 states
+    /// their cost.
+    ///
+    /// `audit_writers` says which replica writes a chain, if several share the store. `gateway_checkpoint_end` names
+    /// the latest checkpoint and the last removed one. It exists for as long as the gateway's secrets, and so reveals
+    /// that the audit's tables were emptied. `audit_sinks` names the latest checkpoint that each second sink is known
+    /// to hold.
     private static let audit = """
         CREATE TABLE audit_records (
             writer INTEGER NOT NULL,
@@ -335,28 +337,32 @@ enum SQLSchema {
         """
 }
 
-/// Which life of the store this is: a store that was restored or copied has another epoch than the one that it was
-/// made from, so that nobody goes on reading where numbers mean something else (decision 0055).
+/// Identifies a life of the store. A restored or copied store gets another epoch, so that no reader continues in it
+/// with numbers that mean something else there (decision 0055).
 ///
-/// A store knows where it was when it got its epoch, by `gateway_origin()`. Where it finds itself elsewhere, it gets
-/// another.
+///     store A, epoch e1:  positions 1 … 900 ──► a client's cursor (e1, 900)
+///                            │ backup at 700
+///     restored, epoch e2: positions 1 … 700 …   refuses (e1, 900): its 701 is another token
+///
+/// A store records its `gateway_origin()` with its epoch. A store with another origin than the recorded one renews its
+/// epoch.
 package enum StoreEpoch {
-    /// Gives the store another epoch if it has none, or is elsewhere than where it got it.
+    /// Renews the epoch if the store has none, or its origin has changed.
     static func confirm(in database: any SQLDatabase) async throws(GatewayError) {
         let isConfirmed = try await database.read(scope: .gateway) { try Self.current($0).isConfirmed }
         guard !isConfirmed else { return }
         try await database.write(scope: .gateway, isolation: .serializable) { try Self.confirm($0) }
     }
 
-    /// The same, in the caller's transaction.
+    /// The same within the caller's transaction.
     static func confirm(_ db: any SQLConnection) throws {
         if try !Self.current(db).isConfirmed { try Self.renew(db) }
     }
 
-    /// Gives the store another epoch, in the caller's transaction. A copy of a store calls this last, and leaves the epoch
-    /// out.
+    /// Gives the store another epoch, within the caller's transaction. A copy of a store calls this last, and does not
+    /// copy the epoch.
     package static func renew(_ db: any SQLConnection) throws {
-        // Numbers of another server's transactions may be far ahead of this one's, which would hide the keys that they name.
+        // Numbers from another server may be far ahead of this one's, and would hide the keys that carry them.
         let horizon = try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) } ?? 0
         try db.execute("UPDATE device_group_keys SET changed_in = 0 WHERE changed_in > $1", [.int(horizon)])
         try db.execute(
@@ -368,13 +374,13 @@ package enum StoreEpoch {
         )
     }
 
-    /// The epoch, and whether the store is where it got it.
+    /// The epoch, and true if the store's origin is the recorded one.
     static func current(_ db: any SQLConnection) throws -> (epoch: String, isConfirmed: Bool) {
         let sql = "SELECT epoch, CAST(CASE WHEN origin = gateway_origin() THEN 1 ELSE 0 END AS BIGINT) FROM store_epoch"
         return try db.first(sql) { (epoch: try $0.text(0), isConfirmed: try $0.bool(1)) } ?? ("", false)
     }
 
-    /// The epoch alone, which a tenant's requests may read; empty before the store got one.
+    /// The epoch alone, which a tenant's requests may read. Empty before the store has one.
     static func text(_ db: any SQLConnection) throws -> String {
         try db.first("SELECT epoch FROM store_epoch") { try $0.text(0) } ?? ""
     }

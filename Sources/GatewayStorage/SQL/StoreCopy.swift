@@ -1,17 +1,17 @@
 package import GatewayCore
 
-/// Copies a store of SQLite into an empty one of PostgreSQL: all of it, with its audit verified there, or nothing.
+/// Copies a store of SQLite into an empty PostgreSQL: all of it, with its audit verified there, or nothing.
 ///
-/// The source is locked and the target's tables are, so that no gateway serves either of them meanwhile. Rows go as they
-/// are, in one transaction of the target; what is sealed and signed stays sealed and signed by the same keys.
+/// The copy locks the source and the target's tables, so that no gateway serves either. It writes rows unchanged, in
+/// one transaction. Seals and signatures stay valid, with the same keys.
 package struct StoreCopy: Sendable {
-    /// What it is at, for people who wait.
+    /// The current step, for progress reports.
     package enum Work: String, Sendable, CaseIterable {
         case rows
         case verification = "audit records"
     }
 
-    /// What was copied.
+    /// The size of the copy.
     package struct Outcome: Sendable, Hashable {
         package var rows: Int
         package var tenants: Int
@@ -23,7 +23,7 @@ package struct StoreCopy: Sendable {
     private let masterKey: MasterKey
     private let isDryRun: Bool
 
-    /// A dry run does all but the COMMIT, also of a backup, which has a chain that is open.
+    /// A dry run does everything but the COMMIT. It also accepts a backup, whose audit chain is open.
     package init(
         from source: SQLiteDatabase,
         to target: PostgreSQLSettings,
@@ -34,11 +34,11 @@ package struct StoreCopy: Sendable {
         self.isDryRun = isDryRun
     }
 
-    /// Copies, and tells how far it has got.
+    /// Copies the store and reports progress.
     ///
-    /// Throws `conflict` where the source is served or the target holds something, `invalid` where the source has not been
-    /// stopped in order, the master key is not its own or the schemas don't fit, an ``AuditVerifier/Verdict`` where the
-    /// audit is not whole, `storeUnavailable` otherwise. Nothing was written then, unless the cause is a
+    /// Throws `conflict` if the source is served or the target has rows. Throws `invalid` if the source was not stopped
+    /// cleanly, the master key is not its own, or the schemas differ. Throws an ``AuditVerifier/Verdict`` if the audit
+    /// is not whole, and `storeUnavailable` otherwise. Then nothing was written, unless the cause is a
     /// ``CommitOutcomeUnknown``.
     package func run(progress: @escaping @Sendable (Work, _ done: Int, _ total: Int) -> Void) async throws -> Outcome {
         try await self.requireStopped()
@@ -58,12 +58,12 @@ package struct StoreCopy: Sendable {
 
     // MARK: The source
 
-    /// Chains that are open belong to a process that ended uncleanly, and nobody would close them in the copy.
+    /// An open chain belongs to a process that ended uncleanly. No process would close it in the copy.
     private func requireStopped() async throws(GatewayError) {
         try self.source.requireLock()
         let secrets = try await self.secrets(of: self.source)
         if self.isDryRun { return }
-        let restart = "start the gateway once and stop it in order, then copy"
+        let restart = "start the gateway once and stop it cleanly, then copy"
         if try await SQLAuditStore(database: self.source).heads().contains(where: { $0.state == .open }) {
             throw GatewayError(.invalid, "The gateway that served this store ended uncleanly; \(restart)")
         }
@@ -97,11 +97,11 @@ package struct StoreCopy: Sendable {
         }
     }
 
-    /// The tables that are copied; the target has an epoch of its own, so that no reader goes on in one store at its place in
+    /// The tables to copy. The target has its own epoch, so that no reader continues in one store at its position in
     /// the other.
     private static let tables = SQLSchema.tables.filter { $0 != "store_epoch" }
 
-    /// Takes all tables for itself; a gateway that starts meanwhile waits, and fails.
+    /// Locks all tables. A gateway that starts meanwhile waits, and fails.
     private static func requireEmpty(_ target: any SQLConnection) throws {
         let isForeign = try target.exists(
             "SELECT 1 FROM pg_class WHERE oid = to_regclass('tenants') AND NOT pg_has_role(relowner, 'USAGE')"
@@ -114,7 +114,7 @@ package struct StoreCopy: Sendable {
             let tables = Self.tables.joined(separator: ", ")
             try target.execute("LOCK TABLE \(tables) IN SHARE ROW EXCLUSIVE MODE")
         } catch let error as PostgreSQLError where error.isLocked {
-            throw GatewayError(.conflict, "Something writes to the target; end it first", cause: error)
+            throw GatewayError(.conflict, "Another process writes to the target; stop it first", cause: error)
         }
         for table in Self.tables {
             guard try !target.exists("SELECT 1 FROM \(table) LIMIT 1") else {
@@ -150,7 +150,7 @@ package struct StoreCopy: Sendable {
             try flush()
             let copied = try Self.count(table, target)
             guard copied == count else {
-                throw GatewayError(.storeUnavailable, "Of \(count) rows of \(table) the target has \(copied)")
+                throw GatewayError(.storeUnavailable, "The target has \(copied) of \(count) rows of \(table)")
             }
         }
         return total
@@ -160,7 +160,7 @@ package struct StoreCopy: Sendable {
         try db.first("SELECT count(*) FROM \(table)") { try $0.int(0) } ?? 0
     }
 
-    /// Counted keys go on where the source's were, so that no number is used again.
+    /// Autoincremented keys continue after the source's last one, so that no number is used again.
     private static func copyCounters(_ source: any SQLConnection, _ target: any SQLConnection) throws {
         let counters = try source.rows("SELECT name, seq FROM sqlite_sequence WHERE seq > 0") { row in
             (table: try row.text(0), last: try row.int64(1))
@@ -178,7 +178,7 @@ package struct StoreCopy: Sendable {
 
     // MARK: Proof
 
-    /// Verifies what the transaction holds, as `audit verify` does; the number of records.
+    /// Verifies the transaction's data as `audit verify` does. Returns the number of records.
     private func verify(
         _ target: PostgreSQLTransactionDatabase,
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void
@@ -188,7 +188,7 @@ package struct StoreCopy: Sendable {
         let refused = try await SQLSecretStore(database: target).refusedRows(by: sealer)
         let refusedBefore = try await SQLSecretStore(database: self.source).refusedRows(by: sealer)
         guard Set(refused) == Set(refusedBefore) else {
-            throw GatewayError(.storeUnavailable, "The target's rows are not the source's: their seals don't fit")
+            throw GatewayError(.storeUnavailable, "The target's rows differ from the source's: their seals don't match")
         }
         let verifier = AuditVerifier(
             store: SQLAuditStore(database: target),
@@ -204,7 +204,7 @@ package struct StoreCopy: Sendable {
     }
 }
 
-/// Rows on their way into a table, as many as are held in memory.
+/// A bounded batch of rows for one table.
 private struct RowBatch {
     private static let maxRows = 1_000
     private static let maxBytes = 4 << 20
@@ -230,7 +230,7 @@ private struct RowBatch {
         }
     }
 
-    /// Inserts the rows, and forgets them.
+    /// Inserts the rows and empties the batch.
     mutating func write(to target: any SQLConnection) throws {
         guard let names = self.rows.first?.names else { return }
         do {

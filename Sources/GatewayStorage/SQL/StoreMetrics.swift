@@ -2,12 +2,12 @@ package import GatewayCore
 import Metrics
 import Synchronization
 
-/// What is measured of a store's calls.
+/// The metrics of a store's calls.
 package final class StoreMetrics: Sendable {
-    /// What a call does; the raw value is the metrics' label.
+    /// The kind of a call. The raw value is the metrics' label.
     enum Operation: String, CaseIterable {
         case read
-        /// Reads of long parts, on connections of their own.
+        /// A long read, on its own connections.
         case scan
         case write
     }
@@ -15,10 +15,10 @@ package final class StoreMetrics: Sendable {
     private let up: Meter
     private let logBytes: Meter
     private let durations: [Operation: Timer]
-    /// Operations whose last call was not answered.
+    /// Operations whose last call failed.
     private let failing = Mutex<Set<Operation>>([])
 
-    /// Metrics of a store that answers; its kind, such as `sqlite`, is a label.
+    /// Metrics of a store that answers. Its kind, such as `sqlite`, is a label.
     package init(store: String, _ metrics: GatewayMetrics) {
         self.up = metrics.gauge(.storeUp, store)
         self.logBytes = metrics.gauge(.storeLogBytes, store)
@@ -30,24 +30,24 @@ package final class StoreMetrics: Sendable {
         self.logBytes.set(logBytes)
     }
 
-    /// Notes that a call ended, so long after it was asked for, the wait for others included.
+    /// Records the end of a call, and its duration with the wait for other calls.
     ///
-    /// A store counts as up when the last read, scan and write were answered, whatever the answer was.
+    /// A store counts as up if it answered the last read, scan and write, with any result.
     func ended(_ operation: Operation, _ failure: GatewayError?, in duration: Duration) {
         self.durations[operation]?.record(duration: duration)
-        // A call that its caller gave up says nothing of the store.
+        // A call that its caller cancelled says nothing about the store.
         guard failure?.code != .cancelled else { return }
         let isFailing = failure?.code == .storeUnavailable
         self.failing.withLock { failing in
             let isNews = isFailing ? failing.insert(operation).inserted : failing.remove(operation) != nil
-            // Under the lock, so that what is shown is what came last.
+            // Set under the lock, so that the metric shows the latest state.
             if isNews { self.up.set(failing.isEmpty ? 1 : 0) }
         }
     }
 }
 
 extension StoreMetrics? {
-    /// Runs a call, and notes when and how it ended; what a driver throws is translated into an error of the gateway's.
+    /// Runs a call and records its duration and outcome. Translates a driver's error into a `GatewayError`.
     func measured<T: Sendable>(
         _ operation: StoreMetrics.Operation,
         translating translate: (any Error) -> GatewayError,
@@ -66,14 +66,14 @@ extension StoreMetrics? {
     }
 }
 
-/// What is measured of a PostgreSQL's connections, transactions and lead; no other store has these metrics.
+/// The metrics of PostgreSQL's connections, transactions and lead. No other store has them.
 final class PostgreSQLMetrics: Sendable {
-    /// Whether a call has a connection; the raw value is the metrics' label.
+    /// The state of a pool's connection. The raw value is the metrics' label.
     private enum ConnectionState: String, CaseIterable {
         case busy, idle
     }
 
-    /// What got in a transaction's way, so that it was run again; the raw value is the metrics' label.
+    /// The conflict after which a transaction was run again. The raw value is the metrics' label.
     enum RetryReason: String, CaseIterable {
         case serialization, deadlock
     }
@@ -93,7 +93,7 @@ final class PostgreSQLMetrics: Sendable {
         self.leader.set(0)
     }
 
-    /// Notes how many connections calls have, how many they may still have, and how many calls wait for one.
+    /// Records how many connections are in use and idle, and how many calls wait for one.
     func measured(busy: Int, idle: Int, waiting: Int) {
         self.connections[.busy]?.set(busy)
         self.connections[.idle]?.set(idle)

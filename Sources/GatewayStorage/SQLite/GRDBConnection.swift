@@ -2,10 +2,10 @@ import GRDB
 import GRDBSQLite
 import GatewayCore
 
-/// Statements over SQLite's own interface, prepared and cached by GRDB.
+/// Statements on SQLite's own interface, prepared and cached by GRDB.
 ///
-/// GRDB takes lists of boxed values and converts columns to whatever is asked for, which costs more than the statements and
-/// hides changes: text would end at its first zero byte, and what is no UTF-8 would be repaired.
+/// GRDB's own interface boxes values and converts columns to the requested type. That costs more than the statements,
+/// and hides damage: text would end at its first zero byte, and invalid UTF-8 would be repaired.
 struct GRDBConnection: SQLConnection {
     let db: Database
 
@@ -15,7 +15,7 @@ struct GRDBConnection: SQLConnection {
         var changes = 0
         for row in values {
             try unsafe self.run(statement, places, row) { _ in
-                throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "The rows of a statement were not asked for")
+                throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "The statement returned unexpected rows")
             }
             changes += self.db.changesCount
         }
@@ -47,10 +47,10 @@ struct GRDBConnection: SQLConnection {
         }
     }
 
-    /// Does nothing: without statistics SQLite takes an index that has the order.
+    /// Does nothing: without statistics, SQLite prefers an index that has the order.
     func preferIndexes() {}
 
-    /// Binds values, and steps through the rows.
+    /// Binds values and steps through the rows.
     private func run(
         _ statement: Statement,
         _ places: [Int],
@@ -76,13 +76,14 @@ struct GRDBConnection: SQLConnection {
 
     private func error(_ code: CInt) -> any Error {
         let error = DatabaseError(resultCode: ResultCode(rawValue: code), message: self.db.lastErrorMessage)
-        // Extended codes have the plain one in their lowest byte.
+        // The lowest byte of an extended code is the primary code.
         return code & 0xFF == SQLITE_CORRUPT || code & 0xFF == SQLITE_NOTADB ? DamagedFile(cause: error) : error
     }
 
-    /// Which value each of a statement's parameters takes: SQLite numbers `$2` and `$1` in the order in which they appear.
+    /// Maps each of a statement's parameters to the index of its value: SQLite numbers `$2` and `$1` in the order in
+    /// which they appear.
     private static func places(_ statement: Statement) -> [Int] {
-        // Unsafe: names are SQLite's for as long as the statement.
+        // Unsafe: SQLite owns the names for as long as the statement lives.
         let raw = unsafe statement.sqliteStatement
         let count = unsafe sqlite3_bind_parameter_count(raw)
         var places: [Int] = []
@@ -96,7 +97,7 @@ struct GRDBConnection: SQLConnection {
     }
 
     private static func bind(_ raw: SQLiteStatement, _ index: CInt, _ value: SQLValue) -> CInt {
-        // Unsafe: SQLite copies what the pointers point to before the call returns.
+        // Unsafe: SQLite copies the bytes before the call returns.
         let copy = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         switch value {
         case .null: return unsafe sqlite3_bind_null(raw, index)
@@ -104,7 +105,7 @@ struct GRDBConnection: SQLConnection {
         case .double(let number): return unsafe sqlite3_bind_double(raw, index, number)
         case .string(var text):
             return text.withUTF8 { bytes in
-                // An empty text may have no address, which would stand for NULL.
+                // An empty text may have no address, which SQLite would take for NULL.
                 guard let start = bytes.baseAddress else { return unsafe sqlite3_bind_text(raw, index, "", 0, copy) }
                 return unsafe UnsafeRawPointer(start)
                     .withMemoryRebound(to: CChar.self, capacity: bytes.count) {
@@ -129,7 +130,7 @@ struct GRDBConnection: SQLConnection {
         return names
     }
 
-    /// A column as it is stored; text that is no UTF-8 comes as bytes, which no reader of text takes.
+    /// A column as it is stored. Invalid UTF-8 is returned as bytes, which no reader of text accepts.
     private static func value(_ raw: SQLiteStatement, _ column: CInt) -> SQLValue {
         switch unsafe sqlite3_column_type(raw, column) {
         case SQLITE_INTEGER: return .integer(unsafe sqlite3_column_int64(raw, column))
@@ -143,7 +144,7 @@ struct GRDBConnection: SQLConnection {
     }
 
     private static func bytes(_ raw: SQLiteStatement, _ column: CInt) -> [UInt8] {
-        // The pointer is SQLite's until the next step; what it points to is copied at once.
+        // SQLite owns the pointer until the next step. The bytes are copied at once.
         guard let start = unsafe sqlite3_column_blob(raw, column) else { return [] }
         let count = Int(unsafe sqlite3_column_bytes(raw, column))
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
@@ -151,7 +152,7 @@ struct GRDBConnection: SQLConnection {
 }
 
 extension GatewayError {
-    /// What an error of the database means to the gateway; one of the gateway's own passes unchanged.
+    /// Translates an error of the database. An error of the gateway's own passes unchanged.
     init(translating error: any Error) {
         if let error = error as? GatewayError {
             self = error

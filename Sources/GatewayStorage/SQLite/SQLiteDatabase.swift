@@ -3,22 +3,22 @@ import GRDB
 package import GatewayCore
 import NIOPosix
 
-/// SQLite by GRDB: one file, many readers beside one writer, what was written on the disk when a write returns.
+/// SQLite through GRDB: one file, one writer beside many readers. A write is on the disk when it returns.
 package final class SQLiteDatabase: SQLDatabase {
-    /// How long a statement waits for another process's lock.
+    /// The longest wait of a statement for another process's lock.
     private static let busyTimeoutSeconds = 2.0
-    /// How many scans read at once: the listings that the gate admits, and one of the gateway's own.
+    /// Scans that read at once: the listings that the gate admits, and one of the gateway's own.
     private static let scanReaderCount = ScanGate.Limits().running + 1
-    /// Threads of scans.
+    /// The threads of scans.
     ///
-    /// GRDB's connections share the threads of Dispatch, which are as many as there are processors: two scans would leave
-    /// a small machine none for writes.
+    /// GRDB's connections share Dispatch's threads, one for each processor. Two scans would leave a small machine none
+    /// for writes.
     private static let scanThreads: NIOThreadPool = {
         let threads = NIOThreadPool(numberOfThreads: SQLiteDatabase.scanReaderCount)
         threads.start()
         return threads
     }()
-    /// The size of the write-ahead log in bytes beyond which it is emptied.
+    /// The write-ahead log is emptied beyond this size in bytes.
     static let defaultLogLimit = 64 * 1024 * 1024
 
     private let pool: DatabasePool
@@ -38,12 +38,12 @@ package final class SQLiteDatabase: SQLDatabase {
 
     package func whenNotified(_ observer: @escaping @Sendable () -> Void) {}
 
-    /// Opens a database to serve it, makes it when it is not there, and brings its schema up to date; blocks.
+    /// Opens a database to serve it. Creates it if it does not exist, and migrates its schema. Blocks.
     ///
     /// The clock is the database's own, which `gateway_time()` reads.
     ///
-    /// - Throws: `conflict` when another process serves the file, `invalid` when the file is not a gateway's store or
-    ///   one of a later version, `storeUnavailable` otherwise.
+    /// - Throws: `conflict` if another process serves the file, `invalid` if the file is not a gateway's store or a
+    ///   later version wrote it, `storeUnavailable` otherwise.
     package convenience init(
         path: String,
         metrics: StoreMetrics? = nil,
@@ -63,17 +63,17 @@ package final class SQLiteDatabase: SQLDatabase {
         let lock = try StoreLock(at: file.path)
         try file.makeFile()
         try self.init(file, lock: lock, metrics: metrics, logLimit: logLimit, clock: clock) { pool in
-            // The check comes before anything is changed; a foreign file is left as it was.
+            // The check precedes any change, so that a foreign file is left untouched.
             try pool.read { try SQLiteSchema.requireKnown($0) }
             try SQLiteSchema.migrator.migrate(pool)
         }
     }
 
-    /// Opens a database for a command's change of it; never makes or migrates one. Blocks.
+    /// Opens a database for a command that changes it. Never creates or migrates one. Blocks.
     ///
-    /// A process may serve it; if none does, none can begin to before it is closed.
+    /// Another process may serve it. If none does, none can start to until this object is closed.
     ///
-    /// - Throws: `notFound` when there is no file, `invalid` when the file is not a gateway's store or one of another
+    /// - Throws: `notFound` if there is no file, `invalid` if the file is not a gateway's store or is from another
     ///   version, `storeUnavailable` otherwise.
     package convenience init(joining path: String) throws(GatewayError) {
         let file = StoreFile(path)
@@ -111,12 +111,12 @@ package final class SQLiteDatabase: SQLDatabase {
         self.pool.writeWithoutTransaction { self.log.watch($0) }
     }
 
-    /// Tells commands by which master key this process seals, for as long as it serves the file.
+    /// Publishes the fingerprint of the master key with which this process seals, for as long as it serves the file.
     package func announce(masterKey fingerprint: String) throws(GatewayError) {
         try self.lock?.announce(fingerprint)
     }
 
-    /// Throws `conflict` where another process serves the file and seals by another master key than a command is about to.
+    /// Throws `conflict` if another process serves the file and seals with another master key than the command's.
     package func requireMasterKey(_ fingerprint: String) throws(GatewayError) {
         guard self.lock == nil, try StoreLock.isHeld(at: self.path) else { return }
         guard try StoreLock.announcement(at: self.path) == fingerprint else {
@@ -127,16 +127,15 @@ package final class SQLiteDatabase: SQLDatabase {
         }
     }
 
-    /// Throws `conflict` where another process serves the file.
+    /// Throws `conflict` if another process serves the file.
     func requireLock() throws(GatewayError) {
         guard self.lock == nil else { return }
         throw GatewayError(.conflict, "A gateway serves this store; stop it first: \(self.path)")
     }
 
-    /// Where the file is.
     var directory: String { URL(fileURLWithPath: self.path).deletingLastPathComponent().path }
 
-    /// Runs a closure that only reads, in one snapshot, and blocks the calling thread meanwhile.
+    /// Runs a closure that only reads, in one snapshot. Blocks the calling thread.
     func readBlocking<T>(_ body: (any SQLConnection) throws -> T) throws -> T {
         try self.pool.read { try body(GRDBConnection(db: $0)) }
     }
@@ -145,9 +144,9 @@ package final class SQLiteDatabase: SQLDatabase {
         let pool = try DatabasePool(path: file.path, configuration: Self.configuration(clock, file))
         try file.restrictPermissions()
         try pool.writeWithoutTransaction { db in
-            // Set here because opening a pool sets NORMAL, which may lose the last transactions with the power.
+            // Opening a pool sets NORMAL, which may lose the last transactions in a power failure.
             try db.execute(sql: "PRAGMA synchronous = FULL")
-            // A log that SQLite begins anew keeps its size otherwise.
+            // A log that SQLite restarts would keep its size.
             try db.execute(sql: "PRAGMA journal_size_limit = \(logLimit)")
         }
         return pool
@@ -161,11 +160,11 @@ package final class SQLiteDatabase: SQLDatabase {
         return try DatabasePool(path: file.path, configuration: configuration)
     }
 
-    /// Moves everything into the one file, closes it, and gives up its lock; `storeUnavailable` while something still reads
-    /// or writes.
+    /// Moves the log into the file, closes it and releases its lock. Throws `storeUnavailable` while something reads or
+    /// writes.
     package func close() throws(GatewayError) {
         do {
-            // Readers first: the connection that closes last tidies up, and readers can't.
+            // Readers close first: the last connection checkpoints the log, and a reader can't.
             try self.scanPool.close()
             self.pool.releaseMemory()
             try self.pool.close()
@@ -220,10 +219,10 @@ package final class SQLiteDatabase: SQLDatabase {
         }
     }
 
-    /// Takes what was deleted out of the write-ahead log.
+    /// Removes deleted rows from the write-ahead log.
     ///
-    /// SQLite overwrites deleted rows in the file itself, but earlier copies of their pages may be left in the log; what
-    /// can't be taken out now goes with a later erasure, or when the store closes.
+    /// SQLite overwrites deleted rows in the file itself, but the log may hold earlier copies of their pages. A
+    /// later erasure, or closing the store, removes the copies that readers still need now.
     package func eraseDeleted() async {
         await withCheckedContinuation { continuation in
             self.pool.asyncWriteWithoutTransaction { db in

@@ -2,16 +2,17 @@ import Foundation
 import GRDB
 package import GatewayCore
 
-/// A store open for looking only, whether or not a process serves it; never makes, migrates or changes it.
+/// A store opened for reading, also while a process serves it. Never creates, migrates or changes it.
 package final class SQLiteReadOnlyDatabase: SQLDatabase {
-    /// Why what was read without locks does not count; the store is to be opened anew, and is read with locks then.
+    /// A process began to write while the store was read without locks, so what was read does not count. Opening the
+    /// store again reads it with locks.
     package struct ServedMeanwhile: Error {}
 
     private static let maxFaults = 5
 
     private let file: StoreFile
     private let queue: DatabaseQueue
-    /// What the file looked like when it was opened, if it is read without locks.
+    /// The file's stamp when it was opened, if it is read without locks.
     private let stamp: StoreFile.Stamp?
 
     package var isShared: Bool { false }
@@ -22,10 +23,10 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
 
     package func whenNotified(_ observer: @escaping @Sendable () -> Void) {}
 
-    /// Opens a store for looking; blocks.
+    /// Opens a store for reading. Blocks.
     ///
-    /// - Throws: `notFound` when there is no file or it holds nothing yet, `invalid` when it is not a gateway's store or one
-    ///   of a later version, `storeUnavailable` otherwise.
+    /// - Throws: `notFound` if there is no file or it is empty, `invalid` if it is not a gateway's store or a later
+    ///   version wrote it, `storeUnavailable` otherwise.
     package init(path: String) throws(GatewayError) {
         self.file = StoreFile(path)
         guard let stamp = self.file.stamp else {
@@ -48,7 +49,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         }
     }
 
-    /// Closes the file; `storeUnavailable` while something still reads.
+    /// Closes the file. Throws `storeUnavailable` while something reads.
     package func close() throws(GatewayError) {
         do {
             try self.queue.close()
@@ -75,7 +76,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
 
     package func eraseDeleted() async {}
 
-    /// The newest step of the schema's history that was taken, and whether that is this version's newest.
+    /// The last step taken of the schema's history, and true if that is this version's last.
     package func schema() async throws(GatewayError) -> (name: String, isCurrent: Bool) {
         try await self.inspect { db in
             let name = try SQLiteSchema.migrator.appliedIdentifiers(db).max() ?? "none"
@@ -83,7 +84,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         }
     }
 
-    /// A few of the faults that SQLite finds in the file's structure; takes as long as reading it.
+    /// A few faults that SQLite finds in the file's structure. Takes as long as reading the file.
     package func faults() async throws(GatewayError) -> [String] {
         try await self.inspect { db in
             try String.fetchAll(db, sql: "PRAGMA quick_check(\(Self.maxFaults))").filter { $0 != "ok" }
@@ -99,7 +100,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         } catch {
             result = .failure(GatewayError(translating: error))
         }
-        // Without locks, what was read counts only if nobody has begun to write.
+        // Without locks, a read counts only if no process has begun to write.
         if let stamp = self.stamp, self.file.stamp != stamp {
             throw GatewayError(
                 .storeUnavailable,
@@ -110,8 +111,8 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         return try result.get()
     }
 
-    /// Opens a file that nobody writes without making the files that SQLite's locks need, so that it can lie in a
-    /// directory that can't be written and nothing is left behind; `nil` where this build of SQLite takes no such names.
+    /// Opens a file that no process writes, without the files that SQLite's locks need. So the directory may be
+    /// read-only, and nothing is left behind. Returns `nil` if this build of SQLite accepts no URIs.
     private static func openUnlocked(_ file: StoreFile) throws -> DatabaseQueue? {
         let takesURIs = try DatabaseQueue()
             .read { db in

@@ -1,12 +1,12 @@
 import GRDB
 import GatewayCore
 
-/// Makes the schema in a file, and tells the gateway's own files from others.
+/// Creates the schema in a file, and recognises the gateway's own files.
 enum SQLiteSchema {
-    /// The first migration's name. Builds from before the first release have numbers below it.
+    /// The first migration's name. Builds from before the first release have lower numbers.
     private static let firstRelease = "v100"
 
-    /// The schema's history: entries are only ever added, and what has been released is never edited.
+    /// The schema's history. Entries are only added, and a released one is never edited.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration(Self.firstRelease) { db in
@@ -16,7 +16,7 @@ enum SQLiteSchema {
         return migrator
     }()
 
-    /// The functions that statements call and SQLite has not; ``SQLSchema`` says what they mean.
+    /// The functions that statements call and SQLite lacks. ``SQLSchema`` explains them.
     static func functions(_ clock: any WallClock, _ file: StoreFile) -> [DatabaseFunction] {
         [
             DatabaseFunction("gateway_time", argumentCount: 0) { _ in clock.now().microseconds },
@@ -28,14 +28,14 @@ enum SQLiteSchema {
         ]
     }
 
-    /// Stands in the file's header, where SQLite keeps a number for the application: `FCMG`.
+    /// The application's number in the file's header: `FCMG`.
     static let applicationID: Int32 = 0x4643_4D47
 
-    /// - Throws: `invalid` unless the file is a gateway's store or holds nothing yet.
+    /// - Throws: `invalid` unless the file is a gateway's store or empty.
     static func requireOursOrEmpty(_ db: Database) throws {
         let stored = try self.storedApplicationID(db)
         if stored == self.applicationID { return }
-        // A first start that was killed may have got as far as the table of migrations.
+        // A first start that was killed may have created the table of migrations.
         let isEmpty = try Bool.fetchOne(
             db,
             sql: "SELECT NOT EXISTS (SELECT 1 FROM sqlite_schema WHERE name NOT GLOB '*grdb_migrations*')"
@@ -43,7 +43,7 @@ enum SQLiteSchema {
         guard stored == 0, isEmpty == true else { throw self.foreign }
     }
 
-    /// - Throws: `invalid` for a file of a later gateway, or of a build from before the first release.
+    /// - Throws: `invalid` if a later version has migrated the file, or a build from before the first release made it.
     static func requireKnown(_ db: Database) throws {
         if let name = try self.migrator.appliedIdentifiers(db).min(), name < self.firstRelease {
             throw GatewayError(
@@ -56,7 +56,7 @@ enum SQLiteSchema {
         throw GatewayError(.invalid, "The store was written by a later version of the gateway; use that version")
     }
 
-    /// - Throws: `invalid` when another version of the gateway was the last at the file.
+    /// - Throws: `invalid` if another version was the last to migrate the file.
     static func requireCurrent(_ db: Database) throws {
         try self.requireKnown(db)
         guard try self.migrator.hasCompletedMigrations(db) else {
@@ -67,11 +67,11 @@ enum SQLiteSchema {
         }
     }
 
-    /// - Throws: `notFound` when the first start of a gateway ended before it made anything: it was killed, or the disk was
-    ///   full.
+    /// - Throws: `notFound` if the first start of a gateway ended before it created anything: it was killed, or the
+    ///   disk was full.
     static func requireTables(_ db: Database) throws {
         guard try !self.migrator.appliedIdentifiers(db).isEmpty else {
-            throw GatewayError(.notFound, "The store holds nothing yet; serve makes it")
+            throw GatewayError(.notFound, "The store holds nothing yet; fcm-gateway serve creates its tables")
         }
     }
 

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Admits few scans of the store at a time, so that they never take the processor and the disk from sends.
 ///
-/// A few run in all, and one of each caller; the others wait in a bounded queue. First come, first served; a caller's second
-/// scan holds up only its own third.
+/// Two scans run at once, one of each caller. At most 64 wait in order of arrival, 16 of one caller. Example: while A's
+/// first scan runs, A's second waits, and B's first overtakes it.
 final class ScanGate: Sendable {
     struct Limits {
         var running = 2
@@ -15,7 +15,7 @@ final class ScanGate: Sendable {
     private struct Waiter {
         let number: Int
         let caller: String?
-        /// Told why it may not run, or nothing.
+        /// Resumed with a refusal, or nil if the scan may run.
         let continuation: CheckedContinuation<GatewayError?, Never>
     }
 
@@ -23,11 +23,11 @@ final class ScanGate: Sendable {
         var running: Set<String?> = []
         var waiting: [Waiter] = []
         var lastNumber = 0
-        /// Set while the gate is shut; called once no scan runs.
+        /// Set while the gate is shut, and called when no scan runs.
         var whenIdle: (@Sendable () -> Void)?
         var isShut = false
 
-        /// Takes those out of the queue that may run now.
+        /// Removes the waiters that may run now.
         mutating func admit(_ limits: Limits) -> [Waiter] {
             var admitted: [Waiter] = []
             while !self.isShut, self.running.count < limits.running,
@@ -53,14 +53,14 @@ final class ScanGate: Sendable {
         self.limits = limits
     }
 
-    /// Runs a scan of a tenant, or of an operator, once it is its turn; `overloaded` when the queue is full.
+    /// Runs a scan of a tenant, or of an operator, when its turn comes. Throws `overloaded` if the queue is full.
     func run<T>(for caller: String?, _ scan: () async throws(GatewayError) -> T) async throws(GatewayError) -> T {
         if let refusal = await self.enter(caller) { throw refusal }
         defer { self.change { $0.running.remove(caller) } }
         return try await scan()
     }
 
-    /// Lets no scan in until ``open()``; calls an action once none runs any more.
+    /// Admits no scan until ``open()``. Calls an action when none runs any more.
     func shut(_ action: @escaping @Sendable () -> Void) {
         self.change { state in
             state.isShut = true
@@ -93,7 +93,7 @@ final class ScanGate: Sendable {
                     let refusal = GatewayError(.overloaded, "Too many lists are being read; repeat after a while")
                     continuation.resume(returning: refusal)
                 } else if Task.isCancelled {
-                    // The handler may have run before there was anybody to find.
+                    // The handler may have run before the waiter was queued.
                     self.cancel(number)
                 }
             }

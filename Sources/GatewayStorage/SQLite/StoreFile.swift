@@ -2,9 +2,9 @@ import Foundation
 package import GatewayCore
 import Synchronization
 
-/// A database file by its real path, so that two names of one file have one lock.
+/// A database file by its real path, so that two names of one file share one lock.
 struct StoreFile: Sendable, Hashable {
-    /// What a file looks like while nobody writes to it.
+    /// Properties of a file that change when a process writes to it.
     struct Stamp: Hashable {
         let size: Int
         let modified: Date
@@ -19,15 +19,15 @@ struct StoreFile: Sendable, Hashable {
 
     var lockPath: String { self.path + ".lock" }
 
-    /// Where SQLite gathers changes before it moves them into the file; it exists while a process has the file open
-    /// for writing, and after one was killed.
+    /// SQLite collects changes here before it moves them into the file. It exists while a process has the file open for
+    /// writing, and after such a process was killed.
     var writeAheadLogPath: String { self.path + "-wal" }
 
     var exists: Bool { FileManager.default.fileExists(atPath: self.path) }
 
     var hasWriteAheadLog: Bool { FileManager.default.fileExists(atPath: self.writeAheadLogPath) }
 
-    /// `nil` when the file is not there.
+    /// `nil` if the file does not exist.
     var stamp: Stamp? {
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: self.path),
             let size = attributes[.size] as? NSNumber,
@@ -36,13 +36,13 @@ struct StoreFile: Sendable, Hashable {
         return Stamp(size: size.intValue, modified: modified, hasWriteAheadLog: self.hasWriteAheadLog)
     }
 
-    /// Tells the file from a copy of it that takes its place.
+    /// The file's number, which tells it from a copy that takes its place.
     var origin: String {
         let attributes = try? FileManager.default.attributesOfItem(atPath: self.path)
         return "\((attributes?[.systemFileNumber] as? NSNumber)?.uint64Value ?? 0)"
     }
 
-    /// Makes the file's directory, readable by its owner alone; one that is there is left as it is.
+    /// Creates the file's directory, readable by its owner alone. An existing directory keeps its permissions.
     func makeDirectory() throws(GatewayError) {
         let directory = URL(fileURLWithPath: self.path).deletingLastPathComponent().path
         try POSIXFailure.explained("The directory \(directory) can't be made") {
@@ -50,7 +50,7 @@ struct StoreFile: Sendable, Hashable {
         }
     }
 
-    /// Makes an empty file that only its owner can read; one that is there is left as it is.
+    /// Creates an empty file that only its owner can read. An existing file is left unchanged.
     ///
     /// SQLite gives the files beside it the same permissions.
     func makeFile() throws(GatewayError) {
@@ -58,12 +58,12 @@ struct StoreFile: Sendable, Hashable {
             try POSIXFile(self.path, O_RDWR | O_CREAT | O_EXCL).release()
         } catch {
             guard error.number == EEXIST else {
-                throw GatewayError(.storeUnavailable, "The store's file can't be made: \(self.path)", cause: error)
+                throw GatewayError(.storeUnavailable, "The store's file can't be created: \(self.path)", cause: error)
             }
         }
     }
 
-    /// Takes away what others than the owner may do with the file and those beside it.
+    /// Withdraws the permissions of everyone but the owner from the file and those beside it.
     func restrictPermissions() throws(GatewayError) {
         for path in [self.path, self.writeAheadLogPath, self.path + "-shm"] {
             // POSIX takes the path as a pointer, valid during the call.
@@ -75,32 +75,32 @@ struct StoreFile: Sendable, Hashable {
     }
 }
 
-/// Says that a process serves a database: an advisory lock on a file beside it.
+/// Marks a database as served by one process: an advisory lock on a file beside it.
 ///
-/// The file itself stays, because removing it could leave two processes with a lock each.
+/// The lock's file is never removed, because two processes could then hold a lock each.
 package final class StoreLock: Sendable {
-    /// A reader asks by taking the lock for an instant; a start that meets it asks again before it gives up.
+    /// ``isHeld(at:)`` takes the lock for an instant. A start that meets it tries again before it gives up.
     private static let attempts = 10
     private static let pauseMicroseconds: UInt32 = 10_000
 
-    /// The bound on what the holder of a lock tells of itself.
+    /// The longest announcement of a lock's holder.
     package static let maxAnnouncementBytes = 256
 
     private let file: Mutex<POSIXFile?>
 
-    /// Takes the lock of a database; blocks for up to a tenth of a second.
+    /// Takes the lock of a database. Blocks for up to a tenth of a second.
     ///
-    /// - Throws: `conflict` when another process, or another part of this one, serves the database; `storeUnavailable`
-    ///   when the lock's file can't be made.
+    /// - Throws: `conflict` if another process, or another part of this one, serves the database; `storeUnavailable` if
+    ///   the lock's file can't be created.
     package init(at path: String) throws(GatewayError) {
         let (store, path) = (StoreFile(path).path, StoreFile(path).lockPath)
-        let file = try POSIXFailure.explained("The store's lock can't be made: \(path)") {
+        let file = try POSIXFailure.explained("The store's lock can't be created: \(path)") {
             try POSIXFile(path, O_RDWR | O_CREAT)
         }
         self.file = Mutex(file)
         for attempt in 1...Self.attempts {
             if try POSIXFailure.explained("The store can't be locked: \(path)", { try file.lock(LOCK_EX) }) {
-                // What an earlier holder said of itself is no longer true.
+                // An earlier holder's announcement no longer holds.
                 try? file.cut(to: 0)
                 return
             }
@@ -109,7 +109,7 @@ package final class StoreLock: Sendable {
         throw GatewayError(.conflict, "Another gateway process serves this store: \(store)")
     }
 
-    /// Takes the lock of a data directory, whose store is a server's; makes the directory where it is missing.
+    /// Takes the lock of a data directory whose store is on a server. Creates a missing directory.
     ///
     /// Replicas share a store, but never the files beside it.
     package convenience init(ofDirectory directory: String) throws(GatewayError) {
@@ -117,14 +117,14 @@ package final class StoreLock: Sendable {
         try self.init(at: Self.path(inDirectory: directory))
     }
 
-    /// What the lock of a data directory stands beside.
+    /// The path beside which a data directory's lock is.
     package static func path(inDirectory directory: String) -> String { directory + "/gateway" }
 
     deinit {
         self.release()
     }
 
-    /// Gives the lock back; a second call does nothing.
+    /// Releases the lock. A second call does nothing.
     package func release() {
         let file = self.file.withLock { file in
             defer { file = nil }
@@ -134,7 +134,7 @@ package final class StoreLock: Sendable {
         file?.release()
     }
 
-    /// Leaves a text of at most ``maxAnnouncementBytes`` bytes for other processes, for as long as the lock is held.
+    /// Publishes a text of at most ``maxAnnouncementBytes`` bytes for other processes, for as long as the lock is held.
     package func announce(_ text: String) throws(GatewayError) {
         let bytes = Array(text.utf8)
         precondition(bytes.count <= Self.maxAnnouncementBytes, "\(bytes.count) bytes")
@@ -147,7 +147,7 @@ package final class StoreLock: Sendable {
         }
     }
 
-    /// The text of the process that holds a database's lock; `nil` without either.
+    /// The announcement of the process that holds a database's lock, or `nil`.
     package static func announcement(at path: String) throws(GatewayError) -> String? {
         guard try self.isHeld(at: path) else { return nil }
         guard let file = try? POSIXFile(StoreFile(path).lockPath, O_RDONLY) else { return nil }
@@ -156,7 +156,7 @@ package final class StoreLock: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether a process serves a database at this moment; does not hinder it.
+    /// Returns true if a process serves the database at this moment. Does not disturb it.
     package static func isHeld(at path: String) throws(GatewayError) -> Bool {
         let path = StoreFile(path).lockPath
         let file: POSIXFile
@@ -167,7 +167,7 @@ package final class StoreLock: Sendable {
             throw GatewayError(.storeUnavailable, "The store's lock can't be read: \(path)", cause: error)
         }
         defer { file.release() }
-        // Shared, so that two readers that ask at once don't take each other for a server.
-        return try !POSIXFailure.explained("The store's lock can't be asked: \(path)") { try file.lock(LOCK_SH) }
+        // A shared lock, so that two readers that ask at once don't take each other for a server.
+        return try !POSIXFailure.explained("The store's lock can't be tested: \(path)") { try file.lock(LOCK_SH) }
     }
 }

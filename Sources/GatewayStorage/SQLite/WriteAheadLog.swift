@@ -4,37 +4,40 @@ import Synchronization
 
 /// Keeps a store's write-ahead log short, also while there is always a reader.
 ///
-/// SQLite begins the log anew only when a checkpoint has copied all of it and no read needs it any more
-/// (https://sqlite.org/wal.html, 6). Reads that overlap without a gap prevent that for as long as they go on, and the log
-/// grows by all that is written. So the writer looks at its size; a log beyond the limit keeps new scans out until those
-/// that run have ended, and is then emptied.
+/// SQLite restarts the log only when a checkpoint has copied all of it and no read needs it any more
+/// (https://sqlite.org/wal.html, 6). Reads that overlap without a gap prevent that, and the log grows with each write.
+/// So the writer watches the log's size. Beyond the limit it admits no new scans, waits for the running ones to end,
+/// and empties the log.
 ///
-/// The log takes the place of SQLite's own checkpoints, too: of a log that can't be begun anew, SQLite makes one with each
-/// transaction, which then has to wait for the disk three times.
+/// This type also replaces SQLite's automatic checkpoints. With a log that can't be restarted, SQLite would make one
+/// after each transaction, which would then wait for the disk three times.
+///
+/// Example with the limit of 64 MiB: at 65 MiB scans stop and the log is emptied. If another read prevents that, the
+/// next attempt follows at 81 MiB, not at the next write.
 final class WriteAheadLog: Sendable {
-    /// How long emptying the log may keep writes waiting for reads that are no scans, or another process's.
+    /// The longest that emptying the log delays writes for reads other than scans, or for another process's.
     private static let emptyingTimeoutMilliseconds = 250
 
-    /// Pages after which what is in the log is copied into the file, as SQLite itself has it.
+    /// A checkpoint copies the log into the file after this many pages, SQLite's own interval.
     private static let checkpointInterval = 1_000
 
-    /// What is due; pure.
+    /// Decides when a checkpoint and emptying are due. Pure.
     struct State {
-        /// The size from which on the log is to be emptied.
+        /// The log is emptied beyond this size.
         var dueSize: Int
         var isBeingEmptied = false
         /// The log's pages after the last transaction.
         var pages = 0
-        /// The pages from which on they are to be copied again.
+        /// The next checkpoint is due at this number of pages.
         var duePages = WriteAheadLog.checkpointInterval
 
-        /// Notes the pages after a transaction; fewer than before mean that the log was begun anew.
+        /// Records the pages after a transaction. Fewer than before mean that the log was restarted.
         mutating func note(pages: Int) {
             if pages < self.pages { self.duePages = WriteAheadLog.checkpointInterval }
             self.pages = pages
         }
 
-        /// Whether the pages are to be copied now.
+        /// Returns true if a checkpoint is due now.
         mutating func takeCheckpoint() -> Bool {
             guard self.pages >= self.duePages else { return false }
             self.duePages = self.pages + WriteAheadLog.checkpointInterval
@@ -42,7 +45,7 @@ final class WriteAheadLog: Sendable {
         }
     }
 
-    /// The size in bytes beyond which the log is emptied; SQLite itself does so at 4 MiB where no read is in its way.
+    /// The log is emptied beyond this size in bytes. SQLite itself restarts it at 4 MiB if no read prevents it.
     let limit: Int
 
     private let path: String
@@ -58,9 +61,10 @@ final class WriteAheadLog: Sendable {
         self.state = Mutex(State(dueSize: limit))
     }
 
-    /// Has the writer's connection tell the log's pages, and leave checkpoints to ``noteWrite(_:in:busyTimeoutSeconds:)``.
+    /// Makes the writer's connection report the log's pages, and leave checkpoints to
+    /// ``noteWrite(_:in:busyTimeoutSeconds:)``.
     ///
-    /// The connection must not write once this object has gone.
+    /// The connection must not write after this object is deallocated.
     func watch(_ db: Database) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         // Unsafe: a pointer to this object, which outlives the writes of its database.
@@ -76,10 +80,10 @@ final class WriteAheadLog: Sendable {
         )
     }
 
-    /// Looks at the log after a write, on the writer's queue.
+    /// Checks the log after a write, on the writer's queue.
     func noteWrite(_ db: Database, in pool: DatabasePool, busyTimeoutSeconds: Double) {
         if self.state.withLock({ $0.takeCheckpoint() }) {
-            // One that can't copy all is followed by another.
+            // A checkpoint that can't copy all pages is followed by another.
             _ = try? db.checkpoint(.passive)
         }
         let size = self.measure()
@@ -94,7 +98,7 @@ final class WriteAheadLog: Sendable {
                 Self.empty(db, busyTimeoutSeconds: busyTimeoutSeconds)
                 self.scans.open()
                 let size = self.measure()
-                // Where a read was in the way, the next attempt has to wait, or each write would.
+                // If a read prevented this, the next attempt waits for growth. Otherwise each write would try.
                 self.state.withLock { state in
                     state.dueSize = max(self.limit, size + self.limit / 4)
                     state.isBeingEmptied = false
@@ -103,7 +107,7 @@ final class WriteAheadLog: Sendable {
         }
     }
 
-    /// Moves the log into the store's file and cuts it to nothing, as far as readers allow at this moment.
+    /// Moves the log into the store's file and truncates it, as far as current readers allow.
     static func empty(_ db: Database, busyTimeoutSeconds: Double) {
         try? db.execute(sql: "PRAGMA busy_timeout = \(Self.emptyingTimeoutMilliseconds)")
         _ = try? db.checkpoint(.truncate)

@@ -1,7 +1,7 @@
 package import GatewayCore
 
 extension SQLAuditStore {
-    /// How long one page may look for records; others wait for it.
+    /// The longest that one page searches. Other lists wait for it.
     private static let pageDuration = Duration.milliseconds(250)
 
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
@@ -16,27 +16,27 @@ extension SQLAuditStore {
 
 /// Finds a page of the audit within one read.
 ///
-/// It goes along the index by time, in steps of which each looks at a bounded number of records, and looks at the time
-/// after each: a rare match costs its seeker several pages instead of the gateway a long read. A page has looked at one record
-/// at least, so that pages come to an end.
+/// It follows the index by time in steps of a bounded number of records, and checks the time after each step. A rare
+/// match therefore takes its reader several pages, and not the gateway a long read. Each page examines at least one
+/// record, so that pages come to an end.
 ///
-/// Places and sizes are read first, and then the records that the page takes: PostgreSQL sends all rows of a statement,
-/// wherever their reader stops.
+/// Positions and sizes are read first, then the records of the page: PostgreSQL sends all rows of a statement, even if
+/// the reader stops early.
 struct AuditPager {
-    /// The most records that one step looks at.
+    /// The most records that one step examines.
     static let step = 4_096
-    /// The bodies of one page, in bytes; a list of a thousand recipients has some 70,000.
+    /// The bodies of one page, in bytes. A list of a thousand recipients has some 70,000.
     private static let maxBytes = 4 << 20
-    /// How much earlier than its message's id a record may be; clocks are set now and then.
+    /// A record may be earlier than its message's id by this much, because clocks are sometimes set.
     private static let leadMicroseconds: Int64 = 10 * 1_000_000
-    /// How much later: a send ends within its deadline of 20 s.
+    /// A record may be later by this much: a send ends within its deadline of 20 s.
     private static let lagMicroseconds: Int64 = 60 * 1_000_000
     private static let order = "ORDER BY time DESC, writer DESC, sequence DESC"
 
-    /// Whose records are looked for: all, or those of one life of a tenant.
+    /// The owner of the records: one life of a tenant, or all tenants.
     private typealias Owner = (tenant: String, uid: UInt64)?
 
-    /// What a walk along the index has found, and the last place that it has looked at; `nil` where it is at the end.
+    /// The result of following the index, and the last position examined; `nil` at the index's end.
     private struct Walk {
         var records: [ChainedAuditRecord] = []
         var reached: AuditCursor?
@@ -44,7 +44,7 @@ struct AuditPager {
 
     private let query: AuditQuery
     private let db: any SQLConnection
-    /// The place behind all that is looked for; the index is read downwards from it.
+    /// The position above the search. The index is read downwards from it.
     private let upper: AuditCursor
     private let lower: AuditCursor
     private let limit: Int
@@ -60,10 +60,10 @@ struct AuditPager {
         self.upper = query.before.flatMap { $0.time.microseconds < to ? $0 : nil } ?? AuditCursor(before: to)
     }
 
-    /// Finds a page; `isTimeUp` says whether it is to end with what it has found.
+    /// Finds a page. It ends with what it has found when `isTimeUp` returns true.
     ///
-    /// An operator's list by a tenant's name has the records of all tenants of that name, each by a walk of its own. What
-    /// one of them has found below the place that another has reached is left to the next page.
+    /// An operator's list by a tenant's name includes all tenants that had the name, each by its own walk. Records
+    /// below the position that another walk has reached are left to the next page.
     static func page(_ query: AuditQuery, _ db: any SQLConnection, isTimeUp: () -> Bool) throws -> AuditPage {
         let pager = AuditPager(query, db)
         let walks = try pager.owners().map { try pager.walk($0, isTimeUp) }
@@ -84,7 +84,7 @@ struct AuditPager {
     private func owners() throws -> [Owner] {
         guard let tenant = self.query.tenant else { return [nil] }
         if let uid = self.query.tenantUID { return [(tenant, uid)] }
-        // Jumps from life to life; DISTINCT would look at every record.
+        // Jumps from life to life. DISTINCT would examine every record.
         let first = "SELECT tenant_uid FROM audit_records WHERE tenant = $1"
         let order = "ORDER BY tenant_uid LIMIT 1"
         var owners: [Owner] = []
@@ -97,7 +97,7 @@ struct AuditPager {
         return owners
     }
 
-    /// Walks downwards until there is a record more than the page takes, the time is up, or nothing is left.
+    /// Walks downwards until it has one record more than the page takes, the time is up, or no record is left.
     private func walk(_ owner: Owner, _ isTimeUp: () -> Bool) throws -> Walk {
         let filters = self.filters
         var walk = Walk()
@@ -107,7 +107,7 @@ struct AuditPager {
             var conditions = Conditions()
             if let owner { conditions.add("tenant = $ AND tenant_uid = $", [.text(owner.tenant), .uid(owner.uid)]) }
             conditions.add("(time, writer, sequence) < ($, $, $)", upper.values)
-            // Without a filter, each record that is looked at is one of the page.
+            // Without a filter, each examined record belongs to the page.
             let end = filters.isEmpty ? nil : try self.endOfStep(conditions)
             conditions.add("(time, writer, sequence) >= ($, $, $)", (end ?? self.lower).values)
             for filter in filters { conditions.add("instr(body, $) > 0", [.blob(filter)]) }
@@ -129,7 +129,7 @@ struct AuditPager {
             if walk.records.count > self.limit { return walk }
             let isCut = places.count < matches.count || matches.count == batch
             if let last = places.last, isCut {
-                // The page is full, or some records only contain what a filter asks for, and the step has more.
+                // The page is full, or some records contain a filter's bytes without matching, and the step has more.
                 if bytes >= Self.maxBytes || isTimeUp() {
                     walk.reached = last
                     return walk
@@ -147,7 +147,7 @@ struct AuditPager {
         }
     }
 
-    /// The records at some places, as far as they match, in the same order.
+    /// The matching records at some positions, in the same order.
     private func records(at places: [AuditCursor]) throws -> [ChainedAuditRecord] {
         var records: [ChainedAuditRecord] = []
         try self.db.queryMany(
@@ -161,7 +161,7 @@ struct AuditPager {
         return records
     }
 
-    /// The last place of a step; `nil` where fewer records are left.
+    /// The last position of a step. `nil` if fewer records are left.
     private func endOfStep(_ conditions: Conditions) throws -> AuditCursor? {
         var conditions = conditions
         conditions.add("(time, writer, sequence) >= ($, $, $)", self.lower.values)
@@ -174,7 +174,8 @@ struct AuditPager {
         ) { try $0.cursor(0) }
     }
 
-    /// What the body of a record that matches contains; it may stand in another field, so that not all of these match.
+    /// Byte sequences that the body of a matching record contains. They may be in another field, so not all such
+    /// records match.
     private var filters: [[UInt8]] {
         var filters = [
             self.query.action, self.query.outcome?.rawValue, self.query.code, self.query.principal,
@@ -189,7 +190,7 @@ struct AuditPager {
         return filters
     }
 
-    /// A record that the gateway would not have written is a verifier's to find, and no page's to show.
+    /// Returns `nil` for a record that the gateway would not have written. Verification finds it; pages leave it out.
     private static func record(_ row: SQLRow) -> ChainedAuditRecord? {
         do {
             let (writer, sequence, hash) = (try row.int(0), try row.int(1), try row.bytes(5))
@@ -201,12 +202,12 @@ struct AuditPager {
         }
     }
 
-    /// Conditions of a statement, with the values of their parameters.
+    /// The conditions of a statement, with the values of their parameters.
     private struct Conditions {
         private(set) var text = ""
         private(set) var values: [SQLValue] = []
 
-        /// Adds a condition, in which each `$` stands for the next of some values.
+        /// Adds a condition, in which each `$` stands for the next value.
         mutating func add(_ condition: String, _ values: [SQLValue]) {
             self.text += self.text.isEmpty ? "WHERE " : "AND "
             var number = self.values.count
@@ -221,7 +222,7 @@ struct AuditPager {
         }
     }
 
-    /// The time that begins a UUID of version 7 (RFC 9562, 5.7); `nil` for any other text.
+    /// The time at the start of a UUID of version 7 (RFC 9562, 5.7). `nil` for any other text.
     private static func microseconds(inUUID text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count == 36, bytes[8] == UInt8(ascii: "-"), bytes[14] == UInt8(ascii: "7") else { return nil }
@@ -230,17 +231,17 @@ struct AuditPager {
 }
 
 extension AuditCursor {
-    /// The place before all records of a moment.
+    /// The position before all records of a moment.
     fileprivate init(before microseconds: Int64) {
         self.init(time: Timestamp(microseconds: microseconds), position: AuditPosition(writer: .min, sequence: .min))
     }
 
-    /// What records are ordered by.
+    /// The order of records.
     fileprivate var values: [SQLValue] { [.time(self.time), .int(self.position.writer), .int(self.position.sequence)] }
 }
 
 extension SQLRow {
-    /// The place whose time, writer and sequence stand in a column and the next two.
+    /// The position whose time, writer and sequence are in a column and the next two.
     fileprivate func cursor(_ column: Int) throws(DamagedValue) -> AuditCursor {
         let position = AuditPosition(writer: try self.int(column + 1), sequence: try self.int(column + 2))
         return AuditCursor(time: try self.time(column), position: position)

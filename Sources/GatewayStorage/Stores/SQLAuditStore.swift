@@ -1,6 +1,6 @@
 package import GatewayCore
 
-/// The audit's chains, their sealed ends, and what is signed of them; ``AuditPager`` finds pages.
+/// The audit's chains with their sealed heads, and its signatures. ``AuditPager`` finds pages.
 package struct SQLAuditStore: AuditStore, AuditPageReader {
     private static let insertion = SQLInsertion(
         into: "audit_records",
@@ -20,7 +20,7 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
         }
     }
 
-    /// The same within a transaction.
+    /// The same within the caller's transaction.
     static func append(_ records: [ChainedAuditRecord], head: AuditHead, _ db: any SQLConnection) throws {
         let rows = records.map { record -> [SQLValue] in
             [
@@ -29,14 +29,14 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
             ]
         }
         let added = try db.insert(rows, by: Self.insertion)
-        // A repeated commit meets its own records. Anything else in their places is another writer's, and to go on would
-        // break the chain without a trace.
+        // A repeated commit finds its own records. Any other record at their positions is another writer's. Continuing
+        // would break the chain without a trace.
         if added < records.count {
             for record in records {
                 try self.require(record.hash, at: AuditPosition(writer: record.writer, sequence: record.sequence), db)
             }
         }
-        // Nor must a repeated commit take the head back.
+        // A repeated commit must not move the head back either.
         try db.execute(
             """
             INSERT INTO audit_heads (writer, sequence, hash, state, seal) VALUES ($1, $2, $3, $4, $5)
@@ -48,9 +48,7 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
         )
     }
 
-    /// Throws `conflict` where a place holds another record, or none.
-
-    /// Throws `conflict` where a place holds another record, or none.
+    /// Throws `conflict` if a position holds another record, or none.
     private static func require(_ hash: [UInt8], at place: AuditPosition, _ db: any SQLConnection) throws {
         let stored = try db.first(
             "SELECT hash FROM audit_records WHERE writer = $1 AND sequence = $2",
@@ -101,7 +99,7 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
                 let reason = "Checkpoint \(checkpoint.number) of the audit, or a later one, is there already"
                 throw GatewayError(.conflict, reason)
             }
-            // Numbers that no gateway gave away are evidence, and stay.
+            // Numbers that no gateway assigned are evidence, and stay.
             try db.execute(
                 """
                 DELETE FROM audit_checkpoints
@@ -140,7 +138,7 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
         }
     }
 
-    /// Whether the store has secrets of the gateway or tenants.
+    /// True if the store has tenants or secrets of the gateway.
     static func isInUse(_ db: any SQLConnection) throws -> Bool {
         try db.exists("SELECT 1 FROM gateway_secrets UNION ALL SELECT 1 FROM tenants LIMIT 1")
     }
@@ -157,7 +155,7 @@ extension SQLAuditStore {
 
     private static let headColumns = "writer, sequence, hash, state, seal"
 
-    /// A head whose state is none of the known ones comes with an empty seal, which is never genuine.
+    /// A head with an unknown state gets an empty seal, which is never genuine.
     private static func head(_ row: SQLRow) throws -> AuditHead {
         let state = AuditHead.State(rawValue: try row.text(3))
         return AuditHead(
@@ -171,7 +169,7 @@ extension SQLAuditStore {
 
     package func writersWithRecords() async throws(GatewayError) -> [Int] {
         try await self.database.read(.scan, scope: .gateway) { db in
-            // Jumps from writer to writer; DISTINCT would look at every record.
+            // Jumps from writer to writer. DISTINCT would examine every record.
             try db.rows(
                 """
                 WITH RECURSIVE writers (writer) AS (
@@ -186,7 +184,7 @@ extension SQLAuditStore {
         }
     }
 
-    /// A page that ends where the file is damaged; thrown, since a transaction that met that is lost.
+    /// A page that ends where the file is damaged. It is thrown because the transaction is lost.
     private struct BrokenPage: Error {
         let rows: AuditRows
     }
@@ -230,7 +228,7 @@ extension SQLAuditStore {
         }
     }
 
-    /// A row as it is stored; one with a value of another type than the gateway writes comes with an empty hash.
+    /// A row as it is stored. A row with a value of an unexpected type gets an empty hash.
     private static func row(_ row: SQLRow, of writer: Int) -> ChainedAuditRecord {
         func record(_ sequence: Int, _ entry: AuditEntry, _ hash: [UInt8]) -> ChainedAuditRecord {
             ChainedAuditRecord(writer: writer, sequence: sequence, entry: entry, hash: hash)
@@ -239,7 +237,7 @@ extension SQLAuditStore {
             case .blob(let body) = row.values[3], case .blob(let hash) = row.values[4]
         else {
             let nothing = AuditEntry(time: Timestamp(microseconds: 0), tenant: nil, body: [])
-            // What is no number sorts behind all places, where nothing is expected.
+            // A place that is not a number gets the last position, where no record is expected.
             return record((try? row.int(0)) ?? Int.max, nothing, [])
         }
         let tenant: String?
@@ -281,7 +279,7 @@ extension SQLAuditStore {
             let unlisted = try records.first { record in
                 let isListed = record.entry.tenant == nil || listedByTenant.contains(record.sequence)
                 if isListed, listed.contains(record.sequence) { return false }
-                // It may have been removed since it was read.
+                // It may have been removed after it was read.
                 return try db.exists(
                     "SELECT 1 FROM audit_records WHERE writer = $1 AND sequence = $2",
                     [.int(record.writer), .int(record.sequence)]
@@ -323,17 +321,17 @@ extension SQLAuditStore {
     }
 }
 
-/// Records of one chain that were made at about the same time, to be asked for by an index.
+/// Neighbouring records of one chain with similar times, as one query of an index.
 ///
-/// A condition on the place alone would lead to the primary key, so statements hide that: only the time narrows them. A gap
-/// ends a stretch, since a clock that jumped once must not make each of them as long as the audit.
+/// A condition on the position would select the primary key, so statements hide it with `+ 0` and only the time narrows
+/// them. A gap ends a stretch: after one jump of a clock, a single stretch could be as long as the audit.
 private struct IndexedStretch {
     struct Life: Hashable {
         let tenant: String
         let uid: UInt64
     }
 
-    /// A longer time between neighbours begins another stretch.
+    /// A longer gap between neighbours begins another stretch.
     private static let maxGap: Int64 = 3_600 * 1_000_000
 
     private let writer: Int
@@ -386,7 +384,7 @@ private struct IndexedStretch {
     }
 }
 
-// MARK: What is signed
+// MARK: Signatures
 
 extension SQLAuditStore {
     package func signatures() async throws(GatewayError) -> AuditSignatures {
@@ -453,7 +451,7 @@ extension SQLAuditStore {
         }
     }
 
-    /// A tenant of whom there is no record, where no records were removed by age.
+    /// A tenant without any record, if no records were deleted by age.
     private static func unrecordedTenant(_ db: any SQLConnection) throws -> String? {
         try db.first(
             """
@@ -475,7 +473,8 @@ extension SQLAuditStore: AuditChainRegistry {
     ) async throws(GatewayError) {
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             try Self.append([record], head: head, db)
-            // A repeated commit meets its own row; two replicas that start at one moment may begin with the same record.
+            // A repeated commit finds its own row. Two replicas that start at one moment may begin with the same
+            // record.
             try db.execute(
                 "INSERT INTO audit_writers (writer, replica) VALUES ($1, $2) ON CONFLICT (writer) DO NOTHING",
                 [.int(record.writer), .text(replica.text)]
@@ -492,12 +491,12 @@ extension SQLAuditStore: AuditChainRegistry {
                 [.text(replica.text)]
             )
             guard living > 0 else {
-                throw GatewayError(.storeUnavailable, "The store has not heard of this replica yet")
+                throw GatewayError(.storeUnavailable, "The store has no heartbeat of this replica yet")
             }
         }
     }
 
-    /// The chains that living replicas write; none where a process has the store to itself.
+    /// The chains of live replicas. Empty if one process has the store to itself.
     package func liveWriters() async throws(GatewayError) -> Set<Int> {
         guard self.database.isShared else { return [] }
         return try await self.database.read(scope: .gateway) { db in
@@ -531,6 +530,6 @@ extension SQLAuditStore: AuditChainRegistry {
 }
 
 extension SQLValue {
-    /// A tenant's uid as a signed number.
+    /// A tenant's uid as a signed integer.
     static func uid(_ uid: UInt64) -> SQLValue { .integer(Int64(bitPattern: uid)) }
 }

@@ -1,10 +1,10 @@
 import Foundation
 package import GatewayCore
 
-/// Tenants with their credentials, keys and limits, in rows that are sealed (decision 0038).
+/// Tenants with their credentials, keys and limits, in sealed rows (decision 0038).
 ///
-/// A tenant's seal covers its row and its limits, a key's its row and the salt of its tenant: what belonged to an earlier
-/// tenant of the same id is refused.
+/// A tenant's seal covers its row and its limits. A key's seal covers its row and its tenant's salt, so that rows of an
+/// earlier tenant with the same id are refused.
 package struct SQLDirectoryStore: DirectoryStore {
     private let database: any SQLDatabase
     private let sealer: RowSealer
@@ -25,7 +25,7 @@ package struct SQLDirectoryStore: DirectoryStore {
         try await self.database.read(scope: .gateway) { db in
             let rows = DirectoryRows(db: db, sealer: self.sealer)
             let version = try self.version(rows)
-            // A backup was restored, or a standby took over that lacks changes and has made others since.
+            // A backup was restored, or a standby that lacks changes took over and has made others since.
             if version.origin != seen.origin || version.number < seen.number {
                 return .all(try rows.contents(at: version))
             }
@@ -60,7 +60,7 @@ package struct SQLDirectoryStore: DirectoryStore {
         guard contents != nil else { return nil }
         switch change {
         case .deleteTenant, .putCredential, .deleteCredential:
-            // Salts and sealed secrets are meant to be gone.
+            // Erases salts and sealed secrets for good.
             await self.database.eraseDeleted()
         case .putTenant, .addKey, .putKey, .rotateKey, .removeKey, .putLimits:
             break
@@ -69,20 +69,20 @@ package struct SQLDirectoryStore: DirectoryStore {
     }
 
     private func version(_ rows: DirectoryRows) throws -> DirectoryVersion {
-        // No other process changes a store that is one process's own.
+        // If one process has the store to itself, no other changes it.
         DirectoryVersion(try rows.version(), in: self.database.isShared ? try rows.origin() : "")
     }
 }
 
 extension SQLConnection {
-    /// Whether a tenant is there, in this very life.
+    /// True if this life of a tenant exists.
     func hasTenant(_ tenant: TenantID, createdAt: Timestamp) throws -> Bool {
         try self.exists("SELECT 1 FROM tenants WHERE id = $1 AND created_at = $2", [.text(tenant), .time(createdAt)])
     }
 }
 
-/// Reads the directory's tables, and leaves out rows whose seal is not the gateway's, and those that this version can't
-/// read, such as a later release's. One such row hides no other tenant's changes.
+/// Reads the directory's tables. Leaves out rows whose seal is not genuine, and rows that this version can't read, such
+/// as a later release's. Such a row hides no other tenant's changes.
 struct DirectoryRows {
     fileprivate static let tenantColumns = """
         id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names, salt,
@@ -91,19 +91,19 @@ struct DirectoryRows {
     fileprivate static let keyColumns =
         "id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at"
 
-    /// The tenants that are read.
+    /// The tenants to read.
     enum Selection {
         case all
         case one(TenantID)
-        /// Those with a change after a version.
+        /// Tenants with a change after a version.
         case changed(since: Int64)
     }
 
     let db: any SQLConnection
-    /// `nil` takes every row as it is.
+    /// `nil` accepts every row.
     let sealer: RowSealer?
 
-    /// The rows of some tenants, with what belongs to them.
+    /// The rows of the selected tenants, with all that belongs to them.
     func contents(
         of selection: Selection = .all,
         at version: DirectoryVersion = DirectoryVersion()
@@ -111,7 +111,7 @@ struct DirectoryRows {
         var contents = DirectoryContents()
         contents.version = version
         let limits = try self.limits(of: selection)
-        // Also of tenants that can't be read: their keys are told apart from wrong ones.
+        // Includes tenants that can't be read, so that their keys are told apart from wrong ones.
         var salts: [TenantID: [UInt8]] = [:]
         for row in try self.rows("\(Self.tenantColumns), seal FROM tenants", "id", selection) {
             let id = row.name(0)
@@ -135,7 +135,7 @@ struct DirectoryRows {
         contents.refused += credentials.unknown
         for row in try self.rows("\(Self.keyColumns), seal FROM api_keys", "tenant", selection) {
             let owner = TenantID(row.name(1))
-            // Those of a tenant with a foreign seal are not served either, and say nothing new.
+            // Keys of a tenant whose seal is not genuine are not served either, and are not reported again.
             guard let salt = owner.flatMap({ salts[$0] }) else { continue }
             guard self.isGenuine(row, "api_keys", boundTo: [salt]), let key = try? Self.key(row) else {
                 contents.refused.append(RefusedRow(.key, row.name(0), of: owner))
@@ -148,12 +148,12 @@ struct DirectoryRows {
 
     func origin() throws -> String { try self.db.first("SELECT gateway_origin()") { try $0.text(0) } ?? "" }
 
-    /// How many changes were made; 0 before the first.
+    /// The number of changes made, 0 before the first.
     func version() throws -> Int64 {
         try self.db.first("SELECT version FROM directory_version") { try $0.int64(0) } ?? 0
     }
 
-    /// Credentials, with or without a tenant that is served; their envelopes are their seals.
+    /// Credentials, also of tenants that are not served. Their envelopes are their seals.
     func credentials(of selection: Selection = .all) throws -> (known: [StoredCredential], unknown: [RefusedRow]) {
         var (known, unknown): ([StoredCredential], [RefusedRow]) = ([], [])
         let columns = "tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at"
@@ -169,7 +169,7 @@ struct DirectoryRows {
 
     // MARK: Seals
 
-    /// Seals a tenant's row and limits as they are now.
+    /// Seals a tenant's row and limits in their current state.
     func sealTenant(_ id: TenantID) throws {
         guard let row = try self.rows("\(Self.tenantColumns) FROM tenants", "id", .one(id)).first else { return }
         let limits = try self.limits(of: .one(id))[id.text] ?? []
@@ -188,7 +188,7 @@ struct DirectoryRows {
         self.sealer?.seal(of: Self.columns(row.values) + others, in: table) ?? []
     }
 
-    /// Whether a row, whose last column is its seal, is as the gateway left it.
+    /// True if a row is as the gateway wrote it. Its last column is its seal.
     private func isGenuine(_ row: SQLRow, _ table: String, boundTo others: [[UInt8]?]) -> Bool {
         guard let sealer = self.sealer else { return true }
         guard let seal = try? row.bytes(row.values.count - 1) else { return false }
@@ -209,7 +209,7 @@ struct DirectoryRows {
 
     // MARK: Rows
 
-    /// The rows of a table that belong to some tenants by a column, in the order of the table's key.
+    /// The rows of a table whose column names a selected tenant, in the order of the table's key.
     private func rows(_ table: String, _ column: String, _ selection: Selection) throws -> [SQLRow] {
         let (condition, values): (String, [SQLValue]) =
             switch selection {
@@ -236,7 +236,7 @@ struct DirectoryRows {
         )
     }
 
-    /// The names in a JSON array; `nil` where one is none, since without it the tenant could ask for nothing.
+    /// The names in a JSON array. `nil` if one is invalid: without it the tenant would lose a client name.
     private static func clientNames(_ json: String) -> [ClientName]? {
         guard let texts = StoredJSON.decode([String].self, from: json) else { return nil }
         let names = texts.compactMap { ClientName($0) }
@@ -256,7 +256,7 @@ struct DirectoryRows {
     }
 
     private static func key(_ row: SQLRow) throws -> APIKeyRecord {
-        // A scope that this version does not know gives no right.
+        // A scope that is unknown to this version grants nothing.
         let scopes = try row.parsed(4) { StoredJSON.decode([String].self, from: $0) }
         return APIKeyRecord(
             id: try row.text(0),
@@ -292,8 +292,8 @@ private struct DirectoryWriter {
 
     var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
 
-    /// Waits for other replicas' changes, of whichever tenant: by this row's lock they come one after the other, and each
-    /// statement from here on sees all that came before. In a serializable transaction whoever waited would fail.
+    /// Waits for other replicas' changes of any tenant. This row's lock orders the changes, and later statements see
+    /// all earlier ones. A serializable transaction would fail after the wait.
     func awaitTurn() throws {
         try self.db.execute(
             """
@@ -303,7 +303,7 @@ private struct DirectoryWriter {
         )
     }
 
-    /// Whether anybody has made, changed or deleted a tenant since a version.
+    /// True if a tenant was created, changed or deleted after a version.
     func hasChange(of tenant: TenantID, since version: Int64) throws -> Bool {
         try self.db.exists(
             "SELECT 1 FROM directory_changes WHERE tenant = $1 AND version > $2",
@@ -313,7 +313,7 @@ private struct DirectoryWriter {
 
     /// Makes a change.
     ///
-    /// A row is only changed if its seal is the gateway's: a new seal must not make another's row genuine.
+    /// A row is changed only if its seal is genuine: a new seal must not make a forged row genuine.
     func apply(_ change: DirectoryChange) throws {
         switch change {
         case .putTenant(let tenant, let salt):
@@ -363,7 +363,7 @@ private struct DirectoryWriter {
         _ = try self.db.exists("SELECT gateway_notify()")
     }
 
-    /// What is stored of a tenant; nothing where there is none.
+    /// The stored rows of a tenant. Empty if there is no such tenant.
     ///
     /// - Throws: `conflict` for a row that is refused.
     private func stored(_ id: TenantID) throws -> DirectoryContents {
@@ -371,7 +371,7 @@ private struct DirectoryWriter {
         guard contents.refused.contains(RefusedRow(.tenant, id.text, of: id)) else { return contents }
         throw GatewayError(
             .conflict,
-            "The tenant's row in the store is not as the gateway left it, or a later release wrote it; go back to a "
+            "The tenant's row in the store is not as the gateway wrote it, or a later release wrote it; restore a "
                 + "backup, delete the tenant, or use the later release"
         )
     }
@@ -393,7 +393,7 @@ private struct DirectoryWriter {
 
     private func put(_ tenant: Tenant, salt: [UInt8]) throws {
         let prefixesGroups = try self.prefixesGroups(tenant, replacing: self.stored(tenant.id).tenants.first)
-        // The salt is missing from the update: with another one, old pseudonyms would no longer match.
+        // The update leaves the salt out: with another one, old pseudonyms would no longer match.
         try self.db.execute(
             """
             INSERT INTO tenants (\(DirectoryRows.tenantColumns), seal)
@@ -415,7 +415,8 @@ private struct DirectoryWriter {
         try self.rows.sealTenant(tenant.id)
     }
 
-    /// Whether a tenant's groups need names that can't meet another's: as it was as long as it has the same sender id.
+    /// True if a tenant's groups need names that can't collide with another tenant's. Unchanged while it keeps its
+    /// sender id.
     private func prefixesGroups(_ tenant: Tenant, replacing existing: Tenant?) throws -> Bool {
         guard let sender = tenant.senderID else { return false }
         if let existing, existing.senderID == sender { return existing.prefixesGroups }
@@ -428,7 +429,7 @@ private struct DirectoryWriter {
     private func put(_ limits: LimitOverrides, of tenant: TenantID) throws {
         try self.db.execute("DELETE FROM limits WHERE tenant = $1", [.text(tenant)])
         for scope in LimitScope.allCases {
-            // No policies at all is something else than the default ones, so an empty list is stored.
+            // An empty list means no policies, not the default ones, so it is stored.
             guard let policies = limits[scope] else { continue }
             try self.db.execute(
                 "INSERT INTO limits (tenant, scope, policies) VALUES ($1, $2, $3)",
@@ -461,7 +462,7 @@ private struct DirectoryWriter {
         }
     }
 
-    /// Adds a key, or replaces it as far as it is the same tenant's.
+    /// Adds a key, or replaces one of the same tenant.
     private func put(_ key: APIKeyRecord, replacing: Bool, salt: [UInt8]) throws {
         let replacement = """
             DO UPDATE SET
@@ -482,11 +483,11 @@ private struct DirectoryWriter {
                 .time(key.revokedAt), .blob([]),
             ]
         )
-        guard changes > 0 else { throw GatewayError(.conflict, "There is a key of this id already") }
+        guard changes > 0 else { throw GatewayError(.conflict, "A key with this id exists already") }
         try self.rows.sealKey(key.id, salt: salt)
     }
 
-    /// Never lengthens: a key that was revoked or shortened in the meantime stays so.
+    /// Only shortens: a key that was revoked or shortened meanwhile stays so.
     private func shorten(_ key: APIKeyRecord, salt: [UInt8]) throws {
         guard let stored = try self.stored(key.tenant).keys.first(where: { $0.id == key.id }) else {
             throw Self.noKey(key.id)
@@ -501,10 +502,10 @@ private struct DirectoryWriter {
 }
 
 extension SQLRow {
-    /// A text by which a row is named, also where it is damaged.
+    /// The name of a row, also of a damaged one.
     fileprivate func name(_ column: Int) -> String { (try? self.text(column)) ?? "?" }
 
-    /// The sealed secret whose wrapped key stands in a column, and the rest in the next.
+    /// The sealed secret whose wrapped key is in a column, and the rest in the next.
     func envelope(_ column: Int) throws(DamagedValue) -> Envelope {
         Envelope(wrappedKey: Data(try self.bytes(column)), sealed: Data(try self.bytes(column + 1)))
     }
@@ -512,12 +513,12 @@ extension SQLRow {
 
 /// Small lists as JSON text in one column.
 enum StoredJSON {
-    /// `nil` for text that is no such list.
+    /// `nil` for text that is not such a list.
     static func decode<T: Decodable>(_ type: T.Type, from text: String) -> T? {
         try? JSONDecoder().decode(type, from: Data(text.utf8))
     }
 
-    /// The same text for the same value.
+    /// Equal values give the same text.
     static func encode(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -525,7 +526,7 @@ enum StoredJSON {
     }
 }
 
-/// A rate policy as it is stored.
+/// A stored rate policy.
 private struct StoredPolicy: Codable {
     private enum CodingKeys: String, CodingKey {
         case rate
@@ -537,7 +538,7 @@ private struct StoredPolicy: Codable {
     let periodSeconds: Int
     let burst: Int
 
-    /// `nil` for text that holds anything but policies that are allowed.
+    /// `nil` for text that holds anything but valid policies.
     static func decode(_ text: String) -> [RatePolicy]? {
         guard let stored = StoredJSON.decode([StoredPolicy].self, from: text) else { return nil }
         let policies = stored.compactMap { RatePolicy(rate: $0.rate, periodSeconds: $0.periodSeconds, burst: $0.burst) }

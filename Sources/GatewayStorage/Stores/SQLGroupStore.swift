@@ -1,8 +1,8 @@
 package import GatewayCore
 
-/// Device groups: each is read and written whole, under a version that says what it was made from.
+/// Device groups. A group is read and written as a whole, and a write names the version that it changes.
 package struct SQLGroupStore: GroupStore {
-    /// By how many of its last keys a group is known.
+    /// The number of its latest keys by which a group is known.
     private static let keptKeys = 1_000
     /// The most keys that one statement looks up.
     private static let maxKeys = 20
@@ -28,7 +28,8 @@ package struct SQLGroupStore: GroupStore {
     private let owner: String
     private let leases: LeaseTerms?
 
-    /// A store for one replica, whose leases keep others from a group; without terms for a process that is alone.
+    /// A store for one replica, which holds ``Lease``s on the groups that it changes. A process without replicas has no
+    /// terms.
     package init(database: any SQLDatabase, owner: ReplicaID = ReplicaID(text: ""), leases: LeaseTerms? = nil) {
         (self.database, self.owner, self.leases) = (database, owner.text, leases)
     }
@@ -65,7 +66,7 @@ package struct SQLGroupStore: GroupStore {
 
     package func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String] {
         try await self.database.read(scope: .tenant(tenant.text)) { db in
-            // The empty text is before every name, and none.
+            // The empty text precedes every name.
             try db.rows(
                 "SELECT name FROM device_groups WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3",
                 [.text(tenant), .text(name ?? ""), .int(limit)]
@@ -108,7 +109,7 @@ package struct SQLGroupStore: GroupStore {
         ) { try Self.group(of: tenant, $0) }
     }
 
-    /// A group from a row of ``columns``.
+    /// Reads a group from a row of ``columns``.
     private static func group(of tenant: TenantID, _ row: SQLRow) throws -> DeviceGroup {
         DeviceGroup(
             tenant: tenant,
@@ -123,14 +124,14 @@ package struct SQLGroupStore: GroupStore {
         )
     }
 
-    /// A group belongs to one life of its tenant: what an earlier one began is not carried into the next.
+    /// A group belongs to one life of its tenant: a change begun in an earlier life is refused.
     private static func requireTenant(_ group: DeviceGroup, _ db: any SQLConnection) throws {
         guard try db.hasTenant(group.tenant, createdAt: group.tenantCreatedAt) else {
             throw GatewayError(.notFound, "There is no tenant \(group.tenant.text)")
         }
     }
 
-    /// Another replica may have taken over what this one, paused for too long, still is at.
+    /// If this replica was paused for too long, another one may have taken over its group.
     private static func requireLease(of group: DeviceGroup, by owner: String?, _ db: any SQLConnection) throws {
         guard let owner else { return }
         let isHeld = try db.exists(
@@ -169,7 +170,7 @@ package struct SQLGroupStore: GroupStore {
         )
     }
 
-    /// Adds to the keys that the group is known by; the oldest beyond a bound are forgotten.
+    /// Records the group's key, and deletes its oldest keys beyond the bound.
     private static func noteKey(_ group: DeviceGroup, _ db: any SQLConnection) throws {
         guard let key = group.key else { return }
         try db.execute(
@@ -200,7 +201,7 @@ extension SQLGroupStore: GroupLeaseStore {
     package func acquire(_ name: String, of tenant: TenantID) async throws(GatewayError) -> GroupLeaseOutcome {
         let (owner, grace) = (self.owner, self.leases?.attemptTimeout() ?? .zero)
         let duration = self.leases?.duration ?? .zero
-        // Each statement decides by itself, so that replicas which ask for different groups never conflict.
+        // Each statement carries its condition, so that replicas that lock different groups never conflict.
         return try await self.database.write(scope: .tenant(tenant.text), isolation: .readCommitted) { db in
             guard try db.exists("SELECT 1 FROM tenants WHERE id = $1", [.text(tenant)]) else {
                 throw GatewayError(.notFound, "There is no tenant \(tenant.text)")
@@ -221,7 +222,7 @@ extension SQLGroupStore: GroupLeaseStore {
                 """,
                 lease + [.microseconds(grace)]
             )
-            // One that was given back since is had by the next attempt.
+            // If the lease was released since, the next attempt gets it.
             return isTaken > 0 ? .takenOver : .held
         }
     }
@@ -250,7 +251,7 @@ extension SQLGroupStore: GroupLeaseStore {
     }
 }
 
-/// A group's member as it is stored.
+/// A stored group member.
 private struct StoredMember: Codable {
     let token: String
     let standing: String

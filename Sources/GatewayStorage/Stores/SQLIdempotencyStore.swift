@@ -1,15 +1,16 @@
 package import GatewayCore
 
-/// Outcomes of sends that carry an idempotency key.
+/// Outcomes of sends with an idempotency key.
 ///
-/// Replicas of one store own their open records under leases; each change of one carries that condition, so that transactions
-/// need no more protection than a row's lock. What there is in all is then kept within its bounds only nearly.
+/// Replicas that share a store hold each open record under a ``Lease``. Every change of a record carries that
+/// condition, so that transactions need no lock but the row's. The price is that the store's bounds are kept only
+/// approximately.
 package struct SQLIdempotencyStore: IdempotencyStore {
     private let database: any SQLDatabase
     private let bounds: IdempotencyBounds
     private let owner: RecordOwner
 
-    /// A store for one replica, by whose leases others know what it is at; without terms for a process that is alone.
+    /// A store for one replica, whose leases show others its open records. A process without replicas has no terms.
     package init(
         database: any SQLDatabase,
         bounds: IdempotencyBounds = IdempotencyBounds(),
@@ -59,7 +60,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
         do throws(GatewayError) {
             return try await self.write(changes)
         } catch {
-            // A change that was made after all is met again by what it left.
+            // A repeated change recognises what the first attempt has stored.
             guard error.leavesOutcomeUnknown else { throw error }
             return try await self.write(changes)
         }
@@ -104,13 +105,14 @@ package struct SQLIdempotencyStore: IdempotencyStore {
     }
 }
 
-/// Who changes records, and by which leases.
+/// The owner of open records, and the terms of its leases.
 private struct RecordOwner: Sendable {
     let id: String
     /// `nil` for a process that has the store to itself.
     let leases: LeaseTerms?
 
-    /// Whether an open record has to be left to its owner, whose lease lasts for so long.
+    /// True if an open record belongs to another replica, whose lease or last call may last. `rest` is the lease's
+    /// remainder.
     func leaves(to owner: String, withTimeLeft rest: Duration) -> Bool {
         guard let leases = self.leases, owner != self.id else { return false }
         return rest + leases.attemptTimeout() > .zero
@@ -119,9 +121,9 @@ private struct RecordOwner: Sendable {
     var duration: SQLValue { .microseconds(self.leases?.duration ?? .zero) }
 }
 
-/// Changes records within a transaction, and keeps count of what each tenant has.
+/// Changes records within a transaction, and updates the totals of each tenant.
 private struct IdempotencyWriter {
-    /// How many records give way at once where there is no room, so that a full store is not searched at each send.
+    /// Records evicted at once for room, so that a full store is not searched at each send.
     private static let evictionsAtOnce = 32
 
     private struct Usage {
@@ -164,18 +166,18 @@ private struct IdempotencyWriter {
     private let db: any SQLConnection
     private let bounds: IdempotencyBounds
     private let owner: RecordOwner
-    /// The counts of the tenants of a batch's reservations.
+    /// The totals of the tenants of a batch's reservations.
     private var usage: [String: Usage] = [:]
-    /// The sum of all tenants' counts; read for reservations alone.
+    /// The sum of all tenants' totals, read only for reservations.
     private var total = Usage()
-    /// What the transaction adds for each tenant; others may add to the same rows.
+    /// The changes to each tenant's totals in this transaction. Other transactions may change the same rows.
     private var added: [String: Usage] = [:]
 
     init(db: any SQLConnection, bounds: IdempotencyBounds, owner: RecordOwner) {
         (self.db, self.bounds, self.owner) = (db, bounds, owner)
     }
 
-    /// Reads how much there is in all, and of some tenants, before the transaction changes anything.
+    /// Reads the store's total and those of some tenants, before the transaction changes anything.
     private mutating func readUsage(of tenants: Set<String>) throws {
         guard !tenants.isEmpty else { return }
         let sums = "CAST(coalesce(sum(records), 0) AS BIGINT), CAST(coalesce(sum(weight), 0) AS BIGINT)"
@@ -187,9 +189,9 @@ private struct IdempotencyWriter {
         ) { place, row in self.usage[names[place]] = try Usage(row, 0) }
     }
 
-    /// Changes of a batch are of the same moment, so that their order is free: those that make room come first.
+    /// Applies a batch. Its changes are simultaneous, so their order is free: changes that make room run first.
     ///
-    /// Reservations and states, of which each send has one, are all sent before the first answer is awaited.
+    /// Reservations and updates, one of each per send, are all sent before the first answer is awaited.
     mutating func apply(_ changes: [IdempotencyChange]) throws -> [IdempotencyChange.Outcome] {
         var outcomes: [Int: IdempotencyChange.Outcome] = [:]
         var (reservations, updates): ([(Int, Reservation)], [(Int, Update)]) = ([], [])
@@ -253,7 +255,7 @@ private struct IdempotencyWriter {
                 records = idempotency_usage.records + excluded.records,
                 weight = idempotency_usage.weight + excluded.weight
             """,
-            // In one order, so that transactions don't wait for each other in a circle.
+            // One order for all, so that transactions don't deadlock.
             self.added.sorted { $0.key < $1.key }
                 .map { tenant, usage in [.text(tenant), .int(usage.records), .int(usage.weight)] }
         )
@@ -265,7 +267,7 @@ private struct IdempotencyWriter {
         self.added[tenant, default: Usage()].add(records, weight)
     }
 
-    /// Removes records that meet a condition; how many there were.
+    /// Removes records that meet a condition. Returns their number.
     mutating func remove(_ condition: String, _ values: [SQLValue]) throws -> Int {
         let removed = try self.db.rows(
             "DELETE FROM idempotency_records WHERE \(condition) RETURNING tenant, weight",
@@ -275,7 +277,7 @@ private struct IdempotencyWriter {
         return removed.count
     }
 
-    /// Reserves keys by one statement each; what is in the way of one is only looked for when that fails.
+    /// Reserves keys with one statement each. Looks for the reason only if that fails.
     private mutating func reserve(_ reservations: [Reservation]) throws -> [IdempotencyChange.Outcome] {
         guard !reservations.isEmpty else { return [] }
         var evicted = 0
@@ -300,7 +302,7 @@ private struct IdempotencyWriter {
 
     private static let expired = "tenant = $1 AND route = $2 AND key = $3 AND expires_at <= $4"
 
-    /// Inserts records whose tenants are there and whose keys are free; their numbers.
+    /// Inserts records whose tenants exist and whose keys are free. Returns their numbers, nil for the others.
     private func insert(_ reservations: [Reservation]) throws -> [Int64?] {
         var ids = [Int64?](repeating: nil, count: reservations.count)
         try self.db.queryMany(
@@ -326,11 +328,11 @@ private struct IdempotencyWriter {
         return ids
     }
 
-    /// Why a record could not be inserted.
+    /// Returns why a record could not be inserted.
     private func refusal(of reservation: Reservation, _ evicted: Int) throws -> IdempotencyChange.Outcome {
         let (identity, record) = (reservation.identity, reservation.record)
         guard try self.db.hasTenant(identity.tenant, createdAt: identity.tenantCreatedAt) else { return .tenantGone }
-        // The same reservation once more: what is sealed in it is in no other.
+        // A repeated reservation finds its own record: the sealed content occurs in no other.
         let own = try self.db.first(
             """
             SELECT id FROM idempotency_records
@@ -353,7 +355,7 @@ private struct IdempotencyWriter {
             updates.map { [.int($0.id)] }
         ) { place, row in old[updates[place].id] = (try row.text(0), try row.int(1)) }
         let isAlone = self.owner.leases == nil
-        // What became of a send is worth knowing also when its lease has just ended and nobody took it over.
+        // A send's outcome is stored even if its lease has just expired, unless another replica took it over.
         let condition = isAlone ? "" : "AND owner = $6 AND (lease_until > gateway_time() OR CAST($2 AS BIGINT) = 1)"
         let owner: [SQLValue] = isAlone ? [] : [.text(self.owner.id)]
         var changed: Set<Int> = []
@@ -371,7 +373,7 @@ private struct IdempotencyWriter {
         ) { place, _ in changed.insert(place) }
         return updates.indices.map { place in
             let update = updates[place]
-            // One that has gone was evicted, which loses no lease.
+            // A missing record was evicted; no lease was lost.
             guard let was = old[update.id], changed.contains(place) else {
                 return isAlone && old[update.id] == nil ? .done : .lost
             }
@@ -382,7 +384,7 @@ private struct IdempotencyWriter {
         }
     }
 
-    /// Whether more records fit, without any giving way.
+    /// True if the records fit without evictions.
     private func hasRoom(for reservations: [Reservation]) -> Bool {
         var (added, all): ([String: Usage], Usage) = ([:], self.total)
         for reservation in reservations {
@@ -397,11 +399,12 @@ private struct IdempotencyWriter {
             }
     }
 
-    /// Makes room for one more record of a tenant: how many finished ones gave way, or `nil` when none can be made.
+    /// Makes room for one more record of a tenant. Returns the number of finished records evicted, or `nil` if there is
+    /// no room.
     private mutating func makeRoom(for tenant: TenantID) throws -> Int? {
         var evicted = 0
         while let crowded = try self.crowdedTenant(tenant) {
-            // Another replica may drop the same ones at the same time; then the next are looked for.
+            // Another replica may evict the same records at the same time. Then this one evicts the next.
             var count = try self.evict(from: crowded)
             if count == 0 { count = try self.evict(from: crowded) }
             guard count > 0 else { return nil }
@@ -421,7 +424,7 @@ private struct IdempotencyWriter {
         )
     }
 
-    /// The tenant whose records have to give way before a tenant gets one more: itself, or the one that has most.
+    /// The tenant that must give up records before a tenant gets one more: itself, or the one with the most.
     private func crowdedTenant(_ tenant: TenantID) throws -> String? {
         let own = self.usage[tenant.text] ?? Usage()
         if own.records >= self.bounds.maxRecordsPerTenant || own.weight >= self.bounds.maxBytesPerTenant {
@@ -448,7 +451,7 @@ private struct IdempotencyWriter {
 }
 
 extension IdempotencyRecord.State {
-    /// What stands in the columns `is_finished` and `content`.
+    /// The values of the columns `is_finished` and `content`.
     fileprivate var columns: (isFinished: SQLValue, content: SQLValue) {
         switch self {
         case .open(let progress): (.bool(false), .bytes(progress))

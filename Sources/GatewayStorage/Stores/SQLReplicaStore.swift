@@ -1,17 +1,18 @@
 package import GatewayCore
 
-/// The replicas that serve the database; one that ends without a word leaves its row to those who clear up after it.
+/// The replicas that serve the database. A replica that crashes leaves its row, until the others have closed its
+/// chains.
 package struct SQLReplicaStore: ReplicaStore {
     private let database: any SQLDatabase
     private let masterKey: String
 
-    /// Heartbeats tell commands by which master key this process seals, by the key's fingerprint.
+    /// Heartbeats publish the fingerprint of the master key with which this process seals.
     package init(database: any SQLDatabase, masterKey fingerprint: String) {
         (self.database, self.masterKey) = (database, fingerprint)
     }
 
     package func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting] {
-        // Each replica writes its own row alone, so there is nothing to be protected from.
+        // Each replica writes only its own row, so it needs no protection.
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             try db.execute(
                 """
@@ -28,7 +29,7 @@ package struct SQLReplicaStore: ReplicaStore {
     }
 
     package func leave(_ id: ReplicaID) async throws(GatewayError) {
-        // Its own chains, which nobody writes any more.
+        // The replica's own chains, to which no process writes any more.
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             _ = try db.execute(
                 """
@@ -54,11 +55,11 @@ package struct SQLReplicaStore: ReplicaStore {
         }
     }
 
-    /// Keeps replicas from starting until the transaction ends, and throws `conflict` where one serves that seals by
-    /// another master key; of PostgreSQL, in a transaction that sees what was committed before each statement.
+    /// Prevents replicas from starting until the transaction ends. Throws `conflict` if a live replica seals with
+    /// another master key. For PostgreSQL, in a transaction whose statements each see what was committed before them.
     ///
-    /// A replica's heartbeat comes before it reads what the key opens, so one that waits here reads what this transaction
-    /// leaves. One that has been silent for so long that the others take it for dead counts for nothing.
+    /// A replica sends its first heartbeat before it reads what the key opens. So a replica that waits here reads what
+    /// this transaction writes. A replica that is silent for long enough to be taken for dead does not count.
     package static func requireMasterKey(_ fingerprint: String, _ db: any SQLConnection) throws {
         try db.execute("LOCK TABLE replicas IN SHARE MODE")
         let other = try db.first(
@@ -72,7 +73,7 @@ package struct SQLReplicaStore: ReplicaStore {
         )
     }
 
-    /// The fingerprints of the master keys by which living replicas seal.
+    /// The fingerprints of the master keys with which live replicas seal.
     package static func masterKeys(in database: any SQLDatabase) async throws(GatewayError) -> Set<String> {
         try await database.read(scope: .gateway) { db in
             Set(

@@ -2,15 +2,15 @@ package import GatewayCore
 
 /// The list of retired tokens, which all replicas of a store write.
 ///
-/// A token is fed by giving it a position in a transaction that first locks the row of `retired_token_feed`. Such
-/// transactions follow each other, so that no position is committed after a higher one (decision 0055).
+/// A token is fed by giving it a position, in a transaction that first locks the row of `retired_token_feed`. These
+/// transactions run one after the other, so that no position is committed after a higher one (decision 0055).
 package struct SQLRetiredTokenStore: RetiredTokenStore {
     /// A token that FCM reported, and that is neither fed nor suspected.
     fileprivate static let isPending = "position IS NULL AND state <> 'suspected'"
     /// The most tokens that one transaction feeds or suspects, so that others need not wait long.
     private static let tokensPerTransaction = 1_000
-    /// News is read again for so long, since a transaction commits some time after its statements. No statement of a
-    /// gateway takes as long.
+    /// Each read of news overlaps the last one by this time, since a transaction commits after its statements ran. No
+    /// statement of a gateway takes as long.
     private static let newsOverlap = Duration.seconds(60)
 
     private let database: any SQLDatabase
@@ -29,7 +29,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     }
 
     package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
-        // Sealed before the transaction, for which others may wait.
+        // Sealing precedes the transaction, for which others may wait.
         var rows: [(change: RetiredTokenChange, sealed: [UInt8])] = []
         for change in changes {
             guard case .report(let owner, let key, let token, _) = change else {
@@ -38,8 +38,8 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
             }
             rows.append((change, try owner.seal(token, at: key)))
         }
-        // In one order, so that transactions of two replicas don't wait for each other. The sort keeps the order of
-        // changes of one token.
+        // One order, so that transactions of two replicas don't deadlock. The sort keeps the order of changes to one
+        // token.
         rows.sort { ($0.change.owner.tenant.text, $0.change.key) < ($1.change.owner.tenant.text, $1.change.key) }
         let sorted = rows
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
@@ -368,7 +368,7 @@ private struct RetiredTokenWriter {
 // MARK: Trimming
 
 extension SQLRetiredTokenStore {
-    /// The most entries that one round drops, so that other writes need not wait long.
+    /// The most entries that one round drops, so that other writes don't wait long.
     private static let maxDropped = 20_000
 
     /// Drops tokens that are too old, then the oldest of the tenant that has most. The next round drops the rest.
@@ -390,7 +390,7 @@ extension SQLRetiredTokenStore {
         }
     }
 
-    /// Drops counts that no pending report is judged by any more, and removals that are a day old.
+    /// Drops counts by which no pending report is judged any more, and removals that are a day old.
     private static func dropPast(of bucket: Int, _ db: any SQLConnection) throws {
         let due = try db.first("SELECT min(due) FROM retired_tokens WHERE \(Self.isPending)") {
             $0.isNull(0) ? bucket : try $0.int(0)
@@ -406,10 +406,11 @@ extension SQLRetiredTokenStore {
         )
     }
 
-    /// The tenant that has to give up entries, and how many, if there are too many.
+    /// The tenant that must give up entries and their number, if there are too many.
     ///
-    /// It gives up no more than it has above the next largest, and at least a hundredth of what it has, so that tenants
-    /// of about the same size share the loss in few steps.
+    /// It gives up at most its lead over the next largest, or a hundredth of its own if that is more. So tenants of
+    /// similar size share the loss in few steps. Example: with 900 and 700 entries and 300 too many, the first gives up
+    /// 200. Then both have 700 and take turns with 7 each.
     private static func excess(
         over maxEntries: Int,
         _ db: any SQLConnection
@@ -434,6 +435,6 @@ extension SQLRetiredTokenStore {
 }
 
 extension SQLValue {
-    /// 64 bits of a pseudonym as a signed number.
+    /// 64 bits of a pseudonym as a signed integer.
     fileprivate static func key(_ key: UInt64) -> SQLValue { .integer(Int64(bitPattern: key)) }
 }

@@ -1,6 +1,6 @@
 package import GatewayCore
 
-/// Everything in a store that is sealed by the master key, and the one look at a store that commands need.
+/// All secrets in a store that are sealed by the master key, and the inspection of a store for commands.
 package struct SQLSecretStore: GatewaySecretStore {
     private let database: any SQLDatabase
 
@@ -22,7 +22,7 @@ package struct SQLSecretStore: GatewaySecretStore {
         return secrets + credentials.map { SealedSecret($0, salt: saltByTenant[$0.tenant.text] ?? []) }
     }
 
-    /// The gateway's own secrets, as far as they are stored; unknown ones are left out.
+    /// The gateway's own stored secrets. Unknown ones are left out.
     package func gatewaySecrets() async throws(GatewayError) -> [GatewaySecret: Envelope] {
         try await self.database.read(scope: .gateway) { db in
             var secrets: [GatewaySecret: Envelope] = [:]
@@ -39,7 +39,7 @@ package struct SQLSecretStore: GatewaySecretStore {
         at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            // In a store that has been used, an end that is missing was taken away, and stays missing.
+            // In a store that has been used, a missing end was removed by someone, and stays missing.
             if try !SQLAuditStore.isInUse(db) { try SQLAuditStore.put(end, db) }
             var stored: [GatewaySecret: Envelope] = [:]
             for (secret, envelope) in candidates {
@@ -59,12 +59,12 @@ package struct SQLSecretStore: GatewaySecretStore {
         }
     }
 
-    /// Exchanges wrapped keys and records how many, all in one transaction: a crash leaves either all of it or nothing.
+    /// Exchanges wrapped keys and records their number, in one transaction: a crash leaves all of it or nothing.
     ///
-    /// A secret that was replaced since it was read is left as it is. The old wrapped keys are overwritten. Whether the new
-    /// keys may be used is asked within the transaction, by `requireMasterKey`: a process that starts meanwhile waits for
-    /// its end, and finds what it left. That has to be seen where it began before this waited for it, so that each
-    /// statement sees what was committed before it.
+    /// A secret that was replaced since it was read stays as it is. The old wrapped keys are overwritten.
+    /// `requireMasterKey` checks within the transaction that the new keys may be used: a process that starts meanwhile
+    /// waits for the transaction's end and reads its result. The isolation level lets each statement see what was
+    /// committed before it, also by a process for which this transaction waited.
     package func apply(
         _ exchanges: [Rewrapping.Exchange],
         requireMasterKey: @escaping @Sendable (any SQLConnection) throws -> Void,
@@ -114,12 +114,12 @@ package struct SQLSecretStore: GatewaySecretStore {
         }
     }
 
-    /// The rows of the directory that the gateway does not serve, because their seal is not this one's.
+    /// The rows of the directory that the gateway does not serve because their seal is not genuine.
     package func refusedRows(by sealer: RowSealer) async throws(GatewayError) -> [RefusedRow] {
         try await self.database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: sealer).contents().refused }
     }
 
-    /// The salt of a tenant's pseudonyms; `nil` where there is no such tenant, since with a tenant its salt goes.
+    /// The salt of a tenant's pseudonyms. `nil` if there is no such tenant, since the salt is deleted with it.
     package func salt(of tenant: TenantID) async throws(GatewayError) -> [UInt8]? {
         try await self.database.read(scope: .gateway) { db in
             try db.first("SELECT salt FROM tenants WHERE id = $1", [.text(tenant)]) { try $0.bytes(0) }
@@ -127,7 +127,7 @@ package struct SQLSecretStore: GatewaySecretStore {
     }
 }
 
-/// What an operator who asks whether a store is well is told of it.
+/// A store's contents for an operator who checks its health.
 package struct StoreInspection: Sendable, Hashable {
     /// A tenant and its credentials, sealed as they are stored.
     package struct TenantCredentials: Sendable, Hashable {

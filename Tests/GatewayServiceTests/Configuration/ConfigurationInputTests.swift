@@ -219,7 +219,7 @@ struct ConfigurationInputTests {
             ),
             (
                 "store: {url: 'postgres://u@h/db?sslmod=require'}",
-                "g.yaml:1: store.url: is no address that libpq understands"
+                "g.yaml:1: store.url: is not an address that libpq understands"
             ),
             (
                 "store: {url: 'mysql://u@h/db'}",
