@@ -2,8 +2,9 @@
 
 #include <dlfcn.h>
 
-// libpq and what it needs are some twenty libraries, of no use to a gateway whose store is a file. So the program is not
-// linked with them: each function that is called stands here under its own name, and passes its arguments on.
+// libpq and its dependencies are some twenty libraries, which a gateway with a store in a file does not need. So the
+// program is not linked with them. Each function that it calls is defined here under its own name and forwards its
+// arguments.
 
 #ifdef __APPLE__
 #define LIBRARY "libpq.5.dylib"
@@ -16,7 +17,7 @@
     (PGconn * connection, const char *name, int count, const char *const *values, const int *lengths,               \
      const int *formats, int format)
 
-/// What is called of libpq: result, name, parameters, arguments. The newest are of release 14.
+/// The functions called: result, name, parameters, arguments. The newest are from release 14.
 #define FUNCTIONS(FUNCTION)                                                                                         \
     FUNCTION(void, PQclear, (PGresult * result), (result))                                                          \
     FUNCTION(char *, PQcmdStatus, (PGresult * result), (result))                                                    \
@@ -61,7 +62,7 @@
     FUNCTION(ConnStatusType, PQstatus, (const PGconn *connection), (connection))                                    \
     FUNCTION(PGTransactionStatusType, PQtransactionStatus, (const PGconn *connection), (connection))
 
-// Hidden, so that libpq's own calls of them don't end here.
+// Hidden, so that libpq's own calls do not resolve to these.
 #define DEFINE(RESULT, NAME, WITH, ARGUMENTS)                                                                       \
     static __typeof__(NAME) *library_##NAME;                                                                        \
     __attribute__((visibility("hidden"))) RESULT NAME WITH { return library_##NAME ARGUMENTS; }

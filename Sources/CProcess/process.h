@@ -4,9 +4,9 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 
-/// Keeps this process's memory from its user's other processes, and from core dumps, whatever takes them.
+/// Hides this process's memory from other processes of its user, and from core dumps.
 ///
-/// Here because `prctl` takes a variable number of arguments, which Swift can't call.
+/// It is written in C because `prctl` takes a variable number of arguments, which Swift can't call.
 ///
 /// \returns 0, or -1 with `errno` set.
 static inline int fcmgw_forbid_dumps(void) {

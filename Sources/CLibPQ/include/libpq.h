@@ -1,7 +1,7 @@
 #ifndef FCM_GATEWAY_LIBPQ_H
 #define FCM_GATEWAY_LIBPQ_H
 
-// Debian has a folder for it, which no search path names.
+// Debian installs the header in a folder of its own, which is not on the search path.
 #if __has_include(<postgresql/libpq-fe.h>)
 #include <postgresql/libpq-fe.h>
 #else
@@ -12,26 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// Opens libpq, once and before anything else of it is called.
+/// Loads libpq. Call it once, before any other function.
 ///
 /// \returns NULL, or why it can't be opened.
 const char *fcmgw_pq_load(void);
 
-/// The most parameters of a statement, which the protocol bounds; ours have a dozen.
+/// The most parameters of a statement. The protocol sets a bound; ours have a dozen.
 #define FCMGW_PQ_MAX_PARAMETERS 1024
 
-/// Takes a server's notices, which libpq prints otherwise.
+/// Discards a server's notices, which libpq prints otherwise.
 static inline void fcmgw_pq_ignore(void *context, const PGresult *notice) {
     (void)context;
     (void)notice;
 }
 
-/// Connects, and waits for it: libpq goes on to the next host when `connect_timeout` has passed only here.
+/// Connects and waits: libpq tries the next host after `connect_timeout` only in this blocking form.
 ///
-/// What stands before `dbname` are defaults that the URL may replace; an empty text counts as none. Afterwards no call
-/// blocks but this one. Here because arrays of texts are no fun in Swift.
+/// Values before `dbname` are defaults that the URL may replace; an empty text counts as none. Only this call blocks.
+/// It is written in C because Swift handles arrays of C strings badly.
 ///
-/// \param attributes which servers are good, unless the URL says.
+/// \param attributes the kind of server to accept, unless the URL says.
 /// \param authentication how a server may ask for the password, unless the URL says.
 static inline PGconn *fcmgw_pq_connect(const char *url, const char *password, const char *attributes,
                                        const char *authentication) {
@@ -44,7 +44,7 @@ static inline PGconn *fcmgw_pq_connect(const char *url, const char *password, co
         authentication, "5", "10000", "30", "10", "3", "disable", "fcm-gateway", attributes, url, "UTF8", password,
         NULL,
     };
-    // Earlier releases don't know the first, and refuse what they don't know.
+    // Earlier releases don't know the first option, and refuse unknown ones.
     const int first = PQlibVersion() >= 160000 ? 0 : 1;
     PGconn *connection = PQconnectdbParams(keywords + first, values + first, 1);
     if (connection == NULL) return NULL;
@@ -53,16 +53,14 @@ static inline PGconn *fcmgw_pq_connect(const char *url, const char *password, co
     return connection;
 }
 
-/// Whether a server that could not be used answers at all.
+/// Asks a server that can't be used if it answers at all.
 static inline PGPing fcmgw_pq_ping(const char *url) {
     const char *const keywords[] = {"connect_timeout", "gssencmode", "dbname", NULL};
     const char *const values[] = {"5", "disable", url, NULL};
     return PQpingParams(keywords, values, 1);
 }
 
-/// Whether an address has an option.
-///
-/// \returns 1 or 0, or -1 where it does not understand the address.
+/// Returns 1 if an address sets an option, 0 if not, -1 if libpq does not understand the address.
 static inline int fcmgw_pq_has_option(const char *url, const char *keyword) {
     PQconninfoOption *options = PQconninfoParse(url, NULL);
     if (options == NULL) return -1;
@@ -76,10 +74,11 @@ static inline int fcmgw_pq_has_option(const char *url, const char *keyword) {
     return found;
 }
 
-/// Whether several hosts are given, by the address, a service file or `PGHOST`, and no other servers are asked for than any.
+/// Returns 1 if several hosts are configured, by the address, a service file or `PGHOST`, and `target_session_attrs` is
+/// `any`.
 static inline int fcmgw_pq_has_several_hosts(const char *url) {
-    // Only a connection knows what holds after service files and variables. There is no such sslmode, by which libpq stops
-    // before it looks for the first host; with a password it looks into no file for one.
+    // Only a connection knows the options after service files and variables are read. libpq rejects this invalid
+    // sslmode before it looks up the first host. With a password given, it reads no file for one.
     const char *const keywords[] = {"dbname", "password", "sslmode", NULL};
     const char *const values[] = {url, "none", "none", NULL};
     PGconn *connection = PQconnectdbParams(keywords, values, 1);
@@ -96,9 +95,9 @@ static inline int fcmgw_pq_has_several_hosts(const char *url) {
     return isSeveral && isAny;
 }
 
-/// Copies what an option is once service files and variables are read; the empty text where it is not set.
+/// Copies an option's value after service files and variables are read. The text is empty if the option is not set.
 static inline void fcmgw_pq_effective(const char *url, const char *keyword, char *text, size_t size) {
-    // There are no such attributes, by which libpq stops before it looks for the first host, as above.
+    // As above, libpq rejects these invalid attributes before it looks up the first host.
     const char *const keywords[] = {"dbname", "password", "target_session_attrs", NULL};
     const char *const values[] = {url, "none", "none", NULL};
     PGconn *connection = PQconnectdbParams(keywords, values, 1);
@@ -113,7 +112,7 @@ static inline void fcmgw_pq_effective(const char *url, const char *keyword, char
     PQfinish(connection);
 }
 
-/// Sends a prepared statement; its parameters lie one behind the other in `bytes`.
+/// Sends a prepared statement. Its parameters are stored one after the other in `bytes`.
 ///
 /// \param lengths a length for each parameter, -1 for NULL.
 /// \param formats 0 for text, which a zero byte must end, 1 for binary.
@@ -129,17 +128,17 @@ static inline int fcmgw_pq_send(PGconn *connection, const char *name, int count,
     return PQsendQueryPrepared(connection, name, count, values, lengths, formats, 1);
 }
 
-/// The SQLSTATE of a failure, or NULL; Swift has no constants that are characters.
+/// The SQLSTATE of a failure, or NULL. Swift does not import character constants.
 static inline const char *fcmgw_pq_state(const PGresult *result) {
     return PQresultErrorField(result, PG_DIAG_SQLSTATE);
 }
 
-/// What the server says of a failure, without its details, which hold values; or NULL.
+/// The server's message without its details, which contain values, or NULL.
 static inline const char *fcmgw_pq_message(const PGresult *result) {
     return PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 }
 
-/// A whole number of 1, 2, 4 or 8 bytes in binary form.
+/// An integer of 1, 2, 4 or 8 bytes in binary form.
 static inline int64_t fcmgw_pq_integer(const PGresult *result, int row, int column) {
     const uint8_t *bytes = (const uint8_t *)PQgetvalue(result, row, column);
     int length = PQgetlength(result, row, column);
@@ -148,7 +147,7 @@ static inline int64_t fcmgw_pq_integer(const PGresult *result, int row, int colu
     return (int64_t)value;
 }
 
-/// A number of 8 bytes in binary form.
+/// A floating-point number of 8 bytes in binary form.
 static inline double fcmgw_pq_double(const PGresult *result, int row, int column) {
     int64_t bits = fcmgw_pq_integer(result, row, column);
     double value;
@@ -156,19 +155,19 @@ static inline double fcmgw_pq_double(const PGresult *result, int row, int column
     return value;
 }
 
-/// How many rows a statement changed.
+/// The number of rows that a statement changed.
 static inline int64_t fcmgw_pq_changes(PGresult *result) {
     return strtoll(PQcmdTuples(result), NULL, 10);
 }
 
-/// Takes the notifications that have come; how many.
+/// Frees the notifications that have arrived, and returns their number.
 static inline int fcmgw_pq_take_notifications(PGconn *connection) {
     int count = 0;
     for (PGnotify *notification; (notification = PQnotifies(connection)) != NULL; count++) PQfreemem(notification);
     return count;
 }
 
-/// Whether a statement ended as this command; an aborted transaction answers a COMMIT by ROLLBACK.
+/// Returns 1 if a statement ended as this command. An aborted transaction answers COMMIT with ROLLBACK.
 static inline int fcmgw_pq_is_command(PGresult *result, const char *name) {
     return strcmp(PQcmdStatus(result), name) == 0;
 }
