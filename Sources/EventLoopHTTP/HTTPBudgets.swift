@@ -1,9 +1,8 @@
 import Synchronization
 
-/// Counts the bytes that are held of incomplete messages, and bounds them: of a server's requests, or of the answers that
-/// pools collect.
+/// Counts and bounds the bytes of incomplete messages: a server's requests, or the answers that pools collect.
 ///
-/// Never locked: it is touched for every request that has a body.
+/// It has no lock, because every request with a body uses it.
 package final class HTTPBodyBudget: Sendable {
     let limit: Int
     private let held = Atomic(0)
@@ -18,7 +17,7 @@ package final class HTTPBodyBudget: Sendable {
         byteCount <= self.limit - self.heldBytes
     }
 
-    /// Counts bytes that have arrived; false, with nothing counted, if they are too many.
+    /// Counts bytes that have arrived. Returns false, and counts nothing, if they exceed the limit.
     func hold(_ byteCount: Int) -> Bool {
         guard self.held.add(byteCount, ordering: .relaxed).newValue <= self.limit else {
             self.release(byteCount)
@@ -32,9 +31,9 @@ package final class HTTPBodyBudget: Sendable {
     }
 }
 
-/// Counts open connections and bounds them: those of a server, or those of pools that share descriptors.
+/// Counts and bounds open connections: those of a server, or those of pools that share descriptors.
 ///
-/// Locked once when a connection opens and once when it closes, never for a request.
+/// It takes its lock once when a connection opens and once when it closes, never for a request.
 package final class HTTPConnectionBudget: Sendable {
     private struct State {
         var open = 0
@@ -43,7 +42,7 @@ package final class HTTPConnectionBudget: Sendable {
     }
 
     enum Admission {
-        /// Counted; it has to leave.
+        /// Counted. The connection must call ``leave()``.
         case admitted
         case full
         case shut
@@ -58,8 +57,8 @@ package final class HTTPConnectionBudget: Sendable {
 
     var open: Int { self.state.withLock { $0.open } }
 
-    /// Counts a new connection if there is room for it, or if it replaces one that was closed for it and still counts until
-    /// its channel has ended.
+    /// Counts a new connection if there is room. A replacement is always admitted: the connection that was closed for
+    /// it counts until its channel has ended.
     func admit(replacing isReplacement: Bool = false) -> Admission {
         self.state.withLock { state in
             guard !state.isShut else { return .shut }

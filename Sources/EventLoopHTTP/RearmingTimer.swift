@@ -2,9 +2,9 @@ import NIOCore
 
 /// One timer for a deadline that moves with every request.
 ///
-/// Scheduling on the loop costs an allocation and a heap operation, so a deadline that moves later leaves the scheduled
-/// wake-up alone: when it comes too early, it is scheduled again. A busy keep-alive connection thus wakes up once in
-/// many seconds instead of twice a request. Used on its event loop only.
+/// Scheduling on the loop costs an allocation and a heap operation. So a deadline that moves later leaves the scheduled
+/// wake-up in place, and a wake-up that is too early is scheduled again. A busy keep-alive connection thus wakes up
+/// once in many seconds instead of twice for each request. Used only on its event loop.
 final class RearmingTimer {
     private let eventLoop: any EventLoop
     private var onExpiry: (() -> Void)?
@@ -15,7 +15,7 @@ final class RearmingTimer {
         self.eventLoop = eventLoop
     }
 
-    /// Sets what happens when a deadline passes, until `stop()`.
+    /// Sets the action for passed deadlines, until `stop()`.
     func start(onExpiry: @escaping () -> Void) {
         self.onExpiry = onExpiry
     }
@@ -29,7 +29,7 @@ final class RearmingTimer {
         self.schedule(at: deadline)
     }
 
-    /// Removes the deadline; a scheduled wake-up passes unnoticed.
+    /// Removes the deadline. A scheduled wake-up has no effect.
     func clear() {
         self.deadline = nil
     }

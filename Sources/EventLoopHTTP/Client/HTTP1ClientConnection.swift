@@ -1,18 +1,18 @@
 import NIOCore
 
-/// One HTTP/1.1 connection of a pool: which answer it is reading, and whether it may serve again.
+/// One HTTP/1.1 connection of a pool. It reads one answer at a time, and decides if it may serve another request.
 final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum Phase {
-        /// In the pool, or about to be. Next: `head`, `closed`.
+        /// In the pool, or about to join it. Next: `head`, `closed`.
         case idle
         /// The request is written; the head of the answer is arriving. Next: `body`, `settling`, `closed`.
         case head(HTTPClientExchange)
         /// The body of the answer is arriving. Next: `settling`, `closed`.
         case body(HTTPClientExchange, HTTPClientResponse, endsWithConnection: Bool)
-        /// The answer is delivered; bytes that were read with it are still being looked at. Next: `idle`, `closed`.
+        /// The answer is delivered. Bytes that were read with it are still being checked. Next: `idle`, `closed`.
         case settling
         case closed
     }
@@ -24,7 +24,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     private var bodyReader = HTTPBodyReader()
     private var informationalHeads = 0
     private var isReusable = true
-    /// The tenant whose exchange has the connection's place in the pool.
+    /// The tenant of the exchange that occupies the connection's place.
     private var tenant: Int?
     private var heldBytes = 0
 
@@ -68,7 +68,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.abort(code)
     }
 
-    /// Ends the exchange under way, if any, with an error, and the connection with it.
+    /// Ends the current exchange, if any, with an error, and closes the connection.
     override func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) {
         switch self.phase {
         case .idle, .settling:
@@ -162,7 +162,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         exchange.finish(.success(response))
     }
 
-    /// Counts bytes that have just arrived, if the answer is not complete with them.
+    /// Counts bytes that have just arrived, unless they complete the answer.
     private func hold(_ byteCount: Int) {
         switch self.phase {
         case .head, .body:
@@ -189,7 +189,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             case .body(let exchange, let response, _):
                 self.advanceBody(of: exchange, response)
             case .settling:
-                // More bytes than the answer has.
+                // The peer sent more bytes than the answer has.
                 self.isReusable = false
                 break reading
             case .idle, .closed:
@@ -232,7 +232,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             self.scanner = HTTPHeadScanner(limits: self.core.scanLimits)
             return
         }
-        // An answer that overtakes its request leaves the rest of the request on the wire.
+        // If the answer precedes the end of its request, the rest of the request is still to be sent.
         self.isReusable = accepted.keepsAlive && (self.context?.channel.isWritable ?? true)
         if accepted.framing == .none {
             self.deliver(accepted.response, to: exchange)

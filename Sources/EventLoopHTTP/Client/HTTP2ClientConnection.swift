@@ -1,11 +1,11 @@
 import NIOCore
 import NIOHTTP2
 
-/// One HTTP/2 connection of a pool, with the streams it carries.
+/// One HTTP/2 connection of a pool, with its streams.
 ///
-/// Streams are no channels of their own: an exchange needs one write, a few frames back and no back-pressure of its
-/// own, since answers are bounded. A dictionary of streams does that with two allocations for an exchange, where a
-/// child channel costs a pipeline, several promises and a few dozen events.
+/// Streams have no channels. An exchange needs one write, a few frames back and no back-pressure of its own, since
+/// answers are bounded. A dictionary of streams takes two allocations for an exchange. A child channel would take a
+/// pipeline, several promises and a few dozen events.
 final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
@@ -24,7 +24,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         let id: HTTP2StreamID
         let exchange: HTTPClientExchange
         var reader: HTTP2ResponseReader
-        /// Whether the caller has its answer; the stream stays until the request is written, or given up, too.
+        /// True if the caller has its answer. The stream remains until the request is written or given up.
         var isAnswered = false
         var heldBytes = 0
 
@@ -35,9 +35,9 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// A peer whose answers are malformed so often gets a new connection.
+    /// The connection is replaced after this many malformed answers.
     static let maxMalformedAnswers = 100
-    /// Identifiers are not used again (RFC 9113, section 5.1.1).
+    /// Stream identifiers are not reused (RFC 9113, section 5.1.1).
     private static let lastUsableID = HTTP2StreamID(Int32.max - 2)
 
     private var phase = Phase.greeting
@@ -46,19 +46,19 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     private var nextStreamID = HTTP2StreamID(1)
     private var headWriter: HTTP2RequestHeadWriter
     private var liveness: HTTP2Liveness
-    /// When the timer goes off next; there may be nothing to do then.
+    /// The timer's next expiry. There may be nothing to do then.
     private var wakesAt = NIODeadline.distantFuture
     private var isFlushScheduled = false
-    /// Streams whose answer is complete and whose request is not.
+    /// The number of streams whose answer is complete and whose request is not.
     private var answeredEarly = 0
     private var malformedAnswers = 0
-    /// The last stream the peer promises to look at.
+    /// The last stream that the peer promises to process.
     private var lastAccepted = HTTP2StreamID.maxID
-    /// The stream the peer reset last.
+    /// The last stream that the peer reset.
     private var lastReset: HTTP2StreamID?
-    /// Whether a stream is being reset from here.
+    /// True while this side resets a stream.
     private var isResetting = false
-    /// Whether an error that is about to be reported concerns a stream only, which has been dealt with.
+    /// True if the next reported error concerns only a stream that has been dealt with.
     private var expectsStreamError = false
 
     init(loop: HTTPClientLoop) {
@@ -93,7 +93,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Five come with every exchange, and a cast that fails costs as much as one that does not.
+        // Each exchange brings five events, and a failing cast costs as much as a successful one.
         let kind: Any.Type = type(of: event)
         if kind == NIOHTTP2WindowUpdatedEvent.self, let event = event as? NIOHTTP2WindowUpdatedEvent {
             if let bytes = event.inboundWindowSize {
@@ -106,7 +106,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// Reports once the peer's settings have arrived, or never will.
+    /// Reports when the peer's settings have arrived, or when the connection has failed.
     func whenGreeted(_ onGreeted: @escaping (Result<HTTPClientConnection, HTTPClientError>) -> Void) {
         self.onGreeted = onGreeted
     }
@@ -114,7 +114,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     private func greeted() {
         guard case .greeting = self.phase else { return }
         self.phase = .serving
-        // The time the peer took until now does not count as idle.
+        // The time until the peer's settings does not count as idle.
         self.liveness = Self.freshLiveness(self.loop)
         self.rearm()
         self.reportGreeted(.success(self))
@@ -176,7 +176,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.released(stream)
     }
 
-    /// Removes a stream; false if it is not there.
+    /// Removes a stream. Returns false if it was removed before.
     private func forget(_ stream: Stream) -> Bool {
         guard self.streams.removeValue(forKey: stream.id) != nil else { return false }
         self.core.release(stream.heldBytes)
@@ -211,7 +211,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.drain()
     }
 
-    /// Takes no more exchanges, and closes once those under way are over.
+    /// Takes no more exchanges, and closes after the current ones have ended.
     private func drain() {
         guard case .serving = self.phase else { return }
         self.phase = .draining
@@ -275,7 +275,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case .settings(.settings(let settings)):
             self.apply(settings)
         case .settings(.ack), .ping, .windowUpdate, .priority, .pushPromise, .alternativeService, .origin:
-            // The frame handler has done what there is to do.
+            // The frame handler has done all that is necessary.
             break
         }
     }
@@ -295,7 +295,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// Widens a window of ours that is half used up.
+    /// Restores a receive window that is half used up.
     private func windowChanged(of id: HTTP2StreamID, to bytes: Int) {
         let whole: Int
         if id == .rootStream {
@@ -311,10 +311,10 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// A stream is over for the frame handler.
+    /// The frame handler has closed a stream.
     ///
-    /// An answered one ends here. Any other was in error: its frame is not handed on, the frame handler has reset it,
-    /// and reports the error next.
+    /// An answered stream ends here. Any other stream was in error: the frame handler did not forward its frame, has
+    /// reset it, and reports the error next.
     private func streamClosed(_ id: HTTP2StreamID, _ reason: HTTP2ErrorCode?) {
         if let reason, !self.isResetting, id != self.lastReset, id <= self.lastAccepted {
             self.expectsStreamError = true
@@ -325,7 +325,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// Something is wrong with a stream, or with the connection.
+    /// A stream or the connection has failed.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if self.expectsStreamError {
             self.expectsStreamError = false
@@ -334,7 +334,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
                 self.fail(stream, .connectionClosed, error)
             }
         } else if error is NIOHTTP2Errors.CreatedStreamAfterGoaway, self.lastAccepted != .maxID {
-            // A request the frame handler held back; it has been taken elsewhere when the peer went away.
+            // The frame handler had buffered this request. It moved to another connection when the peer went away.
         } else {
             self.abort(.connectionClosed, cause: error)
         }
@@ -370,7 +370,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         if stream.isAnswered {
             self.released(stream)
         } else if code == .refusedStream, !stream.reader.hasBegun {
-            // The place goes to another exchange first: the peer has just said that it is not for this one.
+            // Another exchange gets the place first, because the peer has just refused this one.
             self.released(stream)
             self.loop.retry(stream.exchange, refusedBy: self)
         } else {
@@ -378,13 +378,13 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// The peer looks at no stream after this one (RFC 9113, section 6.8), so that those are safe to repeat.
+    /// The peer processes no later stream than this one (RFC 9113, section 6.8), so later ones are safe to repeat.
     private func goAway(after last: HTTP2StreamID) {
         self.lastAccepted = min(self.lastAccepted, last)
         let refused = self.streams.values
             .filter { $0.id > last && !$0.isAnswered }
             .sorted { $0.id < $1.id }
-        // First, so that the places of all are given back.
+        // Runs first, so that all places are released.
         self.drain()
         for stream in refused {
             _ = self.forget(stream)
@@ -416,7 +416,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     // MARK: Writing
 
-    /// Writes a frame; all frames of a turn of the loop leave together.
+    /// Writes a frame. All frames of one turn of the loop are flushed together.
     private func write(_ stream: HTTP2StreamID, _ payload: HTTP2Frame.FramePayload) {
         guard let context = self.context else { return }
         context.write(NIOAny(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
@@ -440,7 +440,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.rearm()
     }
 
-    /// Does what is due, and sets the timer for what is due next.
+    /// Does what is due, and sets the timer for the next due time.
     private func rearm() {
         let now = self.loop.eventLoop.now
         let verdict: HTTP2Liveness.Verdict
@@ -477,11 +477,11 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 enum HTTP2ClientFault: Error, Equatable {
     /// The peer ended the stream with this code.
     case reset(HTTP2ErrorCode)
-    /// The stream broke the protocol, and was ended from here with this code.
+    /// The stream broke the protocol, and this side ended it with this code.
     case violation(HTTP2ErrorCode)
     /// Every connection refused the exchange.
     case refused
     case silent
-    /// The peer speaks none of the protocols offered to it.
+    /// The peer chose a protocol that was not offered.
     case noProtocol
 }

@@ -1,25 +1,25 @@
 import NIOCore
 import NIOHTTP2
 
-/// A pool's configuration in the terms of its HTTP/2 connections, worked out once.
+/// A pool's configuration in HTTP/2 terms, computed once.
 struct HTTP2ClientSettings: Sendable {
-    /// Streams assumed where the peer's settings name no number; RFC 9113, section 6.5.2, asks peers to allow as many.
+    /// The streams assumed if the peer's settings don't say. RFC 9113, section 6.5.2, asks peers to allow as many.
     static let defaultStreams = 100
-    /// The window of a whole connection, in bytes: what may be on its way to all of its streams.
+    /// The window of a whole connection, in bytes: the data of all its streams that may be in transit.
     static let connectionWindowBytes = 4 * 1024 * 1024
-    /// What a connection's window is before it is widened (RFC 9113, section 6.9.2).
+    /// A connection's initial window (RFC 9113, section 6.9.2).
     static let initialConnectionWindowBytes = 65_535
-    /// Streams that were reset and whose late frames are passed over.
+    /// The number of reset streams whose late frames are ignored.
     private static let rememberedResets = 1024
-    /// Resets that a peer may send within half a minute: refusals come in bursts.
+    /// The resets that a peer may send within half a minute. Refusals come in bursts.
     private static let resetsPerHalfMinute = 4096
 
     let responseLimits: HTTP2ResponseReader.Limits
     let livenessLimits: HTTP2Liveness.Limits
     private let maxStreamsPerConnection: Int
-    /// The window of one stream, in bytes: a usual answer that fits its limit never waits for it to be widened.
+    /// The window of one stream, in bytes. A usual answer within its limit never waits for more window.
     ///
-    /// Where a request allows more, the window is widened as the answer arrives.
+    /// If a request allows a larger answer, the window grows as the answer arrives.
     let streamWindowBytes: Int
     private let maxHeaderListBytes: Int
 
@@ -33,7 +33,7 @@ struct HTTP2ClientSettings: Sendable {
         self.maxStreamsPerConnection = configuration.http2.maxStreamsPerConnection
         let usualBytes = min(configuration.maxResponseBodyBytes, HTTPClientRequest.usualResponseBodyBytes)
         self.streamWindowBytes = max(65_535, usualBytes + 16_384)
-        // A list beyond what is announced ends the connection, one beyond our limit only its stream.
+        // A list beyond the announced size ends the connection. A list beyond our limit ends only its stream.
         self.maxHeaderListBytes = 2 * configuration.maxResponseHeadBytes
     }
 
@@ -48,7 +48,7 @@ struct HTTP2ClientSettings: Sendable {
             HTTP2Setting(parameter: .initialWindowSize, value: self.streamWindowBytes),
             HTTP2Setting(parameter: .maxHeaderListSize, value: self.maxHeaderListBytes),
         ]
-        // Its checks of fields cost a twelfth of a whole send. Requests are made of parts that were checked, and
+        // NIO's field checks cost a twelfth of a whole send. Requests are made of checked parts, and
         // `HTTP2ResponseReader` checks answers.
         connection.headerBlockValidation = .disabled
         connection.maximumRecentlyResetStreams = Self.rememberedResets
@@ -59,17 +59,17 @@ struct HTTP2ClientSettings: Sendable {
     }
 }
 
-/// Puts frames that are written between two flushes into one buffer.
+/// Collects the frames between two flushes in one buffer.
 ///
-/// Frames come in pieces: nine bytes, then a few dozen or a few hundred. Each write would become an encrypted record of
-/// its own. A buffer as large as a record holds the requests of many streams instead.
+/// Frames arrive in pieces: nine bytes, then a few dozen or hundred. Each write would become a TLS record of its own. A
+/// buffer as large as a record holds the requests of many streams instead.
 final class HTTP2WriteGatherer: ChannelOutboundHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = ByteBuffer
 
-    /// What fits one TLS record, in bytes.
+    /// The size of a TLS record, in bytes.
     private static let recordBytes = 16 * 1024
-    /// Pieces from this size on are not copied, in bytes.
+    /// Pieces of at least this size, in bytes, are not copied.
     private static let uncopiedBytes = 8 * 1024
 
     private var gathered = ByteBuffer()

@@ -1,25 +1,26 @@
 import NIOCore
 
-/// When a connection has to prove that it is alive, and when it has lived long enough.
+/// Decides when a connection is pinged, dead, idle or too old.
 ///
-/// Pure: the caller supplies the time, and acts on the verdict.
+/// Pure: the caller supplies the time, and acts on the verdict. Example with the default limits: a connection with
+/// exchanges that is silent from 0 s is pinged at 5 s and dead at 10 s. It takes new exchanges for 44 to 55 minutes.
 struct HTTP2Liveness {
     struct Limits: Sendable {
-        /// Silence of a connection with exchanges before a ping.
+        /// The silence of a connection with exchanges before a ping.
         var pingAfterWaiting: TimeAmount
-        /// Silence of a connection without exchanges before a ping.
+        /// The silence of a connection without exchanges before a ping.
         var pingAfterIdle: TimeAmount
-        /// The time the peer has for any sign of life after a ping.
+        /// The time after a ping within which the peer must send something.
         var pingTimeout: TimeAmount
         var idleTimeout: TimeAmount
         var lifetime: TimeAmount
-        /// The part of the lifetime that is left to chance, 0 to 1.
+        /// The random part of the lifetime, 0 to 1.
         var lifetimeJitter: Double
     }
 
     enum Verdict: Equatable {
         case fine(until: NIODeadline)
-        /// Send a ping, and note it.
+        /// Send a ping, and call ``pinged(at:)``.
         case ping
         case dead
         case idle
@@ -33,7 +34,8 @@ struct HTTP2Liveness {
     private var pingedAt: NIODeadline?
     private var idleSince: NIODeadline?
 
-    /// A connection that is ready now; chance, 0 to 1, is drawn by lot: how much of the jitter the lifetime loses.
+    /// A connection that is ready now. `chance` is random, 0 to 1: the share of the jitter by which the lifetime is
+    /// shortened.
     init(limits: Limits, now: NIODeadline, chance: Double) {
         self.limits = limits
         let lifetime = Double(limits.lifetime.nanoseconds) * (1 - limits.lifetimeJitter * chance)
@@ -42,8 +44,8 @@ struct HTTP2Liveness {
         self.idleSince = now
     }
 
-    /// Notes that something arrived, and so the peer is there; true if a ping was waiting for that and another verdict
-    /// holds now.
+    /// Records that something arrived from the peer. Returns true if a ping was waiting for that, so that the verdict
+    /// has changed.
     mutating func heard(at now: NIODeadline) -> Bool {
         self.lastHeard = now
         defer { self.pingedAt = nil }
@@ -78,7 +80,7 @@ struct HTTP2Liveness {
         return now >= end ? .ping : .fine(until: min(next, end))
     }
 
-    /// The verdict on a connection that takes no more exchanges already: only whether it is alive matters.
+    /// The verdict on a connection that takes no more exchanges: `fine`, `ping` or `dead`.
     func verdictWhileDraining(at now: NIODeadline) -> Verdict {
         let (since, amount, due): (NIODeadline, TimeAmount, Verdict) =
             if let pingedAt = self.pingedAt {

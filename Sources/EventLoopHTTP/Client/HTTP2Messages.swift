@@ -2,10 +2,10 @@ import HTTPTypes
 import NIOCore
 import NIOHPACK
 
-/// Turns the heads of requests into field blocks.
+/// Encodes the heads of requests as field blocks.
 ///
-/// The requests that follow each other on a connection often differ in their body only, so the last block is kept; and
-/// since fields are compressed against those sent before, a repeated head is a few bytes on the wire.
+/// Consecutive requests on a connection often differ only in their body, so the last block is reused. HPACK compresses
+/// fields against earlier ones, so a repeated head takes a few bytes on the wire.
 struct HTTP2RequestHeadWriter {
     private struct Last {
         var method: HTTPRequest.Method
@@ -26,7 +26,7 @@ struct HTTP2RequestHeadWriter {
     mutating func block(for request: HTTPClientRequest) -> HPACKHeaders {
         var block = self.blockWithoutLength(for: request)
         if request.statesLength {
-            // Lengths vary, and would push more useful fields out of the peer's table.
+            // Lengths vary, and would displace more useful fields from the peer's table.
             block.add(name: "content-length", value: String(request.body.readableBytes), indexing: .nonIndexable)
         }
         return block
@@ -51,20 +51,20 @@ struct HTTP2RequestHeadWriter {
         return block
     }
 
-    /// Fields that belong to one connection, or that a pseudo-header replaces (RFC 9113, section 8.2.2); those that
-    /// frame a message are never among a request's lines.
+    /// Fields of a single connection, or fields that a pseudo-header replaces (RFC 9113, section 8.2.2). Fields that
+    /// frame a message never occur in a request's lines.
     private static func left(out name: String) -> Bool {
         name == "host" || name == "proxy-connection" || name == "http2-settings"
     }
 }
 
-/// Puts one answer together from the frames of its stream, within its limits.
+/// Assembles one answer from the frames of its stream, within its limits.
 ///
-/// Field blocks are checked here and by nobody else (RFC 9113, sections 8.2 and 8.3): names in small letters, nothing
-/// that speaks of one connection, and of pseudo-headers `:status` alone, once and first.
+/// Field blocks are checked only here (RFC 9113, sections 8.2 and 8.3). Names must be in lower case, and must not
+/// concern a single connection. The only pseudo-header is `:status`, which must be first and single.
 struct HTTP2ResponseReader {
     struct Limits: Sendable {
-        /// The field block in bytes, counted as RFC 9113, section 6.5.2, counts: with 32 for each field.
+        /// The size of the field block in bytes, with 32 for each field (RFC 9113, section 6.5.2).
         var maxHeadBytes: Int
         var maxFields: Int
         var maxBodyBytes: Int
@@ -88,17 +88,17 @@ struct HTTP2ResponseReader {
         self.limits = limits
     }
 
-    /// Whether anything of the answer has arrived, be it an interim one.
+    /// True if any part of an answer has arrived, including an interim one.
     var hasBegun: Bool {
         self.head != nil || self.informationalHeads > 0
     }
 
     var heldBytes: Int { self.headBytes + self.body.readableBytes }
 
-    /// Takes a field block: an interim head, the final one, or trailers.
+    /// Reads a field block: an interim head, the final head, or trailers.
     mutating func read(_ block: HPACKHeaders, endsStream: Bool) -> Step {
         guard self.head == nil else {
-            // Trailers are checked, and not looked at.
+            // Trailers are checked and discarded.
             let areFields = block.allSatisfy { name, value, _ in
                 Self.mayStand(name) && HTTPGrammar.isAllToken(name.utf8.span) && HTTPGrammar.isAllText(value.utf8.span)
             }
@@ -132,7 +132,7 @@ struct HTTP2ResponseReader {
         }
     }
 
-    /// Whether an answer may have a field of a name, which is known to be a token.
+    /// True if an answer may have a field with this name. The caller has checked that it is a token.
     private static func mayStand(_ name: String) -> Bool {
         let bytes = name.utf8.span
         for index in bytes.indices where HTTPGrammar.lowercased(bytes[index]) != bytes[index] { return false }
@@ -146,7 +146,7 @@ struct HTTP2ResponseReader {
         guard self.head != nil else { return .malformed }
         guard bytes.readableBytes <= self.limits.maxBodyBytes - self.body.readableBytes else { return .tooLarge }
         guard endsStream else {
-            // A copy: a few bytes that wait for more must not keep all that was read with them.
+            // A copy, so that a few bytes that wait for more don't retain the whole read buffer.
             if bytes.readableBytes > 0 { self.body.writeImmutableBuffer(bytes) }
             return .incomplete
         }
@@ -160,7 +160,7 @@ struct HTTP2ResponseReader {
         return .complete(response)
     }
 
-    /// Refuses a body that is announced to exceed its limit before any of it arrives.
+    /// Refuses a body before it arrives, if its announced length exceeds the limit.
     private func checkedLength(_ fields: HTTPFieldLines) -> Step {
         guard let digits = fields.bytes(of: .contentLength) else { return .incomplete }
         switch HTTPContentLength(digits.span) {

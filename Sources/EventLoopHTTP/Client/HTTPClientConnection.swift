@@ -1,15 +1,15 @@
 import NIOCore
 import NIOSSL
 
-/// A connection of a pool: the last handler of its channel's pipeline, in the protocol both sides agreed on.
+/// A connection of a pool: the last handler of its channel's pipeline, in the negotiated protocol.
 ///
-/// A base class, since a pool holds connections of both protocols and calls them for every exchange. Everything happens on
-/// the connection's event loop.
+/// A base class, because a pool holds connections of both protocols and calls them for every exchange. All methods run
+/// on the connection's event loop.
 class HTTPClientConnection: HTTPPoolMember {
     let core: HTTPClientCore
     let loop: HTTPClientLoop
     let timer: RearmingTimer
-    /// Connections of this protocol that there may be on the loop.
+    /// The maximum of connections of this protocol on the loop.
     let maxConnections: Int
     var places: HTTPPoolPlaces
     final var context: ChannelHandlerContext?
@@ -41,34 +41,34 @@ class HTTPClientConnection: HTTPPoolMember {
 
     func transportClosed() { self.abort(.connectionClosed) }
 
-    /// The timer goes off.
-    func wake() { preconditionFailure("A protocol's own.") }
+    /// The timer has expired.
+    func wake() { preconditionFailure("Override this.") }
 
     // MARK: In the pool
 
-    var isUsable: Bool { preconditionFailure("A protocol's own.") }
+    var isUsable: Bool { preconditionFailure("Override this.") }
 
-    /// The tenants of the exchanges that the connection carries, by its places.
-    var tenants: [Int] { preconditionFailure("A protocol's own.") }
+    /// The tenants of the connection's exchanges, one for each occupied place.
+    var tenants: [Int] { preconditionFailure("Override this.") }
 
-    /// Sends the request of an exchange; false if the exchange is over already.
-    func start(_ exchange: HTTPClientExchange) -> Bool { preconditionFailure("A protocol's own.") }
+    /// Sends the request of an exchange. Returns false if the exchange has ended.
+    func start(_ exchange: HTTPClientExchange) -> Bool { preconditionFailure("Override this.") }
 
-    /// Ends an exchange, and no more of the connection than has to go with it.
+    /// Ends an exchange, and closes the connection only if the protocol requires it.
     func cancel(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
-        preconditionFailure("A protocol's own.")
+        preconditionFailure("Override this.")
     }
 
-    /// Ends every exchange with an error, and the connection with them.
-    func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) { preconditionFailure("A protocol's own.") }
+    /// Ends all exchanges with an error, and closes the connection.
+    func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) { preconditionFailure("Override this.") }
 
     func joined() {}
 
-    func closeIfIdle() { preconditionFailure("A protocol's own.") }
+    func closeIfIdle() { preconditionFailure("Override this.") }
 }
 
 extension ChannelHandlerContext {
-    /// Closes the transport without asking the peer to agree on the end of TLS.
+    /// Closes the transport without waiting for the peer's end of TLS.
     func closeAtOnce() {
         if let encryption = try? self.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
             encryption.close(promise: nil)
@@ -78,9 +78,9 @@ extension ChannelHandlerContext {
     }
 }
 
-/// One request on its way through a pool, from the call to its result.
+/// One request from its call to its result.
 ///
-/// Its state is touched on its event loop only.
+/// Its state is used only on its event loop.
 final class HTTPClientExchange: Sendable {
     typealias Outcome = Result<HTTPClientResponse, HTTPClientError>
 
@@ -91,7 +91,7 @@ final class HTTPClientExchange: Sendable {
         case waiting(CheckedContinuation<Outcome, Never>, timeout: Scheduled<Void>?)
         /// A connection serves it. Next: `waiting`, `finished`.
         case running(CheckedContinuation<Outcome, Never>, HTTPClientConnection)
-        /// The caller has its result, or will get `cancelled` as soon as it asks.
+        /// The caller has its result, or gets `cancelled` when it asks.
         case finished
     }
 
@@ -115,7 +115,8 @@ final class HTTPClientExchange: Sendable {
         return connection
     }
 
-    /// Takes the continuation to resume; false if the exchange was cancelled before it reached its loop.
+    /// Stores the continuation. Returns false, and resumes it, if the exchange was cancelled before it reached its
+    /// loop.
     func begin(_ continuation: CheckedContinuation<Outcome, Never>) -> Bool {
         guard case .created = self.state.value.phase else {
             continuation.resume(returning: .failure(HTTPClientError(code: .cancelled, requestSent: false)))
@@ -125,7 +126,7 @@ final class HTTPClientExchange: Sendable {
         return true
     }
 
-    /// Holds the timer of an exchange that has to wait for a connection.
+    /// Stores the timer of an exchange that waits for a connection.
     func setTimeout(_ timeout: Scheduled<Void>) {
         guard case .waiting(let continuation, nil) = self.state.value.phase else {
             timeout.cancel()
@@ -134,7 +135,7 @@ final class HTTPClientExchange: Sendable {
         self.state.value.phase = .waiting(continuation, timeout: timeout)
     }
 
-    /// Notes the connection that serves the exchange; false if the exchange is finished already.
+    /// Records the connection that serves the exchange. Returns false if the exchange has finished.
     func run(on connection: HTTPClientConnection) -> Bool {
         guard case .waiting(let continuation, let timeout) = self.state.value.phase else { return false }
         timeout?.cancel()
@@ -142,8 +143,8 @@ final class HTTPClientExchange: Sendable {
         return true
     }
 
-    /// Takes the exchange back to where it waits, since the peer refused it without having looked at it; false if it has
-    /// been refused too often, or is finished.
+    /// Makes the exchange wait again after a peer refused it without processing it. Returns false if it has been
+    /// refused too often, or has finished.
     func waitAgain(maxRefusals: Int) -> Bool {
         guard case .running(let continuation, _) = self.state.value.phase, self.state.value.refusals < maxRefusals
         else {
@@ -154,7 +155,7 @@ final class HTTPClientExchange: Sendable {
         return true
     }
 
-    /// Resumes the caller; the first result counts.
+    /// Resumes the caller. Only the first result counts.
     func finish(_ outcome: Outcome) {
         switch self.state.value.phase {
         case .created:

@@ -5,9 +5,9 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// How `https` origins are verified, made ready once for all pools that share it.
+/// The verification of `https` origins, prepared once for all pools that share it.
 ///
-/// Making it reads the system's trust roots, which takes tens of milliseconds: not for an event loop.
+/// Its initialiser reads the system's trust roots, which takes tens of milliseconds. Don't call it on an event loop.
 package final class HTTPClientEncryption: Sendable {
     fileprivate let context: NIOSSLContext
     fileprivate let offersHTTP2: Bool
@@ -27,7 +27,7 @@ package final class HTTPClientEncryption: Sendable {
     }
 }
 
-/// What all connections of one pool share, and how they are opened.
+/// The state that all connections of one pool share, and how they are opened.
 final class HTTPClientCore: Sendable {
     /// Interim answers before a final one.
     static let maxInformationalHeads = 8
@@ -42,10 +42,10 @@ final class HTTPClientCore: Sendable {
     let http2: HTTP2ClientSettings
     let logger: Logger
     private let origin: HTTPOrigin
-    /// The origin's address when its host is one: nothing is resolved then, and no server name is sent.
+    /// The origin's host as an address, or nil. An address is not resolved, and no server name is sent.
     private let address: SocketAddress?
     private let encryption: NIOSSLContext?
-    /// Whether a connection may speak HTTP/2, which is not known before there has been one.
+    /// True if a connection may use HTTP/2. The first connection decides it.
     let offersHTTP2: Bool
 
     init(
@@ -77,7 +77,7 @@ final class HTTPClientCore: Sendable {
         min(request.maxResponseBodyBytes, self.configuration.maxResponseBodyBytes)
     }
 
-    /// Counts bytes of an answer that is not complete with them; false, with nothing counted, if they are too many.
+    /// Counts bytes of an incomplete answer. Returns false, and counts nothing, if they exceed a limit.
     func hold(_ byteCount: Int) -> Bool {
         guard self.collecting.hold(byteCount) else { return false }
         guard self.configuration.collecting.hold(byteCount) else {
@@ -97,7 +97,7 @@ final class HTTPClientCore: Sendable {
 
     typealias Completion = (Result<HTTPClientConnection, HTTPClientError>) -> Void
 
-    /// Opens a connection on a loop, and reports there once it is ready or has failed.
+    /// Opens a connection on a loop. Reports there when it is ready or has failed.
     func connect(on loop: HTTPClientLoop, then completion: @escaping Completion) {
         let connections = self.configuration.connections
         guard connections.admit() == .admitted else {
@@ -149,7 +149,7 @@ final class HTTPClientCore: Sendable {
             }
     }
 
-    /// Reports a failure, never at once: the loop may then open another, which may fail at once as well.
+    /// Reports a failure in a later turn: the loop may open another connection, which may fail at once too.
     private static func fail(_ failure: HTTPClientError, on loop: HTTPClientLoop, _ completion: @escaping Completion) {
         loop.eventLoop.assumeIsolated().execute { completion(.failure(failure)) }
     }
@@ -162,23 +162,23 @@ final class HTTPClientCore: Sendable {
     }
 }
 
-/// Waits until a connection is encrypted and both sides have agreed on a protocol, and makes way for its handlers.
+/// Waits until a connection is encrypted and a protocol is negotiated, then installs the protocol's handlers.
 ///
-/// It stays until the outcome has been reported.
+/// It remains in the pipeline until the outcome has been reported.
 final class HTTPClientNegotiation: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private enum Phase {
-        /// The handshake is under way. Next: `greeting`, `over`.
+        /// The TLS handshake is in progress. Next: `greeting`, `over`.
         case shakingHands
-        /// The peer's first HTTP/2 settings are awaited. Next: `over`.
+        /// The connection waits for the peer's first HTTP/2 settings. Next: `over`.
         case greeting(HTTP2ClientConnection)
-        /// The connection is ready, or never will be.
+        /// The connection is ready, or has failed.
         case over(Result<HTTPClientConnection, HTTPClientError>)
     }
 
-    /// When an HTTP/2 connection stops taking frames, in bytes that the system has not taken yet.
+    /// An HTTP/2 connection stops accepting frames at this many bytes that the system has not taken yet.
     private static let http2WaterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 * 1024, high: 512 * 1024)
 
     private let loop: HTTPClientLoop
@@ -191,7 +191,7 @@ final class HTTPClientNegotiation: ChannelInboundHandler, RemovableChannelHandle
         self.loop = loop
     }
 
-    /// Reports once the connection is ready or has failed, and leaves the pipeline then.
+    /// Reports when the connection is ready or has failed, and then leaves the pipeline.
     func whenOpened(until deadline: NIODeadline, _ onOpened: @escaping HTTPClientCore.Completion) {
         self.onOpened = onOpened
         self.timeout = self.loop.eventLoop.assumeIsolated()
@@ -230,7 +230,7 @@ final class HTTPClientNegotiation: ChannelInboundHandler, RemovableChannelHandle
         }
     }
 
-    /// A peer that hangs up amid the handshake has found fault with nothing: by another connection it may go well.
+    /// A peer that closes amid the handshake has not objected to anything. Another connection may succeed.
     private static func code(for error: any Error) -> HTTPClientError.Code {
         if error is IOError { return .connectFailed }
         let end = NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))
@@ -264,7 +264,7 @@ final class HTTPClientNegotiation: ChannelInboundHandler, RemovableChannelHandle
     private func fail(_ code: HTTPClientError.Code, cause: (any Error)?) {
         switch self.phase {
         case .shakingHands:
-            // The end of the transport is no reason of its own.
+            // The end of the transport is not a reason of its own.
             self.phase = .over(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
             self.context?.closeAtOnce()
             self.report()

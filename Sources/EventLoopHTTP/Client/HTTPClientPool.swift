@@ -2,20 +2,19 @@ package import Logging
 package import NIOCore
 import NIOPosix
 
-/// Keep-alive connections to one origin, a set of its own on each event loop.
+/// Keep-alive connections to one origin, with a separate set on each event loop.
 ///
-/// A caller pinned to a loop gets a connection of that loop, so its exchange never leaves it. An `https` origin is
-/// spoken to in HTTP/2 where it can, which callers do not notice. Only exchanges that a peer refused without having looked
-/// at them are repeated here; the error says whether anything was sent, and the caller decides.
+/// A caller pinned to a loop gets a connection of that loop, so its exchange never leaves it. An `https` origin gets
+/// HTTP/2 if it supports it; callers see no difference. The pool repeats only exchanges that a peer refused without
+/// processing them. Other errors say if anything was sent, and the caller decides.
 package final class HTTPClientPool: Sendable {
     package let origin: HTTPOrigin
     private let eventLoopGroup: any EventLoopGroup
     private let loops: [ObjectIdentifier: HTTPClientLoop]
 
-    /// A pool without connections, which are opened as they are needed.
+    /// Creates a pool without connections. They are opened when they are needed.
     ///
-    /// The TLS of the configuration is made ready here unless it is given; the logger is told of connections that
-    /// cannot be opened, at debug level.
+    /// Prepares TLS from the configuration unless `encryption` is given. Logs failed connections at debug level.
     package init(
         origin: HTTPOrigin,
         configuration: HTTPClientConfiguration = HTTPClientConfiguration(),
@@ -38,10 +37,10 @@ package final class HTTPClientPool: Sendable {
         self.loops = loops
     }
 
-    /// Sends a request and returns its final answer, whatever its status.
+    /// Sends a request and returns its final answer, with any status.
     ///
-    /// The deadline holds for waiting, connecting, sending and reading; without an event loop, that of the calling task
-    /// is used, or any.
+    /// The deadline covers waiting, connecting, sending and reading. Without an event loop, the calling task's own is
+    /// used, or any.
     package func execute(
         _ request: HTTPClientRequest,
         deadline: NIODeadline,
@@ -50,7 +49,7 @@ package final class HTTPClientPool: Sendable {
         guard let loop = self.loop(on: eventLoop) else {
             throw HTTPClientError(code: .shutDown, requestSent: false)
         }
-        // On its own loop an exchange would be written before its cancellation is heard of.
+        // On its own loop, the exchange would be written before the cancellation handler runs.
         guard !Task.isCancelled else { throw HTTPClientError(code: .cancelled, requestSent: false) }
         let exchange = HTTPClientExchange(request: request, deadline: deadline, eventLoop: loop.eventLoop)
         let outcome = await withTaskCancellationHandler {
@@ -63,15 +62,15 @@ package final class HTTPClientPool: Sendable {
         return try outcome.get()
     }
 
-    /// Ends every exchange with `shutDown` and closes every connection; later requests are refused.
+    /// Ends all exchanges with `shutDown` and closes all connections. Later requests are refused.
     package func shutdown() async {
         for loop in self.loops.values {
             await loop.shutDown()
         }
     }
 
-    /// Closes what no exchange uses; exchanges under way and later ones are served, and nothing is kept for longer than the
-    /// idle timeout after them.
+    /// Closes unused connections. Current and later exchanges are served, and their connections close at the latest
+    /// after the idle timeout.
     package func closeIdle() {
         for loop in self.loops.values { loop.closeIdle() }
     }
@@ -86,11 +85,11 @@ package final class HTTPClientPool: Sendable {
     }
 }
 
-/// The part of a pool that lives on one event loop: it does what the ``HTTPPoolState`` decides.
+/// The part of a pool on one event loop. It carries out the decisions of ``HTTPPoolState``.
 final class HTTPClientLoop: Sendable {
     private struct State {
         var pool: HTTPPoolState<HTTPClientConnection, HTTPClientExchange>
-        /// All that are open, with those that take no more exchanges.
+        /// All open connections, including those that take no more exchanges.
         var connections: [ObjectIdentifier: HTTPClientConnection] = [:]
         var isShutDown = false
     }
@@ -114,7 +113,7 @@ final class HTTPClientLoop: Sendable {
 
     // MARK: From any thread
 
-    /// Takes an exchange; the continuation is resumed on the loop.
+    /// Accepts an exchange. The continuation is resumed on the loop.
     func submit(
         _ exchange: HTTPClientExchange,
         _ continuation: CheckedContinuation<HTTPClientExchange.Outcome, Never>
@@ -126,7 +125,7 @@ final class HTTPClientLoop: Sendable {
         }
     }
 
-    /// Ends an exchange whose caller is cancelled.
+    /// Ends an exchange whose caller was cancelled.
     func cancel(_ exchange: HTTPClientExchange) {
         self.eventLoop.execute { self.end(exchange, .cancelled) }
     }
@@ -145,7 +144,7 @@ final class HTTPClientLoop: Sendable {
             .get()
     }
 
-    /// Closes the connections without exchanges, and HTTP/2 connections once they have none.
+    /// Closes the connections without exchanges, and HTTP/2 connections after their last exchange.
     func closeIdle() {
         self.eventLoop.execute {
             for connection in Array(self.state.value.connections.values) { connection.closeIfIdle() }
@@ -162,7 +161,7 @@ final class HTTPClientLoop: Sendable {
         self.place(exchange)
     }
 
-    /// Whether an exchange may still be sent; it has failed otherwise.
+    /// Returns true if an exchange may still be sent. Otherwise the exchange has failed.
     private func mayGoOn(_ exchange: HTTPClientExchange) -> Bool {
         guard !self.state.value.isShutDown else {
             self.fail(exchange, .shutDown)
@@ -191,7 +190,7 @@ final class HTTPClientLoop: Sendable {
         }
     }
 
-    /// Starts an exchange in a place it was given; false if the connection turns out to be of no use.
+    /// Starts an exchange in its place. Returns false if the connection is unusable.
     private func start(_ exchange: HTTPClientExchange, on connection: HTTPClientConnection) -> Bool {
         guard connection.isUsable else {
             self.state.value.pool.release(connection, of: exchange.request.tenant)
@@ -199,7 +198,7 @@ final class HTTPClientLoop: Sendable {
             return false
         }
         if !connection.start(exchange) {
-            // Its caller gave up meanwhile.
+            // The caller gave up meanwhile.
             self.state.value.pool.release(connection, of: exchange.request.tenant)
         }
         return true
@@ -207,7 +206,7 @@ final class HTTPClientLoop: Sendable {
 
     private func serveWaiters() {
         while let (exchange, connection) = self.state.value.pool.next() {
-            // In a process that was paused, sockets may be read before the timers go off that were due meanwhile.
+            // After a pause of the process, sockets may be read before the timers that expired meanwhile.
             guard self.mayGoOn(exchange) else {
                 self.state.value.pool.release(connection, of: exchange.request.tenant)
                 continue
@@ -216,7 +215,7 @@ final class HTTPClientLoop: Sendable {
         }
     }
 
-    /// Repeats an exchange that a peer refused without having looked at it, elsewhere where that is possible.
+    /// Repeats an exchange that a peer refused without processing it, on another connection if possible.
     func retry(_ exchange: HTTPClientExchange, refusedBy connection: HTTPClientConnection) {
         guard exchange.waitAgain(maxRefusals: self.core.configuration.http2.maxRefusals) else {
             self.fail(exchange, .refused, cause: HTTP2ClientFault.refused)
@@ -282,7 +281,7 @@ final class HTTPClientLoop: Sendable {
         for exchange in self.state.value.pool.attemptFailed() {
             exchange.finish(.failure(error))
         }
-        // Exchanges that waited for this attempt alone may now use any other connection.
+        // Exchanges that waited for this attempt may now use any other connection.
         self.serveWaiters()
     }
 
@@ -297,7 +296,7 @@ final class HTTPClientLoop: Sendable {
         self.connectIfNeeded()
     }
 
-    /// A connection takes no more exchanges; another takes its place if one is needed.
+    /// The connection takes no more exchanges. Another replaces it if one is needed.
     func retire(_ connection: HTTPClientConnection) {
         self.state.value.pool.retire(connection, carrying: connection.tenants)
         self.serveWaiters()
@@ -309,7 +308,7 @@ final class HTTPClientLoop: Sendable {
         self.retire(connection)
     }
 
-    /// Ends a connection that turns out to be of no use; one that is closed already doesn't say so again.
+    /// Ends an unusable connection. A closed one does not report its end again.
     private func drop(_ connection: HTTPClientConnection) {
         self.state.value.pool.retire(connection, carrying: connection.tenants)
         self.state.value.connections[ObjectIdentifier(connection)] = nil

@@ -4,14 +4,14 @@ package import NIOCore
 /// A request to a pool's origin.
 package struct HTTPClientRequest: Sendable {
     package var method: HTTPRequest.Method
-    /// Path and query, starting with `/`; bytes that may not stand in a request line are percent-encoded.
+    /// Path and query, starting with `/`. Bytes that a request line can't contain are percent-encoded.
     package var path: String
-    /// The fields, except `Host` and those that frame the message: the client sets these itself.
+    /// The fields, except `Host` and those that frame the message, which the client sets itself.
     package var headers: HTTPHeaderLines
     package var body: ByteBuffer
-    /// The most that the body of the answer may have, in bytes; the pool's own limit holds besides.
+    /// The most bytes that the body of the answer may have. The pool's own limit applies too.
     package var maxResponseBodyBytes = Self.usualResponseBodyBytes
-    /// The number of the tenant that the request is made for, from 1; 0 for one that is made for none.
+    /// The number of the tenant for which the request is made, from 1; 0 for none.
     package var tenant = 0
 
     /// Enough for the answer to one message, in bytes.
@@ -29,7 +29,7 @@ package struct HTTPClientRequest: Sendable {
         self.body = body
     }
 
-    /// Whether the length of the body is stated: where there is one, or where one is expected.
+    /// True if the length of the body is stated: there is a body, or the method expects one.
     var statesLength: Bool {
         guard self.body.readableBytes == 0 else { return true }
         switch self.method {
@@ -39,7 +39,7 @@ package struct HTTPClientRequest: Sendable {
     }
 }
 
-/// The final answer to a request; a redirect is an answer like any other.
+/// The final answer to a request. Redirects are not followed.
 package struct HTTPClientResponse: Sendable {
     package let status: HTTPResponse.Status
     package let fields: HTTPFieldLines
@@ -49,26 +49,26 @@ package struct HTTPClientResponse: Sendable {
 
 /// Why an exchange has no answer.
 package struct HTTPClientError: Error, Sendable {
-    /// What went wrong; callers switch over it.
+    /// The reason. Callers switch over it.
     package enum Code: String, Error, CaseIterable {
         case connectFailed
         case connectTimeout
-        /// The connection could not be encrypted, or the certificate is not the origin's.
+        /// The TLS handshake failed, or the certificate is not the origin's.
         case tlsFailed
         case deadlineExceeded
         case connectionClosed
         case responseTooLarge
         case invalidResponse
-        /// Every connection refused the exchange without having looked at it, as often as that is repeated.
+        /// Connections refused the exchange without processing it, as often as it may be repeated.
         case refused
-        /// As many exchanges wait for a connection as may, or the pools have as many connections as they may.
+        /// The queue for connections is full, or the pools have reached their limit of connections.
         case poolExhausted
         case cancelled
         case shutDown
     }
 
     package let code: Code
-    /// Whether any byte of the request may have reached the peer; if not, repeating it cannot duplicate it.
+    /// True if any byte of the request may have reached the peer. If false, repeating the request can't duplicate it.
     package let requestSent: Bool
     package let cause: (any Error)?
 

@@ -1,4 +1,4 @@
-/// Where requests go: scheme, host and port.
+/// The destination of requests: scheme, host and port.
 package struct HTTPOrigin: Hashable, Sendable {
     /// `http` is plain text, `https` TLS.
     package enum Scheme: String, Sendable {
@@ -19,12 +19,12 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// 1 to 65535.
     package let port: Int
 
-    /// The longest scheme, name and port with all that stands around them.
+    /// The longest scheme, name and port with their separators.
     private static let maxBytes = "https://".utf8.count + 255 + ":65535/".utf8.count
 
     /// Parses `scheme://host[:port]`, with an optional final slash and nothing else.
     package init?(_ url: String) {
-        // Comparing takes time with the length, and much of it beyond ASCII.
+        // String comparison takes time with the length, and more outside of ASCII.
         guard url.utf8.count <= Self.maxBytes else { return nil }
         var rest = url[...]
         if rest.hasPrefix("https://") {
@@ -57,7 +57,7 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.host = host.lowercased()
     }
 
-    /// The value of `Host` for this origin: the port is left out where it is the scheme's own.
+    /// The value of `Host` for this origin. The scheme's default port is left out.
     package var authority: String {
         let name = self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]" : self.host
         return self.port == self.scheme.defaultPort ? name : "\(name):\(self.port)"

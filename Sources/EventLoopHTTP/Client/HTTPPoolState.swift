@@ -1,6 +1,6 @@
-/// The pool's account of one connection, kept in the connection so that nothing is looked up for an exchange.
+/// The pool's record of one connection, stored in the connection so that exchanges need no look-up.
 struct HTTPPoolPlaces {
-    /// Exchanges that the connection may carry at once: one in HTTP/1.1, as many as the peer allows streams in HTTP/2.
+    /// Exchanges that the connection may carry at once: one in HTTP/1.1, the peer's allowed streams in HTTP/2.
     var limit: Int
     fileprivate(set) var taken = 0
     fileprivate(set) var isMember = false
@@ -17,40 +17,45 @@ protocol HTTPPoolMember: AnyObject {
     var places: HTTPPoolPlaces { get set }
 }
 
-/// Which connection carries which exchange, and when another connection is needed, on one event loop.
+/// Assigns exchanges to connections, and decides when another connection is needed, on one event loop.
 ///
-/// HTTP/1.1 and HTTP/2 differ in the places a connection has. A burst makes as many attempts to connect as it needs
-/// connections with the places seen last, and a single one while that number is unknown. Pure: it opens and closes
-/// nothing.
+///     admit ─► a place is free and within the tenant's share ─► start
+///       └────► wait in the tenant's line ─► a place becomes free ─► start
+///                      └─ more wait than attempts will carry ─► connect
+///
+/// HTTP/1.1 and HTTP/2 differ only in the places of a connection. A burst starts as many attempts to connect as it
+/// needs, by the places of the last connection. Example: 250 exchanges that wait for HTTP/2 connections with 100 places
+/// start 3 attempts. While no connection has been made, there is a single attempt. Pure: it opens and closes nothing.
 struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
     enum Admission {
-        /// Use this connection; the place is taken.
+        /// Use this connection. The place is taken.
         case start(Connection)
-        /// No place is free, or none for the tenant; the exchange is queued, and another has lost its place in the queue.
+        /// No place is free, or none for the tenant. The exchange is queued, and another may have lost its place in the
+        /// queue.
         case wait(displacing: Waiter?)
-        /// As before, and the queue is full.
+        /// No place is free, and the queue is full.
         case exhausted
     }
 
     private struct Entry {
         let waiter: Waiter
-        /// The connection that has refused the exchange, which another should carry.
+        /// The connection that refused the exchange. Another one should carry it.
         let avoided: Connection?
     }
 
-    /// Connections that there may be in the protocol seen last.
+    /// The maximum of connections in the last protocol seen.
     private var maxConnections: Int
     private let maxWaiters: Int
-    /// Places a new connection is expected to have; nil until there has been one, unless the protocol is known.
+    /// The expected places of a new connection. Nil until the first connection, unless the protocol is known.
     private var expectedPlaces: Int?
     private(set) var attempts = 0
     private(set) var connectionCount = 0
     /// The connections with room.
     ///
-    /// The last one is used first, so that those a burst has left behind become idle; one that was full and is no
-    /// longer comes last.
+    /// The last one is used first, so that surplus connections of a burst become idle. A connection that was full joins
+    /// at the end.
     private var open: [Connection] = []
-    /// Places of all connections.
+    /// The places of all connections.
     private var places = 0
     private var taken = 0
     private var queue = HTTPTenantQueue<Entry>()
@@ -65,19 +70,19 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
 
     var waiterCount: Int { self.queue.count }
 
-    /// Places that are not taken, with those of connections that could be opened.
+    /// Free places, including those of connections that could be opened.
     private var free: Int {
         self.places - self.taken + max(0, self.maxConnections - self.connectionCount) * (self.expectedPlaces ?? 0)
     }
 
-    /// Exchanges that the attempts under way are expected to carry.
+    /// Exchanges that the current attempts are expected to carry.
     private var expected: Int { self.attempts * (self.expectedPlaces ?? 0) }
 
     // MARK: Exchanges
 
-    /// Decides how an exchange gets its place.
+    /// Decides how an exchange gets a place.
     ///
-    /// The connection that has refused it is used only where there can be no other.
+    /// The connection that refused it is used only if there can be no other.
     mutating func admit(_ waiter: Waiter, of tenant: Int, avoiding avoided: Connection? = nil) -> Admission {
         if self.shares.mayTake(tenant, free: self.free) {
             if let connection = self.open.last(where: { $0 !== avoided }) {
@@ -106,7 +111,7 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         return .wait(displacing: displaced?.waiter)
     }
 
-    /// Takes the next exchange off the queue for which there is a place, and takes the place.
+    /// Dequeues the next exchange that has a place, and takes the place.
     mutating func next() -> (Waiter, Connection)? {
         guard !self.queue.isEmpty, let last = self.open.last else { return nil }
         let (shares, free) = (self.shares, self.free)
@@ -118,7 +123,8 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
                 return (entry.waiter, connection)
             }
         }
-        // All that wait were refused where there is room. They go back only if nothing else is to come.
+        // All that wait were refused by the connections with room. They return there only if no other connection is
+        // expected.
         guard self.attempts == 0, let (entry, tenant) = self.queue.pop(of: { shares.mayTake($0, free: free) }) else {
             return nil
         }
@@ -156,9 +162,9 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
 
     // MARK: Connections
 
-    /// Decides whether another connection has to be opened for the exchanges that wait, and counts the attempt.
+    /// Decides if another connection is needed for waiting exchanges, and counts the attempt.
     ///
-    /// What a tenant has waiting beyond its share does not count.
+    /// A tenant's waiting exchanges beyond its share do not count.
     mutating func shouldConnect() -> Bool {
         guard self.connectionCount + self.attempts < self.maxConnections, !self.queue.isEmpty else { return false }
         if self.expectedPlaces == nil {
@@ -173,7 +179,7 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         return true
     }
 
-    /// An attempt has led to a connection, in a protocol of which there may be so many.
+    /// An attempt has succeeded, in a protocol with this maximum of connections.
     mutating func connected(_ connection: Connection, maxConnections: Int) {
         self.attempts -= 1
         self.maxConnections = maxConnections
@@ -184,10 +190,10 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         if connection.places.hasRoom { self.open.append(connection) }
     }
 
-    /// An attempt has failed; returns the exchanges to give up.
+    /// An attempt has failed. Returns the exchanges to give up.
     ///
-    /// Without a connection, one goes with each attempt, so that attempts that follow each other leave none waiting for
-    /// ever, and all go with the last.
+    /// If there is no connection, each failed attempt gives up one exchange, so that none waits for ever. The last one
+    /// gives up all.
     mutating func attemptFailed() -> [Waiter] {
         self.attempts -= 1
         guard self.connectionCount == 0 else { return [] }
@@ -196,7 +202,7 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         return [entry.waiter]
     }
 
-    /// A connection has another number of places from now on; the exchanges it carries go on.
+    /// Changes a connection's number of places. Its exchanges continue.
     mutating func setLimit(_ limit: Int, of connection: Connection) {
         guard connection.places.isMember else { return }
         let hadRoom = connection.places.hasRoom
@@ -210,7 +216,7 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         }
     }
 
-    /// Takes a connection out that is given no more exchanges; the tenants are those of the exchanges it carries.
+    /// Removes a connection that gets no more exchanges. `tenants` are those of its exchanges.
     mutating func retire(_ connection: Connection, carrying tenants: some Sequence<Int>) {
         guard connection.places.isMember else { return }
         self.close(connection)

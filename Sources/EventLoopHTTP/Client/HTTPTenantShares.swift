@@ -1,12 +1,14 @@
 import NIOCore
 
-/// How many of a pool's places each tenant has taken, and whether it may take another, on one event loop.
+/// Counts the places that each tenant occupies in a pool, on one event loop, and decides if it may take another.
 ///
-/// A tenant takes places while it has fewer than fifteen times as many as are free (dynamic thresholds, Choudhury and
-/// Hahne, 1998). Alone it gets fifteen of sixteen, two get a little less than half each, and the next one finds a place at
-/// once even where no call of the others ever ends. Tenants are counted by the last eight bits of their number, so that
-/// nothing is hashed; those that meet there share a share (stochastic fairness queueing, McKenney, 1990). 0 is no tenant,
-/// and takes what is there.
+/// A tenant may take a place while it has fewer than fifteen times the free places (dynamic thresholds, Choudhury and
+/// Hahne, 1998). Example with 256 places: one tenant alone gets 240. Two get 124 each, and 8 stay free. So the next
+/// tenant finds a place at once, even if no call of the others ever ends.
+///
+/// Tenants are counted by the last eight bits of their number, so that nothing is hashed. Tenants with
+/// the same bits have one share (stochastic fairness queueing, McKenney, 1990). Number 0 is no tenant, and takes any
+/// free place.
 struct HTTPTenantShares {
     private static let factor = 15
     private static let lines = 256
@@ -19,7 +21,7 @@ struct HTTPTenantShares {
 
     func room(for tenant: Int, free: Int) -> Int {
         guard tenant != 0 else { return free }
-        // The tenant takes the place after n others while taken + n < factor * (free - n).
+        // The tenant takes another place after n others while taken + n < factor * (free - n).
         let excess = Self.factor * free - Int(self.taken[tenant & (Self.lines - 1)])
         return max(0, (excess + Self.factor) / (Self.factor + 1))
     }
@@ -33,7 +35,7 @@ struct HTTPTenantShares {
     }
 }
 
-/// The exchanges that wait for a place in a pool: a line for each tenant, served by turns.
+/// The exchanges that wait for a place in a pool: one line for each tenant, served in turns.
 struct HTTPTenantQueue<Element> {
     private var lines: [Int: CircularBuffer<Element>] = [:]
     /// The tenants that have a line, the next one first.
@@ -42,7 +44,7 @@ struct HTTPTenantQueue<Element> {
 
     var isEmpty: Bool { self.count == 0 }
 
-    /// Whether more elements than so many wait, where each tenant's count up to its limit.
+    /// Returns true if more than `count` elements wait. Each tenant's elements count only up to its limit.
     func count(beyond count: Int, upTo limit: (_ tenant: Int) -> Int) -> Bool {
         guard self.count > count else { return false }
         var counted = 0
@@ -66,7 +68,7 @@ struct HTTPTenantQueue<Element> {
         self.count += 1
     }
 
-    /// Takes the first element that fits out of the line of the next tenant that may be served and has one.
+    /// Removes the first element that fits, from the line of the next tenant that may be served and has one.
     mutating func pop(
         of mayServe: (_ tenant: Int) -> Bool,
         where fits: (Element) -> Bool = { _ in true }
@@ -88,8 +90,8 @@ struct HTTPTenantQueue<Element> {
         return nil
     }
 
-    /// Makes room for one more of a tenant: takes the last element out of the longest line, if that is longer than the
-    /// tenant's would be.
+    /// Makes room for one more element of a tenant: removes the last element of the longest line, if that line is
+    /// longer than the tenant's own would be.
     mutating func displace(for tenant: Int) -> Element? {
         let own = self.lines[tenant]?.count ?? 0
         guard let (longest, line) = self.lines.max(by: { $0.value.count < $1.value.count }), line.count > own + 1 else {

@@ -1,19 +1,19 @@
 import NIOCore
 
-/// How the end of a message's body is told (RFC 9112, section 6.3).
+/// The end of a message's body (RFC 9112, section 6.3).
 enum HTTPBodyFraming: Equatable {
     case none
     /// The body has this many bytes, at least one.
     case length(Int)
     case chunked
-    /// The body ends with the connection; responses only.
+    /// The body ends with the connection. Only in responses.
     case untilClose
 }
 
-/// Takes one body off the bytes of a connection, without its transfer coding.
+/// Reads one body from a connection's bytes, and removes its transfer coding.
 ///
-/// Bytes behind the body are left alone: the server answers before it looks at the next request, and the client drops a
-/// connection on which unrequested bytes arrive.
+/// It leaves the bytes after the body. The server answers before it reads the next request, and the client closes a
+/// connection with unrequested bytes.
 struct HTTPBodyReader {
     enum Step: Equatable {
         case incomplete
@@ -36,7 +36,7 @@ struct HTTPBodyReader {
         self.framing = .length(remaining: 0)
     }
 
-    /// A length has been checked against the limit; the overhead is what frames a chunked body.
+    /// The caller has checked a length against the limit. The overhead is the framing of a chunked body.
     init(framing: HTTPBodyFraming, maxBodyBytes: Int, maxOverheadBytes: Int) {
         switch framing {
         case .none:
@@ -72,7 +72,7 @@ struct HTTPBodyReader {
 }
 
 extension ByteBuffer {
-    /// Adds a piece of what is being put together; the first is taken as it is, which mostly spares the copy.
+    /// Appends a piece. An empty buffer takes over the piece, which mostly saves the copy.
     mutating func gather(_ bytes: ByteBuffer) {
         if self.readableBytes == 0 {
             self = bytes
@@ -82,39 +82,39 @@ extension ByteBuffer {
     }
 }
 
-/// Reads a chunked body (RFC 9112, section 7.1): takes the data out, bounds data and framing, drops the trailer.
+/// Reads a chunked body (RFC 9112, section 7.1). It extracts the data, bounds data and framing, and drops the trailer.
 ///
-/// Strict: a line ends in CR LF, a size is nothing but hexadecimal digits, an extension starts right behind it, and a
-/// trailer holds well-formed field lines. Anything else could be read in two ways.
+/// It is strict: a line ends in CR LF, a size has only hexadecimal digits, an extension starts right after it, and a
+/// trailer has only well-formed field lines. Anything else could be read in two ways.
 struct HTTPChunkReader {
     private enum State {
         /// The digits of a chunk's size. Next: `sizeExtension`, `sizeEnd`.
         case size(digits: Int)
-        /// The text behind a semicolon on the size's line. Next: `sizeEnd`.
+        /// The text after a semicolon in the size's line. Next: `sizeEnd`.
         case sizeExtension
-        /// The line feed behind a size. Next: `data`, `trailerStart`.
+        /// The line feed after a size. Next: `data`, `trailerStart`.
         case sizeEnd
         /// A chunk's data. Next: `dataReturn`.
         case data
-        /// The carriage return behind a chunk's data. Next: `dataEnd`.
+        /// The carriage return after a chunk's data. Next: `dataEnd`.
         case dataReturn
-        /// The line feed behind a chunk's data. Next: `size`.
+        /// The line feed after a chunk's data. Next: `size`.
         case dataEnd
-        /// The first byte of a line behind the last chunk. Next: `trailerName`, `end`.
+        /// The first byte of a line after the last chunk. Next: `trailerName`, `end`.
         case trailerStart
         /// The name of a trailer field. Next: `trailerValue`.
         case trailerName
         /// The value of a trailer field. Next: `trailerEnd`.
         case trailerValue
-        /// The line feed behind a trailer field. Next: `trailerStart`.
+        /// The line feed after a trailer field. Next: `trailerStart`.
         case trailerEnd
         /// The line feed of the empty line. Next: none.
         case end
     }
 
-    /// The data in all chunks.
+    /// The data of all chunks.
     private let maxBodyBytes: Int
-    /// Everything else: sizes, extensions, line ends, trailers.
+    /// Everything else: sizes, extensions, line ends and trailers.
     private let maxOverheadBytes: Int
     private var state = State.size(digits: 0)
     private var chunkBytes = 0
@@ -195,7 +195,7 @@ struct HTTPChunkReader {
         default:
             return .malformed
         }
-        // Checked digit by digit, so the size never comes near an overflow.
+        // Checked after each digit, so the size can't overflow.
         self.chunkBytes = self.chunkBytes * 16 + digit
         if self.chunkBytes > self.maxBodyBytes - bodyBytes { return .tooLarge }
         self.state = .size(digits: digits + 1)

@@ -8,12 +8,12 @@ import Glibc
 import Musl
 #endif
 
-/// The line `Date` of answers (RFC 9110, section 6.6.1), made anew when the second changes.
+/// The line `Date` of answers (RFC 9110, section 6.6.1), written again when the second changes.
 struct HTTPDateLine {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// The time since the beginning of 1970.
+    /// The time since the start of 1970.
     private let wallClock: @Sendable () -> Duration
     private var bytes: [UInt8] = []
     private var goodUntil = NIODeadline.distantPast
@@ -22,7 +22,8 @@ struct HTTPDateLine {
         self.wallClock = wallClock
     }
 
-    /// The line with its end; the wall clock is asked once a second, and followed within one when it is set.
+    /// The line with its line end. It reads the wall clock once a second, and so follows a change of the clock within a
+    /// second.
     mutating func bytes(at now: NIODeadline) -> [UInt8] {
         if now >= self.goodUntil {
             self.renew(at: now)
@@ -37,12 +38,12 @@ struct HTTPDateLine {
         self.goodUntil = now + .nanoseconds(1_000_000_000 - attoseconds / 1_000_000_000)
     }
 
-    /// A moment from 1970 on in the form that HTTP has for it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// A time since 1970 as an HTTP date: `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func text(unixSeconds: Int64) -> String {
         let seconds = max(0, unixSeconds)
         let day = seconds / 86_400
         let second = seconds % 86_400
-        // Counted in years that begin in March, the leap day is a year's last, and 400 years have 146,097 days.
+        // In years that begin in March, the leap day is the last day, and 400 years have 146,097 days.
         let sinceMarch0000 = day + 719_468
         let era = sinceMarch0000 / 146_097
         let dayOfEra = sinceMarch0000 % 146_097
@@ -64,10 +65,10 @@ struct HTTPDateLine {
 }
 
 enum SystemTime {
-    /// The time since the beginning of 1970 by `CLOCK_REALTIME`.
+    /// The time since the start of 1970 by `CLOCK_REALTIME`.
     static func sinceEpoch() -> Duration {
         var time = timespec()
-        // The call fills the structure it is handed and keeps no reference to it.
+        // The call fills the structure and keeps no reference to it.
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }

@@ -1,14 +1,14 @@
 package import HTTPTypes
 import NIOCore
 
-/// The name of a field, prepared once for looking it up and for writing it.
+/// The name of a field, prepared once for look-ups and for writing.
 package struct HTTPFieldKey: Sendable {
     /// The name in lower case.
     let bytes: [UInt8]
-    /// The name as it is written, with the colon and the space behind it.
+    /// The name as it is written, with the colon and the space after it.
     let lineStart: [UInt8]
-    /// Whether the field says where a message or its connection ends, or when it was made; the writers of messages set
-    /// those themselves.
+    /// True if the field frames a message or its connection, or is `Date`. The writers of messages set these
+    /// themselves.
     let framesMessage: Bool
 
     package init(_ name: HTTPField.Name) {
@@ -31,30 +31,30 @@ package struct HTTPFieldKey: Sendable {
 }
 
 extension HTTPField.Name {
-    /// A name that stands in the source, and has to be a token (RFC 9110, section 5.1).
+    /// A name in the source, which must be a token (RFC 9110, section 5.1).
     package init(constant name: StaticString) {
         guard let parsed = HTTPField.Name(name.description) else {
-            preconditionFailure("\(name) is no field's name")
+            preconditionFailure("\(name) is not a field name")
         }
         self = parsed
     }
 
-    /// `Host`, which HTTPTypes leaves to the authority.
+    /// `Host`, which HTTPTypes represents as the authority.
     static let host = HTTPField.Name(constant: "Host")
 }
 
-/// The field lines of a message's head, left as the bytes they came in.
+/// The field lines of a message's head, in their original bytes.
 ///
-/// Most fields of most messages are never looked at; a string is made of those that are.
+/// Most fields of most messages are never read. Strings are made only of those that are.
 package struct HTTPFieldLines: Sendable {
-    /// Where a field stands in the head.
+    /// The position of a field in the head.
     struct Line {
         private let nameStart: UInt16
         private let nameEnd: UInt16
         private let valueStart: UInt16
         private let valueEnd: UInt16
 
-        /// A line; all of a head's offsets fit 16 bits.
+        /// A line. All offsets in a head fit 16 bits.
         init(name: Range<Int>, value: Range<Int>) {
             self.nameStart = UInt16(name.lowerBound)
             self.nameEnd = UInt16(name.upperBound)
@@ -67,16 +67,16 @@ package struct HTTPFieldLines: Sendable {
         var value: Range<Int> { Int(self.valueStart)..<Int(self.valueEnd) }
     }
 
-    /// The longest head whose offsets fit a line's, in bytes.
+    /// The longest head in bytes whose offsets fit a ``Line``.
     static let maxHeadBytes = Int(UInt16.max)
 
     private var head: ByteBuffer
     private var lines: [Line] = []
 
-    /// Reads the lines of a head from an offset to the empty line that ends it; `nil` where one is malformed.
+    /// Reads the lines of a head, from an offset to the empty line that ends it. Returns `nil` if one is malformed.
     ///
-    /// A line is a token, a colon, text and CR LF; white space around the text does not belong to it (RFC 9112, section
-    /// 5). Folded lines, white space before the colon, control characters and other line ends are malformed.
+    /// A line is a token, a colon, text and CR LF. White space around the text is not part of it (RFC 9112, section 5).
+    /// Folded lines, white space before the colon, control characters and other line ends are malformed.
     init?(parsing head: ByteBuffer, from start: Int) {
         guard head.readableBytes <= Self.maxHeadBytes else { return nil }
         self.head = head
@@ -110,7 +110,7 @@ package struct HTTPFieldLines: Sendable {
         byte == HTTPGrammar.space || byte == HTTPGrammar.tab
     }
 
-    /// The lines of fields that did not come over the wire, of no more than ``maxHeadBytes``.
+    /// The lines of fields that were not received, at most ``maxHeadBytes``.
     package init(_ fields: HTTPFields) {
         var head = ByteBuffer()
         for field in fields {
@@ -125,14 +125,14 @@ package struct HTTPFieldLines: Sendable {
         self.head = head
     }
 
-    /// No lines yet, and room for a head of some bytes.
+    /// Starts without lines, and reserves room for a head.
     init(headBytes: Int) {
         self.head = ByteBuffer()
         self.head.reserveCapacity(headBytes)
         self.lines.reserveCapacity(16)
     }
 
-    /// Adds a line; false if its bytes may not stand there, or the head becomes too long.
+    /// Adds a line. Returns false if it has forbidden bytes, or the head becomes too long.
     mutating func append(name: String, value: String) -> Bool {
         let nameStart = self.head.writerIndex
         guard HTTPGrammar.isAllToken(name.utf8.span), HTTPGrammar.isAllText(value.utf8.span),
@@ -149,7 +149,7 @@ package struct HTTPFieldLines: Sendable {
 
     // MARK: Looking up
 
-    /// The value of a field; the values of a repeated one joined by commas (RFC 9110, section 5.3).
+    /// The value of a field. Values of a repeated field are joined by commas (RFC 9110, section 5.3).
     package subscript(_ key: HTTPFieldKey) -> String? {
         var value: String?
         for index in self.lines.indices where self.isNamed(key, index) {
@@ -159,7 +159,7 @@ package struct HTTPFieldLines: Sendable {
         return value
     }
 
-    /// The bytes of a field's value; `nil` where there is no such field, or more than one.
+    /// The bytes of a field's value. `nil` if the field is missing or repeated.
     package func bytes(of key: HTTPFieldKey) -> [UInt8]? {
         guard case .once(let value) = self.occurrence(of: key) else { return nil }
         return self.head.getBytes(at: self.head.readerIndex + value.lowerBound, length: value.count)
@@ -167,7 +167,7 @@ package struct HTTPFieldLines: Sendable {
 
     enum Occurrence {
         case never
-        /// Once, with its value here in the head.
+        /// Once, with the position of its value in the head.
         case once(Range<Int>)
         case repeatedly
     }
@@ -181,7 +181,7 @@ package struct HTTPFieldLines: Sendable {
         return found
     }
 
-    /// Whether a field that lists tokens names one, in any of its lines (RFC 9110, section 5.6.1).
+    /// Returns true if a field that lists tokens contains one, in any of its lines (RFC 9110, section 5.6.1).
     func lists(_ token: [UInt8], in key: HTTPFieldKey) -> Bool {
         let bytes = self.head.readableBytesUInt8Span
         for index in self.lines.indices where self.isNamed(key, index) {
@@ -240,7 +240,7 @@ package struct HTTPHeaderLines: Sendable {
         }
     }
 
-    /// A control character in the value is sent as a space, so that no value can end its line.
+    /// A control character in the value is replaced by a space, so that no value can end its line.
     package mutating func append(_ key: HTTPFieldKey, _ value: String) {
         guard !key.framesMessage else { return }
         self.bytes.append(contentsOf: key.lineStart)

@@ -5,36 +5,35 @@ enum HTTPGrammar {
     static let space = UInt8(ascii: " ")
     static let tab = UInt8(ascii: "\t")
 
-    /// Bit n is set where the byte n, below 64, may stand in a token: `!#$%&'*+-.` and digits.
+    /// Bit n is set if the byte n, below 64, may be part of a token: `!#$%&'*+-.` and digits.
     private static let lowTokenBytes: UInt64 = 0x03FF_6CFA_0000_0000
-    /// Bit n is set where the byte 64 + n may stand in a token: letters and `^_` and the backquote, `|` and `~`.
+    /// Bit n is set if the byte 64 + n may be part of a token: letters and `^_` and the backquote, `|` and `~`.
     private static let highTokenBytes: UInt64 = 0x57FF_FFFF_C7FF_FFFE
 
-    /// Whether a byte may stand in a method or a field's name.
+    /// True for a byte of a method or a field's name.
     static func isToken(_ byte: UInt8) -> Bool {
         let bits = byte < 64 ? Self.lowTokenBytes : byte < 128 ? Self.highTokenBytes : 0
         return bits >> UInt64(byte & 63) & 1 == 1
     }
 
-    /// Whether all bytes may stand there.
     static func isAllToken(_ bytes: Span<UInt8>) -> Bool {
         for index in bytes.indices where !Self.isToken(bytes[index]) { return false }
         return true
     }
 
-    /// Whether a byte may stand in a field's value, in a reason phrase or in a chunk's extension.
+    /// True for a byte of a field's value, a reason phrase or a chunk's extension.
     static func isText(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == Self.tab
     }
 
-    /// Whether all bytes from an index on may stand there.
+    /// True if all bytes from an index on are text.
     static func isAllText(_ bytes: Span<UInt8>, from start: Int = 0) -> Bool {
         Self.endOfText(in: bytes, from: start) == bytes.count
     }
 
-    /// Where bytes end that may stand there, from an index on: eight at a time, since heads are mostly values.
+    /// Returns the end of the text from an index on. It reads eight bytes at a time, because heads are mostly values.
     ///
-    /// Not inlined: on its own, the optimiser proves all bounds checks of a word away.
+    /// Not inlined: on its own, the optimiser removes all bounds checks of a word.
     @inline(never)
     static func endOfText(in bytes: Span<UInt8>, from start: Int) -> Int {
         let lastWord = bytes.count &- 8
@@ -42,7 +41,7 @@ enum HTTPGrammar {
         while index >= 0, index <= lastWord {
             let word = bytes.word(at: index)
             let delete = word ^ 0x7F7F_7F7F_7F7F_7F7F
-            // The high bit of a byte below 0x20, and of 0x7F. Beyond the first of them, others may have it as well.
+            // The high bit marks a byte below 0x20, or 0x7F. After the first such byte, others may be marked too.
             let controls = (word &- 0x2020_2020_2020_2020) & ~word
             let deletes = (delete &- 0x0101_0101_0101_0101) & ~delete
             let stops = (controls | deletes) & 0x8080_8080_8080_8080
@@ -58,7 +57,7 @@ enum HTTPGrammar {
         return index
     }
 
-    /// Where the next line feed is, from an index on; the end without one.
+    /// Returns the index of the next line feed, or the end.
     @inline(never)  // As for `endOfText`.
     static func nextLineFeed(in bytes: Span<UInt8>, from start: Int) -> Int {
         let lastWord = bytes.count &- 8
@@ -73,7 +72,7 @@ enum HTTPGrammar {
         return index
     }
 
-    /// Whether a byte may stand in a request target; the fragment's `#` may not.
+    /// True for a byte of a request target. The fragment's `#` is not allowed.
     static func isTarget(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "#")
     }
@@ -88,7 +87,7 @@ enum HTTPGrammar {
 }
 
 extension Span<UInt8> {
-    /// Eight bytes from an index on, the first lowest.
+    /// Eight bytes from an index on, the first one lowest.
     @inline(__always)
     fileprivate func word(at index: Int) -> UInt64 {
         var word = UInt64(self[index])
@@ -102,7 +101,7 @@ extension Span<UInt8> {
         return word
     }
 
-    /// Whether a part of the bytes is a lower-case text, ASCII letters without their case.
+    /// Compares a part of the bytes with a lower-case text. The case of ASCII letters is ignored.
     func equalsIgnoringCase(_ range: Range<Int>, _ lowercased: [UInt8]) -> Bool {
         guard range.count == lowercased.count else { return false }
         for offset in 0..<lowercased.count
@@ -112,7 +111,7 @@ extension Span<UInt8> {
         return true
     }
 
-    /// Whether a line ends at an index, by CR and LF and nothing else.
+    /// True if a line ends at an index with CR LF.
     func endsLine(at index: Int) -> Bool {
         index + 1 < self.count && self[index] == HTTPGrammar.carriageReturn && self[index + 1] == HTTPGrammar.lineFeed
     }
@@ -127,7 +126,7 @@ extension Span<UInt8> {
 }
 
 extension StringProtocol {
-    /// Compares with another string byte by byte, ASCII letters without their case.
+    /// Compares with another string byte by byte. The case of ASCII letters is ignored.
     func equalsIgnoringCase(_ other: some StringProtocol) -> Bool {
         guard self.utf8.count == other.utf8.count else { return false }
         return zip(self.utf8, other.utf8).allSatisfy { HTTPGrammar.lowercased($0) == HTTPGrammar.lowercased($1) }
@@ -164,8 +163,8 @@ enum HTTPContentLength: Equatable {
 
 /// The syntax of `Host` (RFC 9112, section 3.2), as far as this server accepts it.
 ///
-/// Narrower than the grammar: names of letters, digits, `-`, `.`, `_` and `~`, IPv4 addresses, and bracketed IPv6
-/// addresses; no user information, no percent encoding, and an empty value is refused.
+/// Narrower than the grammar. It accepts names of letters, digits, `-`, `.`, `_` and `~`, IPv4 addresses, and bracketed
+/// IPv6 addresses. It refuses user information, percent encoding and an empty value.
 enum HTTPAuthority {
     static func isValid(_ authority: Span<UInt8>) -> Bool {
         guard !authority.isEmpty else { return false }

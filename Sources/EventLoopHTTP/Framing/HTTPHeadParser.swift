@@ -4,11 +4,11 @@ import NIOCore
 /// The head of a request that passed the server's checks.
 package final class HTTPRequestHead: Sendable {
     package let method: HTTPRequest.Method
-    /// The bytes of path and query: they start with `/`, or are `*`.
+    /// The bytes of path and query. They start with `/`, or are `*`.
     package let pathBytes: [UInt8]
-    /// The field lines, `Host` among them.
+    /// The field lines, including `Host`.
     package let fields: HTTPFieldLines
-    /// `Host` as it was given; `nil` without one, which HTTP/1.0 allows.
+    /// `Host` as received. `nil` if it is missing, which HTTP/1.0 allows.
     package let authority: String?
     private let scheme: String
 
@@ -20,7 +20,7 @@ package final class HTTPRequestHead: Sendable {
         self.fields = fields
     }
 
-    /// A head that did not come over the wire.
+    /// A head that was not received.
     package convenience init(_ request: HTTPRequest) {
         self.init(
             method: request.method,
@@ -33,7 +33,7 @@ package final class HTTPRequestHead: Sendable {
 
     package var path: String { String(decoding: self.pathBytes, as: UTF8.self) }
 
-    /// The head in the form that HTTPTypes gives it: `Host` is the authority and no field.
+    /// The head as an HTTPTypes request. `Host` is its authority and not a field.
     package var httpRequest: HTTPRequest {
         var fields = self.fields.fields
         fields[.host] = nil
@@ -47,37 +47,37 @@ package final class HTTPRequestHead: Sendable {
     }
 }
 
-/// A request's head after every check, and what it says about its message.
+/// A request's head after all checks, and its message's properties.
 struct HTTPAcceptedRequest {
     var head: HTTPRequestHead
-    /// How the body ends; never `untilClose`.
+    /// The end of the body, never `untilClose`.
     var framing: HTTPBodyFraming
-    /// Whether the client speaks HTTP/1.0 and has to be told that the connection stays open.
+    /// True if the client uses HTTP/1.0, and must be told that the connection stays open.
     var isHTTP10: Bool
-    /// Whether the connection may serve another request.
+    /// True if the connection may serve another request.
     var keepsAlive: Bool
-    /// Whether the client waits for 100 before it sends the body.
+    /// True if the client waits for 100 before it sends the body.
     var expectsContinue: Bool
 }
 
-/// A final answer's head after every check, and what it says about its message.
+/// A final answer's head after all checks, and its message's properties.
 struct HTTPAcceptedResponse {
     var response: HTTPClientResponse
     var framing: HTTPBodyFraming
-    /// Whether the connection may serve another request.
+    /// True if the connection may serve another request.
     var keepsAlive: Bool
 }
 
-/// Reads a complete head, with the empty line that ends it, and decides whether it has exactly one meaning (RFC 9112).
+/// Parses a complete head, including the empty line at its end, and ensures that it has exactly one meaning (RFC 9112).
 ///
-/// Whatever two readers could take in two ways is refused. Requests and answers share the rules for fields and for the
-/// body's framing; the server says in its answer which one was broken, the client drops the connection.
+/// It refuses everything that two parsers could read differently. Requests and answers share the rules for fields and
+/// for the body's framing. The server's answer names the broken rule; the client closes the connection.
 enum HTTPHeadParser {
-    /// What a connection expects of its requests.
+    /// A connection's expectations of its requests.
     struct RequestRules {
-        /// The request target, in bytes.
+        /// The most bytes of the request target.
         var maxURIBytes: Int
-        /// The scheme requests are given: `https` on an encrypted connection.
+        /// The scheme of requests: `https` on an encrypted connection.
         var scheme: String
     }
 
@@ -122,7 +122,7 @@ enum HTTPHeadParser {
             framing: framing,
             isHTTP10: line.isHTTP10,
             keepsAlive: Self.keepsAlive(fields, isHTTP10: line.isHTTP10),
-            // HTTP/1.0 has no expectations; they are ignored there (RFC 9110, section 10.1.1).
+            // HTTP/1.0 has no expectations, so they are ignored (RFC 9110, section 10.1.1).
             expectsContinue: expectsContinue && !line.isHTTP10
         )
     }
@@ -131,7 +131,7 @@ enum HTTPHeadParser {
         let method: HTTPRequest.Method
         let target: Range<Int>
         let isHTTP10: Bool
-        /// Where the field lines start.
+        /// The start of the field lines.
         let end: Int
 
         init(_ bytes: Span<UInt8>, maxURIBytes: Int) throws(HTTPServerRefusal) {
@@ -169,9 +169,9 @@ enum HTTPHeadParser {
             self.end = version + 10
         }
 
-        /// The methods that the server lets pass (RFC 9110, section 9.3; RFC 5789).
+        /// The methods that the server accepts (RFC 9110, section 9.3; RFC 5789).
         ///
-        /// `CONNECT` is none of them: there is nothing to tunnel to.
+        /// `CONNECT` is not among them, because there is no target for a tunnel.
         private static let methods: [(name: [UInt8], method: HTTPRequest.Method)] = [
             HTTPRequest.Method.post, .get, .put, .delete, .patch, .head, .options, .trace,
         ]
@@ -199,8 +199,8 @@ enum HTTPHeadParser {
         }
     }
 
-    /// The path and query of a target, in one of the forms of RFC 9112, section 3.2; `nil` for a target that has none or
-    /// names another authority than `Host`, and for `*` with any method but `OPTIONS`.
+    /// Returns the path and query of a target in one of the forms of RFC 9112, section 3.2. Returns `nil` for a target
+    /// without path, with another authority than `Host`, or for `*` with another method than `OPTIONS`.
     private static func path(of target: [UInt8], method: HTTPRequest.Method, host: String?) -> [UInt8]? {
         if target.first == UInt8(ascii: "/") {
             return target
@@ -229,7 +229,7 @@ enum HTTPHeadParser {
         return first == UInt8(ascii: "?") ? "/" + path : String(path)
     }
 
-    /// Whether the client waits for 100 before it sends the body.
+    /// Returns true if the client waits for 100 before it sends the body.
     private static func expectsContinue(
         _ fields: HTTPFieldLines,
         _ head: ByteBuffer
@@ -246,8 +246,8 @@ enum HTTPHeadParser {
 
     // MARK: Answers
 
-    /// Reads the head of the answer to a request, which matters since the answer to `HEAD` has no body; `nil` for an
-    /// interim answer.
+    /// Parses the head of an answer. Returns `nil` for an interim answer. The request's method matters, since the
+    /// answer to `HEAD` has no body.
     static func response(
         _ head: ByteBuffer,
         to method: HTTPRequest.Method,
@@ -257,14 +257,14 @@ enum HTTPHeadParser {
             let fields = HTTPFieldLines(parsing: head, from: line.end)
         else { throw .invalidResponse }
         switch line.code {
-        case 101: throw .invalidResponse  // No request asks to switch protocols.
+        case 101: throw .invalidResponse  // No request offers an upgrade.
         case 100...199: return nil
         case 200...599: break
         default: throw .invalidResponse
         }
         let declared: DeclaredFraming
         do throws(HTTPServerRefusal) {
-            // Even where no body follows: a length with two meanings, or none, says little good about later answers.
+            // Checked also if no body follows: an ambiguous length casts doubt on later answers.
             declared = try Self.declaredFraming(fields, head, isHTTP10: line.isHTTP10)
         } catch {
             throw .invalidResponse
@@ -288,11 +288,11 @@ enum HTTPHeadParser {
         )
     }
 
-    /// `HTTP/1.1 200 OK`; the reason, and the space before it, may be missing.
+    /// `HTTP/1.1 200 OK`. The reason, and the space before it, may be missing.
     private struct StatusLine {
         let code: Int
         let isHTTP10: Bool
-        /// Where the field lines start.
+        /// The start of the field lines.
         let end: Int
 
         init?(_ bytes: Span<UInt8>) {
@@ -330,7 +330,8 @@ enum HTTPHeadParser {
         case unsupported
     }
 
-    /// What `Content-Length` and `Transfer-Encoding` say of the body (RFC 9112, section 6.3), which is one thing.
+    /// The body's framing by `Content-Length` and `Transfer-Encoding` (RFC 9112, section 6.3). Ambiguous fields are
+    /// refused.
     private static func declaredFraming(
         _ fields: HTTPFieldLines,
         _ head: ByteBuffer,
@@ -362,7 +363,7 @@ enum HTTPHeadParser {
     }
 
     private static func keepsAlive(_ fields: HTTPFieldLines, isHTTP10: Bool) -> Bool {
-        // An upgrade that is offered is ignored (RFC 9110, section 7.8): the answer is none of 101, so HTTP/1.1 goes on.
+        // An offered upgrade is ignored (RFC 9110, section 7.8): the answer is not 101, so HTTP/1.1 continues.
         guard !fields.lists(Self.close, in: .connection) else { return false }
         return !isHTTP10 || fields.lists(Self.keepAlive, in: .connection)
     }

@@ -1,7 +1,7 @@
-/// Finds where the head of a message ends, and bounds it as it stands on the wire.
+/// Finds the end of a message's head, and bounds its size on the wire.
 ///
-/// The parser behind it sees complete heads only. The scanner counts every byte, and gives up early on bytes that can't
-/// become a head, such as those of a protocol that knows no lines.
+/// The parser receives only complete heads. The scanner counts every byte, and gives up early on bytes that can't
+/// become a head, such as those of a binary protocol.
 struct HTTPHeadScanner {
     struct Limits: Sendable {
         /// The whole head in bytes, with line ends and the empty line that closes it.
@@ -14,9 +14,9 @@ struct HTTPHeadScanner {
     }
 
     enum Step: Equatable {
-        /// All bytes belong to the head, and more must follow.
+        /// All bytes belong to the head, which is not complete.
         case incomplete
-        /// This many of the bytes belong to the head, which is complete.
+        /// This many of the bytes complete the head.
         case complete(byteCount: Int)
         /// The head, one of its fields or their number exceeds its limit.
         case tooLarge
@@ -69,7 +69,7 @@ struct HTTPHeadScanner {
                 self.headBytes += index
                 return .complete(byteCount: index)
             }
-            // Empty lines before the first line are skipped (RFC 9112, section 2.2) and count as bytes only.
+            // Empty lines before the first line are skipped (RFC 9112, section 2.2). They only count as bytes.
         }
         return self.carry(bytes, from: lineStart)
     }
@@ -78,12 +78,12 @@ struct HTTPHeadScanner {
         self.lines == 0 ? self.limits.maxStartLineBytes : self.limits.maxFieldBytes
     }
 
-    /// Notes the unfinished line, and refuses it once it can no longer become a legal one.
+    /// Records the unfinished line, and refuses it if it can't become valid.
     private mutating func carry(_ bytes: Span<UInt8>, from lineStart: Int) -> Step {
         self.headBytes += bytes.count
         self.lineBytes += bytes.count - lineStart
         for index in lineStart..<bytes.count {
-            // Nothing but the line's end may follow its carriage return.
+            // Only the line's end may follow its carriage return.
             guard !self.lineEndsInReturn else { return .malformed }
             self.lineEndsInReturn = bytes[index] == HTTPGrammar.carriageReturn
             guard self.lineEndsInReturn || HTTPGrammar.isText(bytes[index]) else { return .malformed }

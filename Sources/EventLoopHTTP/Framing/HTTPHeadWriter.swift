@@ -1,16 +1,16 @@
 import HTTPTypes
 import NIOCore
 
-/// A message of ours that is ready to be written in HTTP/1.1: a request, or an answer.
+/// A message that is ready to be written in HTTP/1.1: a request or an answer.
 protocol HTTPOutgoingMessage {
-    /// Room enough for the head, in bytes.
+    /// An upper bound for the head's size, in bytes.
     var headBytes: Int { get }
     var body: ByteBuffer { get }
     func writeHead(to bytes: inout ByteBuffer)
 }
 
 extension ChannelHandlerContext {
-    /// A small body is copied behind its head, so that both leave in one write.
+    /// Copies a small body behind its head, so that both leave in one write.
     func send(_ message: some HTTPOutgoingMessage) {
         let body = message.body
         if body.readableBytes <= 16 * 1024 {
@@ -28,9 +28,9 @@ extension ChannelHandlerContext {
 }
 
 extension ChannelOptions.Types.WriteBufferWaterMark {
-    /// A channel is writable while nothing written waits for the system to take it.
+    /// A channel is writable while the system has taken everything written.
     ///
-    /// Asking a channel whether it is writable costs a fraction of asking how much it has buffered.
+    /// Asking if a channel is writable costs a fraction of asking for its buffered bytes.
     static let unwritableUntilFlushed = Self(low: 1, high: 1)
 }
 
@@ -50,7 +50,7 @@ struct HTTPOutgoingResponse: HTTPOutgoingMessage {
     private let date: [UInt8]
     let body: ByteBuffer
 
-    /// An informational status is replaced by 500, since no final answer would follow it; `date` is the line `Date`.
+    /// Replaces an informational status by 500, since no final answer would follow it. `date` is the line `Date`.
     init(_ response: HTTPServerResponse, omitsBody: Bool, connection: Connection, date: [UInt8]) {
         self.date = date
         self.connection = connection
@@ -62,7 +62,7 @@ struct HTTPOutgoingResponse: HTTPOutgoingMessage {
             self.status = .internalServerError
         }
         self.phrase = self.status == .ok ? "OK" : Self.phrase(of: self.status)
-        // RFC 9110, section 8.6: 204 has no length, 304 would have that of another answer.
+        // RFC 9110, section 8.6: 204 has no length, and 304 would have that of another answer.
         if self.status == .noContent || self.status == .notModified {
             self.contentLength = nil
             self.body = ByteBuffer()
@@ -100,7 +100,7 @@ struct HTTPOutgoingResponse: HTTPOutgoingMessage {
         }
     }
 
-    /// The usual phrase where only a number was given, and none for numbers that have none.
+    /// The usual phrase if only a number was given. Empty for numbers without one.
     private static func phrase(of status: HTTPResponse.Status) -> String {
         status.reasonPhrase.isEmpty ? Self.usualPhrases[status.code] ?? "" : status.reasonPhrase
     }
@@ -128,7 +128,7 @@ struct HTTPOutgoingRequest: HTTPOutgoingMessage {
 
     var body: ByteBuffer { self.request.body }
 
-    /// Unless the path has to be encoded.
+    /// Too small only if the path must be encoded.
     var headBytes: Int {
         96 + self.request.path.utf8.count + self.authority.utf8.count + self.request.headers.bytes.count
     }
@@ -159,9 +159,9 @@ extension HTTPClientRequest {
         return String(buffer: bytes)
     }
 
-    /// Writes path and query: bytes that may not stand there are percent-encoded, and a missing first slash is added.
+    /// Writes path and query. Bytes that are not allowed there are percent-encoded, and a missing first slash is added.
     ///
-    /// A path can't end its line early, and can't become another field.
+    /// So a path can't end its line early or become another field.
     func writePath(to bytes: inout ByteBuffer) {
         if self.path.utf8.first != UInt8(ascii: "/") {
             bytes.writeStaticString("/")

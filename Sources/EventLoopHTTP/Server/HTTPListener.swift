@@ -9,28 +9,28 @@ import Musl
 
 /// A listening socket that can be closed without resetting a connection.
 ///
-/// To a client, a connection is there as soon as the system has answered its handshake, and its request may be on the
-/// way while the connection still waits to be accepted. A socket that is closed outright resets all of those.
+/// For a client, a connection exists when the system has answered its handshake. Its request may be in transit while
+/// the connection still waits to be accepted. Closing the socket outright resets all such connections.
 struct HTTPListener: Sendable {
     let channel: any Channel
     let eventLoopGroup: any EventLoopGroup
-    /// How long a handshake that has begun may take.
+    /// The longest duration of a handshake that has begun.
     let settlingTime: TimeAmount
     let logger: Logger
 
-    /// Closes the socket once every connection that got through has been accepted and set up.
+    /// Closes the socket after every established connection has been accepted and set up.
     ///
-    /// From the start of this on, handshakes stay unanswered. A client's system repeats its own after a second and is
-    /// refused then, so that no client takes the server for one that serves.
+    /// From the start of this call, new handshakes are not answered. A client's system repeats its handshake after a
+    /// second, and is then refused. So no client takes the server for one that serves.
     func close() async {
         guard self.channel.isActive else { return }
         let eventLoop = self.channel.eventLoop
         let isFiltered = try? await eventLoop.submit { HandshakeFilter.attach(to: self.channel) }.get()
         if isFiltered == false {
-            self.logger.debug("Connections that come while the listener closes may be reset.")
+            self.logger.debug("Connections that arrive while the listener closes may be reset.")
         }
         try? await eventLoop.scheduleTask(in: self.settlingTime) {}.futureResult.get()
-        // Connections are set up by tasks of their loops: those that were there before this one have run when it has.
+        // Loops set up connections in tasks. Earlier tasks have run when this one has.
         for eventLoop in self.eventLoopGroup.makeIterator() {
             try? await eventLoop.submit {}.get()
         }
@@ -38,12 +38,12 @@ struct HTTPListener: Sendable {
     }
 }
 
-/// A filter on a listening socket that drops what asks for a new connection and lets everything else pass.
+/// A filter on a listening socket that drops requests for new connections and passes everything else.
 ///
-/// The system then leaves the client's handshake unanswered instead of refusing or accepting it.
+/// The system then leaves the client's handshake unanswered, instead of refusing or accepting it.
 enum HandshakeFilter {
     #if os(Linux)
-    /// An instruction of a classic BPF program, as `<linux/filter.h>` lays it out.
+    /// An instruction of a classic BPF program, in the layout of `<linux/filter.h>`.
     private struct Instruction {
         var code: UInt16
         var jumpIfTrue: UInt8 = 0
@@ -69,7 +69,8 @@ enum HandshakeFilter {
         Instruction(code: 0x06, operand: .max),
     ]
 
-    /// Puts the filter in force until the socket is closed, if the system takes it; on the loop of the channel only.
+    /// Installs the filter until the socket is closed. Returns false if the system refuses it. Runs on the channel's
+    /// loop.
     static func attach(to listener: any Channel) -> Bool {
         let isAttached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable {
             (socket: NIOBSDSocket.Handle) in
@@ -82,16 +83,16 @@ enum HandshakeFilter {
         return isAttached == true
     }
     #else
-    /// There is none on other systems.
+    /// Other systems have no such filter.
     static func attach(to listener: any Channel) -> Bool { false }
     #endif
 }
 
-/// Keeps the listener from spinning when the process runs out of file descriptors.
+/// Keeps the listener from spinning when the process has no free file descriptor.
 ///
-/// A connection that cannot be accepted stays pending, and the listener is told of it again at once, for as long as no
-/// descriptor is free. This handler holds one in reserve: it is given up to accept the pending connection, which is
-/// closed straight away, and taken back.
+/// A connection that can't be accepted stays pending, and the listener is notified of it again and again. This handler
+/// keeps one descriptor in reserve. It closes the reserve, accepts the pending connection, closes that, and opens the
+/// reserve again.
 final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -127,7 +128,7 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
             context.fireErrorCaught(error)
             return
         }
-        // Other errors (a reset before the connection was accepted) don't concern the next connection.
+        // Other errors, such as a reset before the connection was accepted, don't concern the next connection.
         guard Self.tableIsFull.contains(error.errnoCode) else { return }
         self.isShort = true
         self.giveReserve()
@@ -147,7 +148,7 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
             }
     }
 
-    /// One line for a shortage, however many connections it turns away.
+    /// Logs a shortage once a minute, regardless of the number of connections.
     private func log(at now: NIODeadline) {
         guard now >= self.quietUntil else { return }
         self.quietUntil = now + Self.logPause
@@ -156,7 +157,7 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
 
     private func takeReserve() {
         guard self.isListening, self.reserve == nil else { return }
-        // Opening the null device does not block; NIO names every opening by path this way.
+        // Opening the null device does not block. NIO deprecates all opening by path by this name.
         guard let reserve = try? NIOFileHandle(_deprecatedPath: "/dev/null") else { return }
         self.reserve = reserve
         self.isShort = false

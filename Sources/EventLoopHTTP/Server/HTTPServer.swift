@@ -7,7 +7,7 @@ import Synchronization
 /// An HTTP/1.1 server that keeps a request on its connection's event loop.
 ///
 /// Each request runs in one task whose executor is the loop of its connection. The server bounds heads, bodies and
-/// times, and refuses every request that could be read in two ways, before a responder sees it.
+/// times. It refuses every request that could be read in two ways before a responder sees it.
 package final class HTTPServer: Sendable {
     /// The configuration's durations in the loop's unit, converted once.
     struct Timeouts: Sendable {
@@ -39,8 +39,7 @@ package final class HTTPServer: Sendable {
     let loops: [ObjectIdentifier: HTTPServerLoop]
     private let state = Mutex(State())
 
-    /// Connections are spread over the loops of the group; the logger is told of connections that fail and of starting
-    /// and stopping, at debug level.
+    /// Distributes connections over the group's loops. Logs failed connections, starting and stopping at debug level.
     package init(
         configuration: HTTPServerConfiguration,
         responder: any HTTPServerResponder,
@@ -58,7 +57,7 @@ package final class HTTPServer: Sendable {
         )
         self.scanLimits = HTTPHeadScanner.Limits(
             maxHeadBytes: configuration.maxHeadBytes,
-            // Room for the longest method and the version beside the target, which is measured once it is parsed.
+            // Room for the longest method and the version beside the target. The parser measures the target.
             maxStartLineBytes: configuration.maxURIBytes + 64,
             maxFieldBytes: configuration.maxFieldBytes,
             maxFields: configuration.maxFields
@@ -81,19 +80,19 @@ package final class HTTPServer: Sendable {
 
     package var openConnections: Int { self.connections.open }
 
-    /// Requests that a shutdown did not wait for any longer.
+    /// Requests that a shutdown cut off.
     package var requestsCutOff: Int { self.cutOff.load(ordering: .relaxed) }
 
-    /// Whether every answer ends its connection.
+    /// True if every answer ends its connection.
     var isDraining: Bool { self.draining.load(ordering: .relaxed) }
 
-    /// Binds the address and accepts connections from then on.
+    /// Binds the address and starts to accept connections.
     package func start() async throws {
         let configuration = self.configuration
         let encryption = try configuration.tls.map { try Self.encryption($0) }
         let isFirst = self.state.withLock { state in
             defer { state.isStarted = true }
-            // A reload may have come first.
+            // A reload may have set another certificate before.
             if state.encryption == nil { state.encryption = encryption }
             return !state.isStarted
         }
@@ -131,20 +130,20 @@ package final class HTTPServer: Sendable {
         )
     }
 
-    /// Uses another certificate for the connections accepted from now on; if it throws, the old one stays in use.
+    /// Uses another certificate for connections accepted from now on. If it throws, the old one stays in use.
     package func reload(tls: TLSConfiguration) throws {
         let encryption = try Self.encryption(tls)
         self.state.withLock { $0.encryption = encryption }
     }
 
-    /// From now on every answer ends its connection; new connections are still accepted.
+    /// Makes every later answer end its connection. New connections are still accepted.
     package func beginDraining() {
         self.draining.store(true, ordering: .relaxed)
     }
 
-    /// Stops listening, closes idle connections, and waits for the running requests.
+    /// Stops listening, closes idle connections, and waits for running requests.
     ///
-    /// After the grace, connections still open are closed, and their requests' tasks are cancelled.
+    /// After the grace period, the remaining connections are closed, and their requests' tasks are cancelled.
     package func shutdown(grace: Duration) async {
         self.beginDraining()
         let listener = self.state.withLock { $0.listener }
@@ -158,7 +157,7 @@ package final class HTTPServer: Sendable {
             }
         await self.connections.waitUntilEmpty()
         expiry.cancel()
-        // A forced shutdown waits here a second time.
+        // A forced shutdown waits here as well.
         let isFirst = self.state.withLock { state in
             defer { state.isStopped = true }
             return !state.isStopped
@@ -187,7 +186,7 @@ package final class HTTPServer: Sendable {
         case .shut:
             throw ChannelError.alreadyClosed
         case .full:
-            // A handshake costs more than there is to give; without one there is no answer to send.
+            // A handshake is too expensive under this load, and without one no answer can be sent.
             guard encryption == nil else {
                 self.configuration.onClose(.tooManyConnections)
                 throw ChannelError.alreadyClosed
@@ -218,7 +217,7 @@ package final class HTTPServer: Sendable {
         loop.add(connection)
     }
 
-    /// Answers a connection there is no room for, and closes it.
+    /// Answers a connection for which there is no room, and closes it.
     private final class RejectHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 

@@ -2,16 +2,16 @@ import HTTPTypes
 import NIOCore
 package import NIOSSL
 
-/// Where a server listens, and its limits, which start at the values of the reliability decisions, section 8.
+/// A server's address and limits. Their defaults are the values of the reliability decisions, section 8.
 package struct HTTPServerConfiguration: Sendable {
     package var name = "http"
     package var host: String
     /// The port to bind; 0 lets the system choose.
     package var port: Int
-    /// How connections are encrypted; nil for plain text.
+    /// The connections' encryption; nil for plain text.
     package var tls: TLSConfiguration?
     package var backlog = 4096
-    /// Open connections; beyond them, one that is idle is closed for the newest, or that is turned away with 503.
+    /// Open connections. Beyond them, an idle one is closed for the newest, or the newest is turned away with 503.
     package var maxConnections = 16384
     /// The whole head of a request on the wire, in bytes.
     package var maxHeadBytes = 16 * 1024
@@ -24,30 +24,33 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxChunkOverheadBytes = 16 * 1024
     /// The largest body a request may have, in bytes, by its head.
     package var bodyLimit: @Sendable (HTTPRequestHead) -> Int = { _ in 64 * 1024 }
-    /// The bodies of all requests that are being received or answered, in bytes; what goes beyond is refused with 503.
+    /// The bodies of all requests that are being received or answered, in bytes. Bodies beyond that are refused with
+    /// 503.
     package var maxBufferedBytes = Int.max
-    /// Bytes at the start of each body that do not count against ``maxBufferedBytes``: ordinary requests always fit,
-    /// however much others send.
+    /// Bytes at the start of each body that don't count against ``maxBufferedBytes``. Ordinary requests therefore
+    /// always fit, regardless of other requests.
     package var uncountedBodyBytes = 0
-    /// Whether requests are told how far their event loop is behind.
+    /// True if requests carry the lag of their event loop.
     package var measuresLag = false
-    /// Paced answers of one event loop, in a second; see ``HTTPServerResponse/isPaced``.
+    /// Paced answers per second on one event loop; see ``HTTPServerResponse/isPaced``.
     package var pacedAnswersPerSecond = 1000
-    /// How long a paced answer is held back at most.
+    /// The longest delay of a paced answer.
     package var maxPacedDelay = Duration.milliseconds(500)
-    /// How long a head may take, from the request's first byte; on a fresh connection, from its acceptance.
+    /// The time for a head, from the request's first byte. On a fresh connection, from its acceptance.
     package var headTimeout = Duration.seconds(5)
-    /// How long a body may take, from the end of the head.
+    /// The time for a body, from the end of the head.
     package var bodyTimeout = Duration.seconds(10)
-    /// How long an answer may wait until a piece of it leaves: what is left of it, or at least 16 KiB.
+    /// The time within which a piece of an answer must leave: all that remains, or at least 16 KiB.
     package var writeStallTimeout = Duration.seconds(10)
-    /// How long a connection may be idle between requests.
+    /// The longest idle time of a connection between requests.
     package var keepAliveTimeout = Duration.seconds(75)
-    /// How long a connection has to have been idle before it may be closed for another: one in steady use never is.
+    /// The idle time after which a connection may be closed for another. A connection in steady use never idles as
+    /// long.
     package var evictableAfter = Duration.seconds(1)
-    /// How long input is discarded behind a last answer, so that a peer still sending gets to read it.
+    /// The time for which input is discarded after a last answer, so that a peer that still sends can read the answer.
     package var lingerTimeout = Duration.seconds(2)
-    /// How long a handshake that has begun may take once the server stops to listen, and then a connection's first bytes.
+    /// When the server stops listening, the time for a handshake that has begun, and then for a connection's first
+    /// bytes.
     package var settlingTime = Duration.milliseconds(200)
     /// Renders the answer to a request the server itself refuses.
     package var refusalResponse: @Sendable (HTTPServerRefusal, HTTPRefusedRequest) -> HTTPServerResponse = {
@@ -59,9 +62,9 @@ package struct HTTPServerConfiguration: Sendable {
             body: ByteBuffer(string: refusal.reason + "\n")
         )
     }
-    /// Called for each connection that the server ends without an answer, on the connection's loop.
+    /// Called on the connection's loop for each connection that the server ends without an answer.
     package var onClose: @Sendable (HTTPServerCloseReason) -> Void = { _ in }
-    /// The time since the beginning of 1970, for the field `Date`.
+    /// The time since the start of 1970, for the field `Date`.
     package var wallClock: @Sendable () -> Duration = SystemTime.sinceEpoch
 
     package init(host: String = "127.0.0.1", port: Int = 0, tls: TLSConfiguration? = nil) {

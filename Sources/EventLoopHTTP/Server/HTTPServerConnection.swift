@@ -4,27 +4,27 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// One connection of a server: the last handler of its pipeline, which takes requests off the byte stream one by one and
-/// has each answered before it looks at the next.
+/// One connection of a server: the last handler of its pipeline. It reads requests one by one from the byte stream, and
+/// has each answered before it reads the next.
 ///
-/// Requests are bounded in size and time as they arrive; reads are withheld while enough bytes of later requests wait.
-/// Everything here happens on the connection's event loop.
+/// Requests are bounded in size and time as they arrive. Reads are withheld while enough bytes of later requests wait.
+/// Everything here runs on the connection's event loop.
 final class HTTPServerConnection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
 
     private enum Phase {
-        /// Between requests, no byte of the next has come. Next: `head`, `closed`.
+        /// Between requests: no byte of the next one has arrived. Next: `head`, `closed`.
         case idle(since: NIODeadline)
         /// A head is arriving; a fresh connection starts here. Next: `body`, `responding`, `lingering`, `closed`.
         case head
         /// A body is arriving. Next: `responding`, `lingering`, `closed`.
         case body
-        /// A task makes the answer. Next: `idle`, `flushing`, `lingering`, `closed`.
+        /// A task produces the answer. Next: `idle`, `flushing`, `lingering`, `closed`.
         case responding
-        /// The peer has to read before the rest of the answer can leave. Next: `idle`, `lingering`, `closed`.
+        /// The rest of the answer waits for the peer to read. Next: `idle`, `lingering`, `closed`.
         case flushing(bufferedBytes: Int, closes: Bool)
-        /// The last answer has left; input is discarded until the peer closes. Next: `closed`.
+        /// The last answer has left. Input is discarded until the peer closes. Next: `closed`.
         case lingering(discardedBytes: Int)
         case closed
     }
@@ -34,12 +34,12 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         case body
     }
 
-    /// Bytes discarded behind a last answer before the connection is closed all the same.
+    /// The connection is closed after this many bytes are discarded behind a last answer.
     private static let maxLingerBytes = 1024 * 1024
-    /// Bytes of later requests held while one is answered; only a closing peer can reach this.
+    /// The most bytes of later requests held while one is answered. Only a closing peer can reach this.
     private static let maxHeldBytes = 512 * 1024
-    /// Bytes of an answer that have to leave in the time that a write may stall, unless fewer are left: a peer that
-    /// reads a byte now and then holds no connection for ever.
+    /// Bytes of an answer that must leave within the stall timeout, unless fewer remain. So a peer that reads a byte
+    /// now and then can't hold a connection for ever.
     private static let minFlushedBytes = 16 * 1024
 
     private let server: HTTPServer
@@ -51,7 +51,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     private var phase = Phase.head
     private var pending = ByteBuffer()
-    /// Whether pending bytes are being read: an answer made without a pause then comes back while that is going on.
+    /// True while pending bytes are being read. An answer without a pause then returns within the reading.
     private var isAdvancing = false
     private var isReadWithheld = false
     private var scanner: HTTPHeadScanner
@@ -59,11 +59,11 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     private var bodyReader = HTTPBodyReader()
     private var accepted: HTTPAcceptedRequest?
     private var task: Task<Void, Never>?
-    /// Bytes of the present request's body that the server's budget counts.
+    /// Bytes of the current request's body that the server's budget counts.
     private var countedBytes = 0
     private var pacedResponse: HTTPServerResponse?
     private var awaited: AwaitedPart?
-    /// Whether bytes may leave: always in plain text, after the handshake with TLS.
+    /// True if bytes may leave: always in plain text, after the handshake with TLS.
     private var isSecured: Bool
 
     init(server: HTTPServer, loop: HTTPServerLoop, info: HTTPConnectionInfo) {
@@ -119,14 +119,14 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     // MARK: Life
 
-    /// The connection is accepted: the first head's deadline runs from here.
+    /// The connection is accepted. The first head's deadline starts here.
     private func opened() {
         self.timer.start { [unowned self] in self.deadlinePassed() }
         self.awaited = .head
         self.timer.set(self.deadline(in: self.server.timeouts.head))
     }
 
-    /// The connection is gone; called by the channel's end and by the pipeline's, whichever comes first.
+    /// The connection has ended. The channel's end and the pipeline's both call this, in any order.
     private func closed() {
         switch self.phase {
         case .closed: return
@@ -143,10 +143,10 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.loop.remove(self)
     }
 
-    /// The handshake of TLS is over: bytes may leave, and the client is who its certificate says, if it gave one.
+    /// The TLS handshake has ended: bytes may leave, and the client has the names in its certificate, if it sent one.
     ///
-    /// A resumed session has the certificate of its first handshake, which TLS does not verify again: one that has
-    /// expired meanwhile ends the connection.
+    /// A resumed session has the certificate of its first handshake, which TLS does not verify again. If it has
+    /// expired, the connection is closed.
     private func secured(by certificate: NIOSSLCertificate?) {
         self.isSecured = true
         guard let certificate else { return }
@@ -164,7 +164,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Since when the connection has waited for its next request; nil while it does anything else, its first head included.
+    /// The start of the wait for the next request; nil in any other phase, including the first head.
     var idleSince: NIODeadline? {
         if case .idle(let since) = self.phase { since } else { nil }
     }
@@ -178,7 +178,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Closes a fresh connection whose first request does not come at once: it may be on its way.
+    /// Closes a fresh connection after the settling time, unless its first request arrives: it may be in transit.
     private func closeUnlessUsed() {
         self.info.eventLoop.assumeIsolated()
             .scheduleTask(in: self.server.timeouts.settling) {
@@ -187,14 +187,14 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             }
     }
 
-    /// Ends a connection between requests; a request that still comes, as it may while TLS ends, is discarded.
+    /// Closes a connection between requests. A request that still arrives, as it may while TLS ends, is discarded.
     private func closeIdle() {
         self.phase = .lingering(discardedBytes: 0)
         self.timer.set(self.deadline(in: self.server.timeouts.linger))
         self.context?.close(promise: nil)
     }
 
-    /// Closes the connection at once, without asking the peer to agree on the end of TLS; a reason is reported.
+    /// Closes the connection at once, without waiting for the peer's end of TLS. Reports a reason, if there is one.
     func abort(_ reason: HTTPServerCloseReason? = nil) {
         if let reason { self.server.configuration.onClose(reason) }
         guard let context = self.context else { return }
@@ -209,8 +209,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     /// The DNS names, in lower case, and the URIs among the subject alternative names (RFC 5280, section 4.2.1.6).
     ///
-    /// A name that has the form of the other kind, or bytes that neither has, is left out: a DNS name must not pass for a
-    /// URI. The subject's common name says nothing.
+    /// A name in the form of the other kind, or with other bytes, is left out: a DNS name must not pass for a URI. The
+    /// subject's common name is ignored.
     private static func names(in certificate: NIOSSLCertificate) -> [String] {
         certificate._subjectAlternativeNames()
             .compactMap { name in
@@ -244,9 +244,9 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Whether the transport may read; if not, it is told later.
+    /// Returns true if the transport may read. If not, ``resumeReading()`` reads later.
     ///
-    /// One read ahead is left standing while a request is answered: withholding it costs two system calls a request
+    /// One read stays outstanding while a request is answered. Withholding it costs two system calls for each request,
     /// and would hide that the peer has gone.
     private func mayRead() -> Bool {
         switch self.phase {
@@ -265,7 +265,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     }
 
     private func advance() {
-        // The loop below goes on with the next request once this one is answered.
+        // The loop below continues with the next request after this one is answered.
         guard !self.isAdvancing else { return }
         self.isAdvancing = true
         defer { self.isAdvancing = false }
@@ -291,7 +291,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.pending = ByteBuffer()
     }
 
-    /// Sets the deadline of an unfinished part of a request once; later fragments of the part do not move it.
+    /// Sets the deadline of an unfinished part of a request once. Later fragments of the part do not move it.
     private func await(_ part: AwaitedPart, for amount: TimeAmount) {
         guard self.awaited != part else { return }
         self.awaited = part
@@ -352,7 +352,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             maxBodyBytes: limit,
             maxOverheadBytes: self.server.configuration.maxChunkOverheadBytes
         )
-        // A waiting client is told to send its body (RFC 9110, section 10.1.1).
+        // Tells a waiting client to send its body (RFC 9110, section 10.1.1).
         if accepted.expectsContinue, self.pending.readableBytes == 0 {
             self.context?
                 .writeAndFlush(
@@ -376,7 +376,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Counts the bytes of the body that have arrived; false if there is no room for them.
+    /// Counts the bytes of the body that have arrived. Returns false if there is no room for them.
     private func countBody() -> Bool {
         let counted = self.bodyReader.body.readableBytes - self.server.configuration.uncountedBodyBytes
         let arrived = counted - self.countedBytes
@@ -406,7 +406,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.bodyReader = HTTPBodyReader()
         let connection = NIOLoopBound(self, eventLoop: self.info.eventLoop)
         let responder = self.server.responder
-        // Started here and now: only what has to wait is scheduled on the loop.
+        // Starts immediately. Only code after a suspension is scheduled on the loop.
         self.task = Task.immediate(executorPreference: self.loop.executor) {
             let response = await responder.respond(to: request)
             connection.value.respond(response)
@@ -439,8 +439,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.send(response, omitsBody: accepted.head.method == .head, isHTTP10: accepted.isHTTP10, closes: closes)
     }
 
-    /// Answers a request that is not understood or not wanted, and ends the connection: where the next request would
-    /// start is unknown.
+    /// Answers a request that is not understood or not wanted, and ends the connection, because the start of the next
+    /// request is unknown.
     private func refuse(_ refusal: HTTPServerRefusal) {
         switch self.phase {
         case .idle, .head, .body: break
@@ -477,7 +477,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         )
         self.accepted = nil
         context.send(message)
-        // The write may have found the peer gone.
+        // The write may have found that the peer has closed.
         if case .closed = self.phase { return }
         if context.channel.isWritable {
             self.finish(closes: closes, at: now)
@@ -489,11 +489,11 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     private func waitUntilFlushed(_ context: ChannelHandlerContext, bufferedBytes: Int, closes: Bool) {
         self.phase = .flushing(bufferedBytes: bufferedBytes, closes: closes)
         self.timer.set(self.deadline(in: self.server.timeouts.writeStall))
-        // Writes complete in order, so this empty one completes behind the answer.
+        // Writes complete in order, so this empty one completes after the answer.
         let flushed = context.eventLoop.makePromise(of: Void.self)
         flushed.futureResult.assumeIsolated()
             .whenSuccess {
-                // A drain may have decided meanwhile that the connection ends here.
+                // A drain may have decided meanwhile to end the connection.
                 guard case .flushing(_, let closes) = self.phase else { return }
                 self.finish(closes: closes, at: context.eventLoop.now)
             }
@@ -511,8 +511,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.resumeReading()
     }
 
-    /// Ends our side and discards what still comes: closing outright while the peer sends would make its system throw
-    /// the answer away (RFC 9112, section 9.6).
+    /// Closes our side and discards further input. Closing outright while the peer sends would make its system discard
+    /// the answer (RFC 9112, section 9.6).
     private func linger() {
         self.phase = .lingering(discardedBytes: 0)
         self.pending = ByteBuffer()

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The state of a server on one event loop: its connections, the line `Date`, lag and pacing.
+/// A server's state on one event loop: its connections, the line `Date`, lag and pacing.
 ///
 /// Every method runs on the loop unless it says otherwise.
 final class HTTPServerLoop: Sendable {
@@ -14,7 +14,7 @@ final class HTTPServerLoop: Sendable {
 
     private struct Pacing {
         var pacer: HTTPResponsePacer
-        /// In the order of their turns, which is that of their coming.
+        /// In the order of their turns, which is also that of their arrival.
         var waiting = CircularBuffer<(turn: NIODeadline, connection: HTTPServerConnection)>()
         var isScheduled = false
     }
@@ -56,7 +56,7 @@ final class HTTPServerLoop: Sendable {
         self.connections.value.remove(connection)
     }
 
-    /// Closes a connection that has been idle for long, for a new one; false if none was found that may be closed.
+    /// Closes the connection that has been idle longest, for a new one. Returns false if none may be closed.
     func evict() -> Bool {
         let now = self.eventLoop.now
         let connection = self.connections.value.longestIdle { connection in
@@ -66,13 +66,13 @@ final class HTTPServerLoop: Sendable {
         return connection != nil
     }
 
-    /// Notes that there is something to do, and returns by how much the loop has been behind for some time.
+    /// Records that work has arrived. Returns the loop's lag, if it has been behind for some time.
     @discardableResult
     func noteWork() -> Duration {
         guard self.measuresLag else { return .zero }
         let now = self.eventLoop.now
         if self.turns.value.beginTurn(at: now) {
-            // Run when everything that has arrived has been handled.
+            // Runs after everything that has arrived has been handled.
             self.eventLoop.execute { self.turns.value.endTurn(at: self.eventLoop.now) }
             return .zero
         }
@@ -80,7 +80,7 @@ final class HTTPServerLoop: Sendable {
         return lag == .zero ? .zero : .nanoseconds(lag.nanoseconds)
     }
 
-    /// Whether the paced answer of a connection has to wait for its turn; `answerPaced()` is called when that comes.
+    /// Returns true if the paced answer of a connection must wait. Its `answerPaced()` is then called at its turn.
     func pace(_ connection: HTTPServerConnection) -> Bool {
         let now = self.eventLoop.now
         let delay = self.pacing.value.pacer.delay(at: now)
@@ -90,7 +90,7 @@ final class HTTPServerLoop: Sendable {
         return true
     }
 
-    /// One timer for all, since each of its own would cost more than the answer.
+    /// One timer for all, because a timer for each would cost more than its answer.
     private func schedulePaced(at turn: NIODeadline) {
         self.pacing.value.isScheduled = true
         self.eventLoop.assumeIsolated().scheduleTask(deadline: turn) { self.answerPaced() }
@@ -109,31 +109,32 @@ final class HTTPServerLoop: Sendable {
         self.schedulePaced(at: max(first.turn, now + .milliseconds(1)))
     }
 
-    /// Closes the connections that serve no request, from any thread.
+    /// Closes the connections without a request. Runs on any thread.
     func closeIdle() {
         self.eventLoop.execute {
             for connection in self.connections.value.connections { connection.closeIfIdle() }
         }
     }
 
-    /// Closes every connection, from any thread, and tells how many requests were cut off by that.
+    /// Closes all connections, and reports the number of requests cut off. Runs on any thread.
     func closeAll(_ cutOff: @escaping @Sendable (Int) -> Void) {
         self.eventLoop.execute {
             let connections = self.connections.value.connections
-            // Told before a connection is gone, and a shutdown ends with the last one.
+            // Reported before the connections are gone, because a shutdown ends with the last one.
             cutOff(connections.count { $0.isAnswering })
             for connection in connections { connection.abort() }
         }
     }
 }
 
-/// The open connections of one event loop, and which of them to give up for a new one.
+/// The open connections of one event loop, and the choice of one to close for a new one.
 ///
-/// Pure: it closes nothing. Requests do not touch it, so it does not know who idles: the one that has idled longest is looked
-/// for when it is needed, among a bounded number of connections, and each search goes on where the last one ended. That is
-/// how Redis chooses keys to evict, and nearly as good as an order that every request would have to keep.
+/// Pure: it closes nothing. Requests do not update it, so it has no order of idleness. A search examines a bounded
+/// number of connections and returns the one idle longest. The next search continues at the end of the last one. Redis
+/// chooses keys to evict in this way. The result is nearly as good as an order that every request would have to
+/// maintain.
 struct HTTPConnectionTable<Connection: AnyObject> {
-    /// Connections that a search looks at: few enough to cost less than accepting one.
+    /// Connections that a search examines: few enough to cost less than accepting one.
     private let searchLength: Int
     private(set) var connections: [Connection] = []
     private var indices: [ObjectIdentifier: Int] = [:]
@@ -148,7 +149,7 @@ struct HTTPConnectionTable<Connection: AnyObject> {
         self.connections.append(connection)
     }
 
-    /// Takes a connection out; another takes its place in the order.
+    /// Removes a connection. The last one takes its place in the order.
     mutating func remove(_ connection: Connection) {
         guard let index = self.indices.removeValue(forKey: ObjectIdentifier(connection)),
             let last = self.connections.popLast(), last !== connection
@@ -157,7 +158,7 @@ struct HTTPConnectionTable<Connection: AnyObject> {
         self.indices[ObjectIdentifier(last)] = index
     }
 
-    /// `idleSince` is nil for one that must not be given up.
+    /// `idleSince` returns nil for a connection that must stay.
     mutating func longestIdle(by idleSince: (Connection) -> NIODeadline?) -> Connection? {
         var longest: (connection: Connection, since: NIODeadline)?
         for _ in 0..<min(self.searchLength, self.connections.count) {
@@ -171,18 +172,19 @@ struct HTTPConnectionTable<Connection: AnyObject> {
     }
 }
 
-/// How far an event loop is behind, measured by the length of its turns.
+/// The lag of an event loop, measured by the length of its turns.
 ///
-/// A loop handles everything that has arrived before it looks for more, so work that it comes to late in a turn has waited at
-/// least since the turn began. A single long turn is no overload: bursts and busy neighbours make those. So being behind
-/// counts only once long turns have taken most of the time for a while. Pure: the caller supplies the time.
+/// A loop handles everything that has arrived before it looks for more. So work that it reaches late in a turn has
+/// waited at least since the turn began. A single long turn is no overload: bursts and busy neighbours cause those. The
+/// loop is behind only if long turns fill most of a window. Example: after 80 ms of turns over 2 ms within 100 ms it is
+/// behind, and work 8 ms into a turn has a lag of 8 ms. Pure: the caller supplies the time.
 struct LoopLag {
     let longTurn: TimeAmount
     let window: TimeAmount
     private var turnBegan: NIODeadline?
     private var windowBegan = NIODeadline.distantPast
     private var longTime = TimeAmount.zero
-    /// Whether long turns took more than three quarters of the last window.
+    /// True if long turns took more than three quarters of the last window.
     private(set) var isBehind = false
 
     init(longTurn: TimeAmount, window: TimeAmount) {
@@ -190,14 +192,15 @@ struct LoopLag {
         self.window = window
     }
 
-    /// Notes work that may be the first of its turn; true if it is: ``endTurn(at:)`` is due when the loop has been round.
+    /// Records work. Returns true if it is the first of its turn; the caller then calls ``endTurn(at:)`` at the turn's
+    /// end.
     mutating func beginTurn(at now: NIODeadline) -> Bool {
         guard self.turnBegan == nil else { return false }
         self.turnBegan = now
         return true
     }
 
-    /// By how much the loop is behind; zero unless it has been so for a while.
+    /// The lag of the loop. Zero unless it is behind.
     func lag(at now: NIODeadline) -> TimeAmount {
         guard self.isBehind, let turnBegan = self.turnBegan else { return .zero }
         return now - turnBegan
@@ -215,14 +218,15 @@ struct LoopLag {
     }
 }
 
-/// Spaces answers that come faster than a loop should spend its time on.
+/// Spaces answers that arrive faster than a loop should spend time on.
 ///
-/// A burst goes out at once; beyond it each answer waits for its turn, but never longer than the longest wait. Pure: the
-/// caller supplies the time.
+/// A burst leaves at once. Each further answer waits for its turn, at most `maxDelay`. Example with an interval of 1
+/// ms, a burst of 50 ms and a longest delay of 500 ms: of 400 answers at one moment some 50 leave at once, the next
+/// after 1 ms, and the last after 350 ms. Pure: the caller supplies the time.
 struct HTTPResponsePacer {
-    /// The time between two answers once the burst is used up.
+    /// The time between two answers after the burst is used up.
     let interval: TimeAmount
-    /// How many answers may go out at once, as the time that they would take at the interval.
+    /// The answers that may leave at once, as the time that they take at the interval.
     let burst: TimeAmount
     let maxDelay: TimeAmount
     private var next = NIODeadline.distantPast
@@ -242,8 +246,8 @@ struct HTTPResponsePacer {
 
 /// Runs a task's jobs on one event loop.
 ///
-/// A task started with this preference stays on the loop across every suspension, which is what keeps `async` code as
-/// cheap as callbacks. Nothing that runs here may block. Make one per loop and keep it.
+/// A task with this preference stays on the loop across all suspensions, which makes `async` code as cheap as
+/// callbacks. Jobs must not block. Create one executor for each loop and keep it.
 package final class EventLoopTaskExecutor: TaskExecutor {
     package let eventLoop: any EventLoop
 
@@ -254,13 +258,13 @@ package final class EventLoopTaskExecutor: TaskExecutor {
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.eventLoop.execute {
-            // Unsafe because the runtime cannot check that each job runs exactly once; this closure runs once.
+            // Unsafe because the runtime can't check that each job runs exactly once. This closure runs once.
             unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
         }
     }
 }
 
-/// Computes something that takes milliseconds on a thread that serves no connections; the caller continues on its loop.
+/// Runs a computation of milliseconds on a thread without connections. The caller continues on its loop.
 package func computeOffLoop<Result: Sendable>(_ body: @Sendable () -> Result) async -> Result {
     await withTaskExecutorPreference(globalConcurrentExecutor) { body() }
 }

@@ -1,10 +1,10 @@
 package import HTTPTypes
 
-/// Why the server itself refused a request before any responder saw it.
+/// The server's reason to refuse a request before a responder sees it.
 ///
-/// Each is answered once, and the connection is closed behind the answer.
+/// The server answers each refusal once, and closes the connection after the answer.
 package enum HTTPServerRefusal: Error, Hashable {
-    /// The request is malformed or ambiguous; the reason is one of a fixed set of sentences.
+    /// The request is malformed or ambiguous. The reason is one of a fixed set of sentences.
     case badRequest(reason: String)
     case uriTooLong
     /// The head, one of its fields, or their number exceeds its limit.
@@ -13,18 +13,18 @@ package enum HTTPServerRefusal: Error, Hashable {
     case bodyTooLarge
     case headTimeout
     case bodyTimeout
-    /// The body comes in a transfer coding other than `chunked` (RFC 9112, section 6.1).
+    /// The body has a transfer coding other than `chunked` (RFC 9112, section 6.1).
     case unsupportedTransferEncoding
     case httpVersionNotSupported
     /// The request expects something other than `100-continue` (RFC 9110, section 10.1.1).
     case expectationFailed
     case tooManyConnections
-    /// The bodies that the server holds leave no room for this request's; the path selects the form of the answer.
+    /// Buffered bodies leave no room for this request's. The path selects the form of the answer.
     case tooManyBufferedBytes(path: [UInt8])
 
     package var status: HTTPResponse.Status { self.answer.status }
 
-    /// One sentence for the client; it never repeats what the client sent.
+    /// One sentence for the client. It never repeats the client's input.
     package var reason: String { self.answer.reason }
 
     private var answer: (status: HTTPResponse.Status, reason: String) {
@@ -49,7 +49,7 @@ package enum HTTPServerRefusal: Error, Hashable {
 package struct HTTPRefusedRequest: Sendable {
     /// The peer's IP address as text, without the port.
     package let remoteAddress: String?
-    /// The head, where it was complete and well-formed.
+    /// The head, if it was complete and well-formed.
     package let head: HTTPRequestHead?
 
     package init(remoteAddress: String?, head: HTTPRequestHead? = nil) {
@@ -58,16 +58,16 @@ package struct HTTPRefusedRequest: Sendable {
     }
 }
 
-/// Why the server ended a connection without an answer; the raw value is its name in metrics.
+/// The server's reason to end a connection without an answer. The raw value is its name in metrics.
 package enum HTTPServerCloseReason: String, Sendable, CaseIterable {
     /// The peer did not read its answer in time.
     case writeStalled = "write_stalled"
-    /// The peer went on sending behind an answer that told it of the connection's end, or behind its own request.
+    /// The peer kept sending after an answer that announced the connection's end, or after its own request.
     case flooded
     case handshakeTimeout = "handshake_timeout"
-    /// The server holds as many connections as it may; over TLS an answer would cost a handshake.
+    /// The server has reached its limit of connections. Over TLS an answer would cost a handshake.
     case tooManyConnections = "too_many_connections"
-    /// The server holds as many connections as it may, and this one was idle when another came.
+    /// The server has reached its limit of connections, and this one was idle when another arrived.
     case evicted
     case outOfDescriptors = "out_of_descriptors"
 }

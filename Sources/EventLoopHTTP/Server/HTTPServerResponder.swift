@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import NIOCore
 
-/// Answers the requests a server received.
+/// Answers a server's requests.
 package protocol HTTPServerResponder: Sendable {
     /// Runs on the connection's event loop and must not block it. The task is cancelled when the connection closes.
     func respond(to request: HTTPServerRequest) async -> HTTPServerResponse
@@ -12,7 +12,7 @@ package struct HTTPServerRequest: Sendable {
     package var head: HTTPRequestHead
     package var body: ByteBuffer
     package var connection: HTTPConnectionInfo
-    /// By how much its event loop has been behind for some time; zero while it keeps up, or is not asked to tell.
+    /// The event loop's lag, if it has been behind for some time. Zero if it keeps up, or is not measured.
     package var lag: Duration
 
     package init(head: HTTPRequestHead, body: ByteBuffer, connection: HTTPConnectionInfo, lag: Duration = .zero) {
@@ -27,15 +27,15 @@ package struct HTTPServerRequest: Sendable {
 package struct HTTPServerResponse: Sendable {
     /// The final status; an informational one is answered as 500.
     package var status: HTTPResponse.Status
-    /// The fields, except those that frame the message (`Content-Length`, `Connection` and their kin).
+    /// The fields, except those that frame the message (such as `Content-Length` and `Connection`).
     package var headers: HTTPHeaderLines
-    /// Not sent in answer to `HEAD`, nor with 204 and 304.
+    /// Not sent with 204 and 304, or in answer to `HEAD`.
     package var body: ByteBuffer
     package var closesConnection: Bool
-    /// Whether this is one of the answers that a server must not spend too much of its time on, such as refusals under
-    /// overload: when they come too fast, each is held back for a moment, and its connection with it.
+    /// True for an answer that must not take too much of the server's time, such as a refusal under overload. If such
+    /// answers are too frequent, each one and its connection are delayed for a moment.
     package var isPaced = false
-    /// A name for why the answer is as it is, for the responder's own log; not sent.
+    /// A name of the reason, for the responder's own log. Not sent.
     package var code: String?
 
     package init(
@@ -51,15 +51,15 @@ package struct HTTPServerResponse: Sendable {
     }
 }
 
-/// The connection a request came in on.
+/// The connection of a request.
 package struct HTTPConnectionInfo: Sendable {
-    /// The peer's IP address as text, without the port; nil when the peer has none.
+    /// The peer's IP address as text, without the port; nil if the peer has none.
     package let remoteAddress: String?
     package let isTLS: Bool
-    /// The names in the client's verified certificate, read once, when the handshake is over: DNS names in lower case and
-    /// URIs; empty without a certificate.
+    /// The names in the client's verified certificate: DNS names in lower case, and URIs. Read once after the
+    /// handshake; empty without a certificate.
     package internal(set) var clientNames: [String]
-    /// The loop the connection lives on, and its requests' tasks with it.
+    /// The loop of the connection and its requests' tasks.
     package let eventLoop: any EventLoop
 
     package init(remoteAddress: String?, isTLS: Bool, clientNames: [String] = [], eventLoop: any EventLoop) {
