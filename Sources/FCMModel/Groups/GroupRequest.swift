@@ -9,15 +9,15 @@ package enum GroupRequest: Sendable, Hashable {
 
 /// A change of one device group (T10).
 package struct GroupChange: Sendable, Hashable {
-    /// The most members that a group has, and that one change names.
+    /// The most members of a group, and the most tokens in one change.
     package static let maxTokens = 20
-    /// The most tokens that a caller may list, repeated ones included.
+    /// The most tokens that a caller may list, including repeated ones.
     package static let maxListedTokens = 100
 
     package var operation: GroupOperation
-    /// The group's name; needed to create one, a guard otherwise (G-NAMEOPT).
+    /// The group's name. Creating a group requires it; otherwise it is a guard (G-NAMEOPT).
     package var name: String?
-    /// The key that FCM gave out; needed for everything but creation.
+    /// The group's key from FCM. Every operation but creation requires it.
     package var key: String?
     /// The tokens to add or remove: 1 to 20, each once.
     package var tokens: [String]
@@ -30,7 +30,7 @@ package struct GroupChange: Sendable, Hashable {
     }
 }
 
-/// What is done to a device group (T10, `operation`).
+/// An operation on a device group (T10, `operation`).
 package enum GroupOperation: String, Sendable, Hashable, CaseIterable {
     case create, add, remove
 }
@@ -39,7 +39,7 @@ package enum GroupOperation: String, Sendable, Hashable, CaseIterable {
 package enum GroupRequestDecoder {
     private static let nameField = "notification_key_name"
 
-    /// Reads the body of a change: `null` and empty texts count as absent, unknown members and the key of a creation
+    /// Reads the body of a change. `null` and empty texts count as absent. Unknown members, and the key of a creation,
     /// are dropped.
     package static func decode(_ body: ByteBuffer, contentType: String?) throws(Refusal) -> GroupRequest {
         guard LegacyFormat(contentType: contentType) == .json else {
@@ -113,7 +113,7 @@ package enum GroupRequestDecoder {
         return name
     }
 
-    /// Different tokens, at their first positions (G-TOKENS).
+    /// The distinct tokens, in the order of their first positions (G-TOKENS).
     private static func tokens(_ value: JSONValue) throws(Refusal) -> [String] {
         func refusal(_ demand: String) -> Refusal { Refusal(.invalidField, "registration_ids must \(demand)") }
         guard let elements = value.elements else { throw refusal("be an array of strings") }
@@ -121,11 +121,11 @@ package enum GroupRequestDecoder {
             throw refusal("hold at most \(GroupChange.maxListedTokens) tokens")
         }
         var tokens: [String] = []
-        // By bytes: as texts, some that FCM tells apart are equal.
+        // Compared by bytes: some tokens that FCM distinguishes are equal as texts.
         var seen: Set<ByteBuffer> = []
         for element in elements {
             guard let token = element.string, !token.isEmpty else { throw refusal("hold strings that are not empty") }
-            guard !TopicName.hasLegacyPrefix(token) else { throw refusal("hold no topics") }
+            guard !TopicName.hasLegacyPrefix(token) else { throw refusal("not hold topics") }
             guard RegistrationToken.isWithinBounds(token) else {
                 throw refusal("hold tokens of at most \(RegistrationToken.maxBytes) bytes without control characters")
             }

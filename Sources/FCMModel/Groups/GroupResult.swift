@@ -3,9 +3,9 @@ import StrictJSON
 
 /// The result of a request to manage a device group.
 package struct GroupResult: Sendable, Hashable {
-    /// A key of the group, one of many that are valid, or why there is none.
+    /// A key of the group, one of many valid ones, or the failure.
     package var answer: Result<String, GroupFailure>
-    /// A status, or the name of a failure on the way: bounded and free of payload.
+    /// A status, or the name of a failure in transit. Bounded and free of payload.
     package var upstreamCode: String
 
     package init(_ answer: Result<String, GroupFailure>, upstreamCode: String) {
@@ -13,7 +13,7 @@ package struct GroupResult: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// A request that got no answer; whether it was carried out does not matter, since every change can be retried.
+    /// A request without an answer. Its effect does not matter, since every change can be retried.
     package init(transportFailure upstreamCode: String) {
         self.init(.failure(GroupFailure(.upstreamUnavailable)), upstreamCode: upstreamCode)
     }
@@ -21,17 +21,17 @@ package struct GroupResult: Sendable, Hashable {
 
 /// Why FCM did not change or find a device group.
 package struct GroupFailure: Error, Sendable, Hashable {
-    /// The kinds, a closed set that metrics may use.
+    /// The kinds. Metrics may use them, since the set is closed.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// There is a group of the name already.
+        /// A group with this name exists.
         case groupExists = "group_exists"
-        /// There is no such group, or name and key do not belong together.
+        /// There is no such group, or its name and key do not match.
         case groupNotFound = "group_not_found"
         case noValidTokens = "no_valid_tokens"
-        /// The key is damaged or foreign.
+        /// The key is damaged, or belongs to another sender.
         case groupKeyInvalid = "group_key_invalid"
         case invalidField = "invalid_field"
-        /// FCM does not take the gateway's own credential, or there is none to show.
+        /// FCM refuses the gateway's own credential, or the gateway has none.
         case upstreamCredentials = "upstream_credentials"
         case upstreamInternal = "upstream_internal"
         /// FCM can't be reached, gave no answer or is overloaded.
@@ -42,7 +42,7 @@ package struct GroupFailure: Error, Sendable, Hashable {
     package var kind: Kind
     /// Seconds.
     package var retryAfter: Int?
-    /// FCM's own words, where it refused the request itself; or the gateway's, where it lacks a credential.
+    /// FCM's own text if it refused the request, or the gateway's if it has no credential.
     package var text: String?
 
     package init(_ kind: Kind, retryAfter: Int? = nil, text: String? = nil) {
@@ -51,15 +51,15 @@ package struct GroupFailure: Error, Sendable, Hashable {
         self.text = text
     }
 
-    /// Whether the same can be tried again.
+    /// True if the same request can be tried again.
     package var isRetryable: Bool { self.outcomeCode.isRetryable && self.kind != .groupExists }
 
-    /// Whether FCM is known to have done nothing.
+    /// True if FCM has certainly done nothing.
     package var isDefinite: Bool { self.row.isDefinite }
 
     package var outcomeCode: OutcomeCode { self.row.code }
 
-    /// The status that clients of `/fcm/notification` get.
+    /// The status for clients of `/fcm/notification`.
     fileprivate var status: Int { self.row.status }
 
     private var row: (code: OutcomeCode, isDefinite: Bool, status: Int) {
@@ -69,7 +69,7 @@ package struct GroupFailure: Error, Sendable, Hashable {
         case .noValidTokens: (.noValidTokens, true, 400)
         case .groupKeyInvalid: (.upstreamProtocol, true, 400)
         case .invalidField: (.invalidField, true, 400)
-        // A client can do nothing about the gateway's own credential or a foreign answer: an internal error to it.
+        // A client can't repair the gateway's own credential or a foreign answer, so it gets an internal error.
         case .upstreamCredentials: (.upstreamCredentials, true, 500)
         case .upstreamProtocol: (.upstreamProtocol, false, 500)
         case .upstreamInternal: (.upstreamInternal, false, 500)
@@ -78,9 +78,9 @@ package struct GroupFailure: Error, Sendable, Hashable {
     }
 }
 
-/// Understands the answers of `/fcm/notification`.
+/// Reads the answers of `/fcm/notification`.
 package enum GroupResponseReader {
-    /// Reads the key, or why there is none; a `Retry-After` that is a date counts from now, in seconds since 1970.
+    /// Reads the key or the failure. A `Retry-After` that is a date is relative to `now`, in seconds since 1970.
     package static func read(_ response: UpstreamResponse, now: Int) -> GroupResult {
         GroupResult(Self.answer(response, now: now), upstreamCode: String(response.status))
     }
@@ -120,7 +120,7 @@ package enum GroupResponseReader {
         return .invalidField
     }
 
-    /// A body that is text; a page for people tells a client nothing.
+    /// A body that is text. An HTML page is useless for a client.
     private static func plainText(_ response: UpstreamResponse) -> String? {
         let bytes = response.body.readableBytesView
         guard !bytes.contains(UInt8(ascii: "<")) else { return nil }
@@ -149,7 +149,7 @@ package enum GroupReplyWriter {
         }
     }
 
-    /// A request that can't be read, or may not be made: 400 `{"error": …}`, or the status that says it all.
+    /// Answers a request that can't be read or is not allowed: 400 `{"error": …}`, or a status that says it all.
     package static func reply(to refusal: Refusal) -> Reply {
         switch refusal.code {
         case .unauthenticated, .forbidden, .auditUnavailable:

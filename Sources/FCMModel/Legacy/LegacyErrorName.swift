@@ -1,4 +1,4 @@
-/// The error names of the legacy protocol (T9), and those seen from its predecessor.
+/// The error names of the legacy protocol (T9), and names of its predecessor that still occur.
 package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
     case missingRegistration = "MissingRegistration"
     case invalidRegistration = "InvalidRegistration"
@@ -14,19 +14,19 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
     case deviceMessageRateExceeded = "DeviceMessageRateExceeded"
     case topicsMessageRateExceeded = "TopicsMessageRateExceeded"
     case invalidAPNSCredential = "InvalidApnsCredential"
-    // Words of the predecessor service, still seen on the wire.
+    // Names of the predecessor service, still seen on the wire.
     case missingCollapseKey = "MissingCollapseKey"
     case quotaExceeded = "QuotaExceeded"
     case deviceQuotaExceeded = "DeviceQuotaExceeded"
 
-    /// Names without case and underscores, for look-ups.
+    /// Lower-case names without underscores, for look-ups.
     private static let byFoldedName = Dictionary(
         uniqueKeysWithValues: Self.allCases.map { (Array($0.rawValue.lowercased().utf8), $0) }
     )
     private static let maxNameBytes = 64
 
-    /// Recognises a name as upstreams spell it: without regard to case, blanks and underscores, and only up to the
-    /// first colon (N-SPELLING).
+    /// Recognises a name as upstreams spell it. Ignores case, blanks and underscores, and everything after the first
+    /// colon (N-SPELLING).
     package init?(wireText: some StringProtocol) {
         var word: [UInt8] = []
         for byte in wireText.utf8.prefix(while: { $0 != UInt8(ascii: ":") }) {
@@ -85,11 +85,11 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The name that today's clients know: a word of the predecessor gives way to that of T9.
+    /// The name that current clients know. A name of the predecessor is replaced by its T9 name.
     package var current: LegacyErrorName { self.row.successor ?? self }
     package var outcomeCode: OutcomeCode { self.row.code }
     var formStatus: Int { self.row.formStatus }
-    /// The field that a v1 client is told of, where the reason concerns one.
+    /// The field to report to a v1 client, if the reason concerns one.
     var v1Violation: V1FieldViolation? {
         let row = self.row
         return row.field.map { V1FieldViolation(field: $0, description: row.description) }

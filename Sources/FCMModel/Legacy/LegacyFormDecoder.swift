@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Reads and validates a form sent to the legacy `/fcm/send` (T3).
 ///
-/// The checks run in the protocol page's order: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys,
+/// The checks run in the order of the protocol page: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys,
 /// size.
 package enum LegacyFormDecoder {
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
@@ -22,22 +22,22 @@ package enum LegacyFormDecoder {
             .checkingSize()
     }
 
-    /// The parameters that the protocol knows, sorted out in one pass and not yet checked; others are ignored.
+    /// The parameters of the protocol, sorted in one pass and not yet checked. Others are ignored.
     private struct Fields {
         private static let dataPrefix = "data.".utf8
 
         private var tokens: [String] = []
         private var dryRun: String?
         private var timeToLive: String?
-        /// The options that can have no wrong value, and one entry of data for each key, at the place where it first
-        /// occurs; an empty value is data.
+        /// The options without invalid values, and one entry of data for each key, at its first position. An empty
+        /// value is data.
         private(set) var message = Message()
 
         init(_ parameters: [FormParameters.Parameter]) {
-            // By bytes: as texts, composed and decomposed letters would be one key.
+            // Compared by bytes: as texts, composed and decomposed letters would be one key.
             var places: [[UInt8]: Int] = [:]
             for parameter in parameters {
-                // The last value of a repeated parameter counts (P-REPEAT); an empty one is absent (P-EMPTY).
+                // The last value of a repeated parameter counts (P-REPEAT). An empty one is absent (P-EMPTY).
                 let option = parameter.value.isEmpty ? nil : parameter.value
                 switch parameter.name.protocolWord {
                 case "registration_id": self.tokens.append(parameter.value)
@@ -86,16 +86,16 @@ package enum LegacyFormDecoder {
     }
 }
 
-/// Reads the parameters of a form or a query in the order of the text, decoded (P-DECODE).
+/// Reads the parameters of a form or a query in their order, decoded (P-DECODE).
 enum FormParameters {
-    /// Without `=` the value is empty.
+    /// The value is empty without `=`.
     typealias Parameter = (name: String, value: String)
 
-    /// As many as a JSON text may have members; a parameter between two `&` counts even where it is empty.
+    /// The same bound as for members of a JSON text. An empty parameter between two `&` counts too.
     private static let maxSegments = 2_000
 
-    /// The parameters; `nil` for a broken percent escape or bytes that are not UTF-8, wherever they stand, and for more
-    /// than 2,000.
+    /// Returns the parameters, or `nil` for more than 2,000, and for a broken percent escape or bytes that are not
+    /// UTF-8 anywhere.
     static func read(_ body: ByteBuffer) -> [Parameter]? {
         var parameters: [Parameter] = []
         var rest = body.readableBytesView

@@ -2,9 +2,9 @@ import Crypto
 import NIOCore
 import StrictJSON
 
-/// Writes the answer of the legacy protocol to one request, whichever upstream served it (TB-*).
+/// Writes the legacy protocol's answer to one request, from any upstream (TB-*).
 package struct LegacyReplyWriter: Sendable {
-    /// Which of the protocol's answers fits a request; a form's answer has but one shape.
+    /// The form of the protocol's answer to a request. A form's answer has a single shape.
     package enum Shape: Sendable, Hashable {
         /// T5: one result for each recipient.
         case results(count: Int)
@@ -25,7 +25,7 @@ package struct LegacyReplyWriter: Sendable {
     private let localErrors: [Int: LegacyErrorName]
     private let multicastID: Int
 
-    /// A writer for a request that could be read; the multicast id is a positive integer below 2⁵³.
+    /// A writer for a readable request. The multicast id is a positive integer below 2⁵³.
     package init(answering request: LegacySendRequest, format: LegacyFormat, multicastID: Int) {
         let shape = Shape(target: request.target)
         self.init(shape: shape, format: format, localErrors: request.localErrors, multicastID: multicastID)
@@ -40,7 +40,7 @@ package struct LegacyReplyWriter: Sendable {
 
     // MARK: Requests that were sent
 
-    /// Answers with one outcome for each recipient that did not fail locally, in the request's order; a missing one
+    /// Answers with one outcome for each recipient that did not fail locally, in the request's order. A missing one
     /// counts as an internal error.
     package func reply(with outcomes: [RecipientOutcome]) -> Reply {
         switch (self.format, self.shape) {
@@ -67,10 +67,11 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// Answers a valid request that was refused as a whole: every recipient that did not fail locally meets the same.
+    /// Answers a valid request that was refused as a whole: every recipient that did not fail locally gets the same
+    /// error.
     ///
-    /// A key that may not send is 401 like any other bad credential; a retry with another body under one idempotency
-    /// key is 400, one that comes while the first is running 503.
+    /// A key without the right to send gets 401, like any other bad credential. A retry with another body under one
+    /// idempotency key gets 400, a retry while the first request is running 503.
     package func reply(refusing rejection: Rejection) -> Reply {
         switch rejection.code {
         case .unauthenticated, .forbidden:
@@ -86,11 +87,11 @@ package struct LegacyReplyWriter: Sendable {
 
     // MARK: Requests that were refused before
 
-    /// Answers a request that can't be read, holds a bad value, or may not be made (T4).
+    /// Answers a request that can't be read, has an invalid value, or is not allowed (T4).
     ///
-    /// Clients look at the status of a 401 alone. A bad form gets one line and status 200 where JSON gets 400: text
-    /// where the body is no JSON object, else `{"error":"InvalidParameters"}` with the reason. The other errors of T9
-    /// travel in a 200, in the target's shape.
+    /// Clients check only the status of a 401. A bad form gets one line and status 200 where JSON gets 400. The 400 is
+    /// text if the body is no JSON object, else `{"error":"InvalidParameters"}` with the reason. The other errors of T9
+    /// have status 200 and the target's shape.
     package func reply(to refusal: Refusal) -> Reply {
         let name = refusal.legacyErrorName
         switch refusal.code {
@@ -114,7 +115,7 @@ package struct LegacyReplyWriter: Sendable {
         Reply(status: 503, text: "Service Unavailable", retryAfter: retryAfter, code: .overloaded)
     }
 
-    /// The one answer to every credential that is missing, malformed, unknown or not enough (T4).
+    /// The single answer to credentials that are missing, malformed, unknown or insufficient (T4).
     static func unauthorized(_ code: OutcomeCode) -> Reply {
         Reply(status: 401, text: "Unauthorized", code: code)
     }
@@ -132,15 +133,15 @@ package struct LegacyReplyWriter: Sendable {
             return Reply(ByteBuffer(string: #"{"message_id":\#(Self.messageNumber(acceptance.messageID))}"#))
         case .rejected(let rejection):
             let name = rejection.legacyErrorName
-            // Without results, a bad request is one as a whole.
+            // A bad request without results is answered as a whole.
             let status = name == .invalidParameters ? 400 : 200
             return self.whole(name, status: status, retryAfter: self.retryAfter([outcome]), code: rejection.code)
         }
     }
 
-    /// The number for a v1 id of a message to a topic (TB-TOPICID): the id itself where it is a positive 63-bit
-    /// integer, else one made from its SHA-256, below 2⁵³, so that it is the same every time and fits old clients'
-    /// number types.
+    /// The number for a v1 id of a message to a topic (TB-TOPICID). A positive 63-bit integer stays itself. Any other
+    /// id becomes a number below 2⁵³ from its SHA-256, which is the same every time and fits the number types of old
+    /// clients.
     private static func messageNumber(_ id: String) -> Int {
         if id.utf8.first != UInt8(ascii: "0"), id.utf8.count <= 19, let number = Int(digits: id) { return number }
         let prefix = SHA256.hash(data: Array(id.utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -186,8 +187,7 @@ package struct LegacyReplyWriter: Sendable {
         return Reply(json: writer, retryAfter: self.retryAfter(outcomes), code: code)
     }
 
-    /// T7 and T8: a form's answer (TB-PLAIN), with the token that replaces the one used where a legacy upstream named
-    /// it.
+    /// T7 and T8: a form's answer (TB-PLAIN). It includes the replacement of the token if a legacy upstream named one.
     private func line(_ outcome: RecipientOutcome) -> Reply {
         switch outcome {
         case .accepted(let acceptance):
@@ -199,7 +199,7 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// `Error=` and a name, with status 200 but for the two errors that are a status of their own (TB-PLAIN).
+    /// `Error=` and a name. The status is 200, except for the two errors with a status of their own (TB-PLAIN).
     private static func formFailure(
         _ name: LegacyErrorName,
         retryAfter: Int? = nil,
@@ -216,9 +216,9 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// The longest delay among the rejections that can be retried (TB-RETRYAFTER).
+    /// The longest delay among the retryable rejections (TB-RETRYAFTER).
     ///
-    /// None once a recipient succeeded: a popular client resends to everybody when it sees the header.
+    /// None if any recipient succeeded: a popular client resends to all recipients when it sees the header.
     private func retryAfter(_ outcomes: some Collection<RecipientOutcome>) -> Int? {
         outcomes.contains { $0.code == nil } ? nil : outcomes.longestDelay
     }

@@ -1,14 +1,14 @@
 package import NIOCore
 import StrictJSON
 
-/// How a legacy request is written, and so how its answer is.
+/// The format of a legacy request, which is also that of its answer.
 package enum LegacyFormat: Sendable, Hashable {
     case json
-    /// `application/x-www-form-urlencoded`, answered by lines of text.
+    /// `application/x-www-form-urlencoded`. The answer is lines of text.
     case form
 
-    /// Decides by a request's media type (L-CT): `application/json` in any case and with any parameters is JSON,
-    /// everything else a form.
+    /// Decides by a request's media type (L-CT). `application/json` in any case and with any parameters is JSON,
+    /// anything else a form.
     package init(contentType: String?) {
         var mediaType = (contentType ?? "").prefix { $0 != ";" }.drop(while: \.isWhitespace)
         while let last = mediaType.last, last.isWhitespace { mediaType.removeLast() }
@@ -18,16 +18,16 @@ package enum LegacyFormat: Sendable, Hashable {
 
 /// A valid request to the legacy `/fcm/send`.
 package struct LegacySendRequest: Sendable, Hashable {
-    /// A group's key in `to` looks like a token and stays one here.
+    /// A group's key in `to` looks like a token, and is one here.
     package var target: Target
     package var message: Message
-    /// The payload's size in bytes as the caller wrote it (L-SIZE).
+    /// The payload's size in bytes, as the caller wrote it (L-SIZE).
     package var payloadBytes: Int
-    /// Entries of `registration_ids` that fail without being sent, by index (L-EMPTYID, L-TOPICINLIST), or
-    /// because they are beyond a token's bounds.
+    /// Entries of `registration_ids` that fail without being sent, by index: empty ones (L-EMPTYID), topics
+    /// (L-TOPICINLIST), and those beyond a token's bounds.
     package var localErrors: [Int: LegacyErrorName] = [:]
 
-    /// The target without the entries that fail locally (TR-FANOUT); `nil` if none is left.
+    /// The target without the entries that fail locally (TR-FANOUT). `nil` if none is left.
     package var sentTarget: Target? {
         guard !self.localErrors.isEmpty, case .tokens(let tokens) = self.target else { return self.target }
         let sent = tokens.indices.filter { self.localErrors[$0] == nil }.map { tokens[$0] }
@@ -44,10 +44,10 @@ package struct LegacySendRequest: Sendable, Hashable {
 
 /// Reads and validates a JSON request to the legacy `/fcm/send`.
 ///
-/// The checks run in the protocol page's order (L-ORDER), so that one request has one outcome: syntax, types of all
-/// known fields, target, values, `time_to_live`, data keys, size.
+/// The checks run in the order of the protocol page (L-ORDER), so that each request has one outcome: syntax, types of
+/// all known fields, target, values, `time_to_live`, data keys, size.
 package enum LegacyRequestDecoder {
-    /// Decodes a body; the shape is set to the target's as soon as that is known, for the answer to a refusal.
+    /// Decodes a body. Sets `shape` for the answer to a refusal when the target is known.
     package static func decode(
         _ body: ByteBuffer,
         shape: inout LegacyReplyWriter.Shape
@@ -82,17 +82,17 @@ package enum LegacyRequestDecoder {
         .checkingSize()
     }
 
-    /// Decodes a body whose refusal is not answered in the protocol's own shapes.
+    /// Decodes a body if a refusal is not answered in the protocol's own shapes.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
         var shape = LegacyReplyWriter.Shape.results(count: 1)
         return try Self.decode(body, shape: &shape)
     }
 }
 
-/// The members of a legacy request with their types checked and nothing else.
+/// The members of a legacy request. Only their types have been checked.
 ///
-/// `null` and, for texts, the empty string count as absent (L-NULL, L-EMPTY); unknown members and `delay_while_idle`
-/// are ignored (L-UNKNOWN, L-DWI).
+/// `null` and empty texts count as absent (L-NULL, L-EMPTY). Unknown members and `delay_while_idle` are ignored
+/// (L-UNKNOWN, L-DWI).
 private struct LegacyRequestFields {
     private var to: String?
     private var registrationIDs: [String]?
@@ -203,7 +203,7 @@ private enum LegacyNotificationDecoder {
     private static let badge = "badge"
     private static let locArgs: Set<String> = ["title_loc_args", "body_loc_args"]
 
-    /// Checks the JSON type of a known key; unknown keys may hold anything.
+    /// Checks the JSON type of a known key. Unknown keys may have any type.
     static func checkType(of member: JSONMember) throws(Refusal) {
         guard let key = member.key.protocolWord else { return }
         let kind = member.value.kind
@@ -216,8 +216,8 @@ private enum LegacyNotificationDecoder {
         }
     }
 
-    /// Decodes members whose types have been checked: the notification, `nil` where no known key is set, and its size
-    /// in bytes as written (L-SIZE).
+    /// Decodes members whose types have been checked. Returns the notification, `nil` if no known key is set, and its
+    /// size in bytes as written (L-SIZE).
     static func decode(_ members: JSONMembers) throws(Refusal) -> (Notification?, bytes: Int) {
         var notification = Notification()
         var bytes = 0
@@ -259,7 +259,7 @@ private enum LegacyNotificationDecoder {
         return badge
     }
 
-    /// Reads a list that is a JSON array or a string holding one (L-LOCARGS).
+    /// Reads a list that is a JSON array or a string containing one (L-LOCARGS).
     private static func arguments(_ value: JSONValue, _ written: String, key: String) throws(Refusal) -> [String] {
         let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
         let elements =
@@ -279,10 +279,10 @@ private enum LegacyNotificationDecoder {
     }
 }
 
-/// Members by their types, in the legacy protocol's words; asked only of those whose names are known, which are no
+/// Members by their types, with errors in the legacy protocol's words. Used only for known names, which are never a
 /// caller's text.
 extension JSONMember {
-    /// A text; `nil` for the empty one, which is absent.
+    /// A text. `nil` for the empty one, which counts as absent.
     func text() throws(Refusal) -> String? {
         guard let text = self.value.string else { throw self.refusal("a string") }
         return text.isEmpty ? nil : text
@@ -302,7 +302,7 @@ extension JSONMember {
 }
 
 extension JSONValue {
-    /// The texts of a list of nothing else.
+    /// The elements of a list that has only strings.
     var texts: [String]? {
         guard let elements = self.elements else { return nil }
         var texts: [String] = []

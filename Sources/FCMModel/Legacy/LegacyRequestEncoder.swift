@@ -1,14 +1,14 @@
 package import NIOCore
 import StrictJSON
 
-/// Writes a message as the JSON body of a legacy `/fcm/send`, in canonical form: absent members stay absent, flags
-/// appear only when set, everything the protocol types as text is text.
+/// Writes a message as the JSON body of a legacy `/fcm/send`, in canonical form. Absent members stay absent, flags
+/// appear only when they are set, and everything that the protocol types as text is text.
 package enum LegacyRequestEncoder {
-    /// Why a message can't travel by the legacy protocol.
+    /// The reason that a message can't be sent by the legacy protocol.
     package enum Inexpressible: Error, Sendable, Hashable {
         case installationTarget
         case condition
-        /// The message stands in v1's own words and has to be translated first.
+        /// The message is in v1's own form, and must be translated first.
         case passThrough
     }
 
@@ -68,7 +68,7 @@ package enum LegacyRequestEncoder {
         writer.endObject()
     }
 
-    /// A list of strings as JSON without blanks, the form in which legacy FCM takes `*_loc_args`.
+    /// A list of strings as JSON without blanks. Legacy FCM expects `*_loc_args` in this form.
     private static func compactJSON(_ strings: [String]) -> String {
         var writer = JSONWriter()
         writer.beginArray()

@@ -3,19 +3,19 @@ import StrictJSON
 
 /// Reads the answer of a legacy upstream ("Understanding a legacy upstream" of the protocol page).
 ///
-/// An answer that can't be understood is `upstream_protocol`, never the death of a token (N-UNKNOWN, N-GONE).
+/// An incomprehensible answer is `upstream_protocol`, and never retires a token (N-UNKNOWN, N-GONE).
 package enum LegacyResponseReader {
-    /// An answer to 1,000 tokens may hold several members for each of them.
+    /// An answer to 1,000 tokens may have several members for each.
     private static let limits = JSONLimits(maxDepth: 16, maxMembers: 10_000)
-    /// An answer in plain text has two lines; a longer one is a page for people.
+    /// A plain-text answer has two lines. A longer one is an HTML page.
     private static let maxTextBytes = 16 * 1024
-    /// The beginning of a 400's text that is compared with known ones.
+    /// The length of a 400's text that is compared with known texts.
     private static let maxReasonBytes = 1_024
 
-    /// Reads the outcome of each recipient of a target, in its order, or why all of them failed.
+    /// Reads the outcome of each recipient of a target, in its order, or the reason that all of them failed.
     ///
-    /// A `Retry-After` that is a date counts from now, in seconds since 1970. A request is idempotent that carries an
-    /// idempotency key: its message must not be sent twice (R-LOST).
+    /// A `Retry-After` that is a date is relative to `now`, in seconds since 1970. A request with an idempotency key is
+    /// idempotent: its message must not be sent twice (R-LOST).
     package static func read(
         _ response: UpstreamResponse,
         for target: Target,
@@ -37,7 +37,7 @@ package enum LegacyResponseReader {
         }
     }
 
-    /// An answer's meaning, and the upstream's own word for it where it used one that we know.
+    /// An answer's meaning, and the upstream's own word for it if it is a known one.
     private struct Reading {
         enum Meaning {
             case recipients([RecipientOutcome])
@@ -73,7 +73,7 @@ package enum LegacyResponseReader {
         case 500: Reading(failed: .upstreamInternal)
         case 429, 503: Reading(failed: .upstreamUnavailable)
         case 501...599:
-            // Unlike 500 and 503 these are not FCM's, and a proxy's may stand for a message that arrived.
+            // Unlike 500 and 503 these are not FCM's. A proxy may answer so although the message arrived.
             Reading(failed: isIdempotent && !Self.namesError(response) ? .outcomeUnknown : .upstreamUnavailable)
         default: Reading(failed: .upstreamProtocol)
         }
@@ -83,7 +83,7 @@ package enum LegacyResponseReader {
 
     private static func success(_ response: UpstreamResponse, _ target: Target) -> Reading {
         guard response.body.readableBytes > 0 else {
-            // A group whose members have all gone answers with nothing (N-GROUP); for all else that proves nothing.
+            // A group without remaining members has an empty answer (N-GROUP). For other targets that proves nothing.
             return Reading(failed: target.kind == .group ? .unregistered : .upstreamProtocol)
         }
         guard let root = response.json(Self.limits) else { return Self.plainText(response.body, target) }
@@ -120,7 +120,7 @@ package enum LegacyResponseReader {
         return reading
     }
 
-    /// The outcome in one entry of T5; `word` is the first error name of the answer.
+    /// The outcome in one entry of T5. `word` is the first error name of the answer.
     private static func outcome(of result: JSONValue, sentTo token: String?, word: inout String?) -> RecipientOutcome {
         if let text = result["error"]?.string {
             let name = LegacyErrorName(wireText: text)
@@ -137,7 +137,7 @@ package enum LegacyResponseReader {
         return text.flatMap { AnswerBounds.isMessageID($0) ? $0 : nil }
     }
 
-    /// A message that was taken; a registration id is a replacement only where it is another token than was sent to.
+    /// An accepted message. A registration id is a replacement only if it differs from the token of the request.
     private static func acceptance(_ id: String, registrationID: String?, sentTo token: String?) -> RecipientOutcome {
         guard let registrationID, !registrationID.isEmpty, registrationID != token else {
             return .accepted(Acceptance(messageID: id))
@@ -155,9 +155,9 @@ package enum LegacyResponseReader {
         return Reading(.group(GroupOutcome(success: success, failure: failure, failedTokens: failed)))
     }
 
-    /// T7 and T8, which upstreams use even for JSON requests that lost their media type.
+    /// T7 and T8. Upstreams use them even for JSON requests without their media type.
     ///
-    /// Read as bytes: to split a megabyte into characters takes tens of milliseconds, on an event loop.
+    /// Read as bytes: splitting a megabyte into characters takes tens of milliseconds on an event loop.
     private static func plainText(_ body: ByteBuffer, _ target: Target) -> Reading {
         guard body.readableBytes <= Self.maxTextBytes else { return Reading(failed: .upstreamProtocol) }
         var messageID: String?
@@ -179,7 +179,7 @@ package enum LegacyResponseReader {
         return Reading(.recipients([Self.acceptance(messageID, registrationID: registrationID, sentTo: token)]))
     }
 
-    /// The text behind a name at the beginning of a line; bytes that are not UTF-8 become characters that no id has.
+    /// The text after a name at the start of a line. Invalid UTF-8 becomes characters that no id has.
     private static func value(of name: String, in line: ByteBufferView) -> String? {
         guard line.starts(with: name.utf8) else { return nil }
         return String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self)
@@ -187,7 +187,7 @@ package enum LegacyResponseReader {
 
     // MARK: Status 400
 
-    /// A 400 speaks JSON or, on the real service, text (N-400).
+    /// A 400 has a JSON body or, from the real service, text (N-400).
     private static func badRequest(_ response: UpstreamResponse) -> Reading {
         if let text = response.json(Self.limits)?["error"]?.string { return Reading(failedWith: text) }
         let text = Self.reason(in: response.body)

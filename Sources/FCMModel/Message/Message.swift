@@ -1,12 +1,12 @@
 package import NIOCore
 import StrictJSON
 
-/// A message as the gateway understands it, whichever protocol it came in by and leaves by.
+/// A message as the gateway understands it, from and for any protocol.
 ///
-/// Every present text is non-empty, data values are strings, and ranges have been checked: a decoder establishes this
-/// before anything else reads the value.
+/// Every present text is non-empty, data values are strings, and ranges are valid. Decoders ensure this before other
+/// code reads the value.
 package struct Message: Sendable, Hashable {
-    /// How urgently a message is delivered (T1 `priority`).
+    /// The urgency of a message's delivery (T1 `priority`).
     package enum Priority: String, Sendable, Hashable, CaseIterable {
         case normal, high
     }
@@ -17,7 +17,7 @@ package struct Message: Sendable, Hashable {
     package var notification: Notification?
     package var data: [DataEntry] = []
     package var priority: Priority?
-    /// Seconds that FCM may keep the message, 0 to ``maxTimeToLive``; absent means four weeks.
+    /// The seconds for which FCM may keep the message, 0 to ``maxTimeToLive``. Absent means four weeks.
     package var timeToLive: Int?
     package var collapseKey: String?
     package var contentAvailable = false
@@ -25,19 +25,21 @@ package struct Message: Sendable, Hashable {
     package var restrictedPackageName: String?
     package var dryRun = false
 
-    /// The message of a caller of HTTP v1, for an upstream that speaks v1 too (V-FACADE): its members but for the
-    /// target, as one JSON object without blanks, with order, spelling of names and numbers as the caller had them.
+    /// The message of an HTTP v1 caller, for an upstream that also speaks v1 (V-FACADE). It has all members but the
+    /// target, as one JSON object without blanks, in the caller's order and with its spelling of names and numbers.
     ///
-    /// Where it is present, it alone is sent; the properties above then hold the options that limits and shedding need.
+    /// If it is present, only it is sent. The properties above then have the options that limits and load shedding
+    /// need.
     package var passThrough: ByteBuffer?
 
     package init() {}
 
-    /// Whether a user waits for it, so that it comes before others when not all can be served.
+    /// True if a user waits for the message, so that it precedes others when the gateway can't serve all.
     package var isUrgent: Bool { self.priority == .high }
 
-    /// The payload's size in bytes as FCM counts it (L-SIZE): UTF-8 lengths of keys and values of `data` and
-    /// `notification`, integers as digits, lists as compact JSON; targets, options and JSON punctuation are free.
+    /// The payload's size in bytes by FCM's rules (L-SIZE): the UTF-8 lengths of keys and values of `data` and
+    /// `notification`, with integers as digits and lists as compact JSON. Targets, options and JSON punctuation don't
+    /// count.
     package var payloadBytes: Int {
         self.data.reduce(self.notification?.payloadBytes ?? 0) { $0 + $1.payloadBytes }
     }
@@ -45,7 +47,7 @@ package struct Message: Sendable, Hashable {
 
 /// One custom pair of a message.
 package struct DataEntry: Sendable, Hashable {
-    /// The name; never empty or reserved once validated.
+    /// The name. Never empty or reserved after validation.
     package var key: String
     package var value: String
 
@@ -59,7 +61,7 @@ package struct DataEntry: Sendable, Hashable {
 
 /// The user-visible part of a message: the union of the platforms' predefined keys (T2a, T2b, T2c and `image`).
 package struct Notification: Sendable, Hashable {
-    /// A notification carries few of the many keys, so a short list beats a field for each.
+    /// A notification has few of the many keys, so a short list is smaller than a field for each.
     package private(set) var texts: [Text] = []
     /// The number on the app's icon, 0 to 2,147,483,647; 0 removes it.
     package var badge: Int?
@@ -98,7 +100,7 @@ package struct Notification: Sendable, Hashable {
     }
 }
 
-/// The notification keys that hold a plain text; raw values are the names on the wire of REST and legacy alike.
+/// The notification keys with a plain text. Raw values are the names on the wire in both REST and legacy.
 package enum NotificationKey: String, Sendable, Hashable, CaseIterable {
     case title, body, image, subtitle, sound, icon, color, tag
     case clickAction = "click_action"

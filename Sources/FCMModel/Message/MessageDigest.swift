@@ -1,13 +1,13 @@
 import Crypto
 import StrictJSON
 
-/// A SHA-256 of decoded values that is the same however they were written: members of objects and entries of `data` are
-/// in the order of their names' bytes, escapes undone, numbers reduced to their value.
+/// A SHA-256 of decoded values that does not depend on their spelling. Members of objects and entries of `data` are
+/// ordered by the bytes of their names, escapes are decoded, and numbers are reduced to their value.
 ///
-/// Each value is preceded by its tag, and everything of variable length by its length or count, so that no two
-/// sequences of values share their bytes. Absent values are left out.
+/// A tag precedes each value, and a length or count precedes everything of variable length. So no two sequences of
+/// values have the same bytes. Absent values are left out.
 package struct MessageDigest {
-    /// The types of a value, as characters of ASCII, so that a dump of the bytes can be read.
+    /// The types of a value, as ASCII characters, so that a dump of the bytes is readable.
     private enum Tag: UInt8 {
         case text = 0x22  // "
         case list = 0x5B  // [

@@ -2,7 +2,7 @@
 package enum ValueRules {
     package static let maxBadge = 2_147_483_647
 
-    /// Whether a text is `#` and six hexadecimal digits (L-COLOR).
+    /// True for `#` and six hexadecimal digits (L-COLOR).
     package static func isColor(_ text: String) -> Bool {
         var digits = text.utf8.makeIterator()
         guard text.utf8.count == 7, digits.next() == UInt8(ascii: "#") else { return false }
@@ -12,10 +12,11 @@ package enum ValueRules {
         return true
     }
 
-    /// Whether FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): empty, `from`, `message_type`, or starting with
-    /// `google` or `gcm`.
+    /// True if FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): it is empty, `from`, `message_type`, or starts
+    /// with `google` or `gcm`.
     package static func isRefusedDataKey(_ key: String) -> Bool {
-        // Bytes, not characters: a combining mark after the prefix changes its last character, but FCM sees the prefix.
+        // Compared by bytes: a combining mark after the prefix changes its last character, but FCM still sees the
+        // prefix.
         let bytes = key.utf8
         guard let first = bytes.first else { return true }
         return switch first {
@@ -29,9 +30,9 @@ package enum ValueRules {
         (0...Message.maxTimeToLive).contains(seconds)
     }
 
-    /// The badge that a text of decimal digits stands for; `nil` for anything else or a larger number (L-BADGE).
+    /// The badge in a text of decimal digits. `nil` for any other text or a larger number (L-BADGE).
     package static func badge(fromDigits text: String) -> Int? {
-        // No message has as many bytes.
+        // No message has so many bytes.
         guard text.utf8.count <= 4_096 else { return nil }
         var number = 0
         let digits = text.utf8.span
@@ -44,7 +45,7 @@ package enum ValueRules {
         return text.isEmpty ? nil : number
     }
 
-    /// Whether a text is an address that browsers may be given: it starts with `https://` in any case.
+    /// True for an address that browsers may get: it starts with `https://` in any case.
     static func isHTTPS(_ text: String) -> Bool {
         var bytes = text.utf8.makeIterator()
         return "https://".utf8
@@ -54,17 +55,18 @@ package enum ValueRules {
             }
     }
 
-    /// The beginning of FCM's names for groups that must not meet another tenant's; no caller's name begins so.
+    /// The prefix of FCM's names for groups that must not collide with another tenant's. Callers' names can't start
+    /// with it.
     package static let reservedGroupPrefix = "fcm-gateway/"
 
-    /// The most bytes of a name for people or of an id that an operator gives.
+    /// The most bytes of a display name, or of an id that an operator sets.
     package static let maxLabelBytes = 512
-    /// The most bytes of a device group's name and of its key. PostgreSQL refuses an entry of an
-    /// index that has more than 2,704 bytes, the tenant's id included.
+    /// The most bytes of a device group's name and of its key. PostgreSQL refuses an index entry of more than 2,704
+    /// bytes, including the tenant's id.
     package static let maxGroupNameBytes = 1_024
     package static let maxGroupKeyBytes = 2_048
 
-    /// Whether a text can name a device group: not empty, without control characters and the reserved prefix.
+    /// True for a valid name of a device group: not empty, without control characters and without the reserved prefix.
     package static func isGroupName(_ name: String) -> Bool {
         !name.isEmpty && !name.utf8.starts(with: Self.reservedGroupPrefix.utf8)
             && Self.isLabel(name, maxBytes: Self.maxGroupNameBytes)
@@ -72,9 +74,9 @@ package enum ValueRules {
 
     package static func isGroupKey(_ key: String) -> Bool { Self.isLabel(key, maxBytes: Self.maxGroupKeyBytes) }
 
-    /// True if a text may go to the store or into a header: at most so many bytes, none of them a control character.
+    /// True if a text may enter the store or a header: at most `maxBytes`, and no control characters.
     ///
-    /// Names, keys, tokens, labels and cursors are held to this when they are read; what a message says is not.
+    /// The rule holds for names, keys, tokens, labels and cursors, and not for a message's content.
     package static func isLabel(_ text: String, maxBytes: Int) -> Bool {
         text.utf8.count <= maxBytes && !Self.hasControls(text)
     }

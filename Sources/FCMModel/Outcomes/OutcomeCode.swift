@@ -1,7 +1,7 @@
 /// The outcome of a request or of one recipient, in the words of the REST contract (docs/api-guide.md).
 ///
-/// The raw value is the `code` member of a problem and of a result; it is stable and safe to show anybody. All else
-/// that is known of a code stands in its row of the table below: a new code is a case and a row.
+/// The raw value is the `code` member of a problem and of a result. It is stable and contains nothing secret. The table
+/// below has one row for each code with all of its other properties: a new code is a case and a row.
 package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     // The body as text.
     case malformedJSON = "malformed_json"
@@ -65,44 +65,45 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
 }
 
 extension OutcomeCode {
-    /// When the unchanged request may succeed.
+    /// The condition under which the unchanged request may succeed.
     enum Retry {
-        /// Not at all, or it may have succeeded already.
+        /// It can't succeed, or may have succeeded already.
         case never
-        /// Once an operator has mended something; nothing was taken, so that an idempotency key is free again.
+        /// After an operator's repair. Nothing was taken, so an idempotency key is free again.
         case onceMended
-        /// After a while; nothing was taken, so that an idempotency key is free again.
+        /// After a delay. Nothing was taken, so an idempotency key is free again.
         case later
     }
 
-    /// The scope of a cause: where a whole list failed for a shared one, the call failed and not each recipient.
+    /// The scope of a cause. If all recipients of a list failed for a shared cause, the call failed as a whole.
     enum Cause {
-        /// One recipient's own.
+        /// It concerns one recipient.
         case recipient
-        /// Shared by the devices whose subscriptions a call changes; a message's recipients are each told.
+        /// Shared by the devices whose subscriptions a call changes. For a message it is reported for each recipient.
         case subscriptions
-        /// Shared by all that a call is about: the way to FCM, or the tenant's credential.
+        /// Shared by the whole call: the path to FCM, or the tenant's credential.
         case call
     }
 
     package var status: Int { self.row.columns.status }
     package var action: CallerAction? { self.row.columns.action }
     package var isRetryable: Bool { self.row.columns.retry == .later }
-    /// Whether nothing was taken, for a cause that waiting or an operator ends: a retry under the same idempotency key
+    /// True if nothing was taken, for a cause that time or an operator removes. A retry under the same idempotency key
     /// then sends.
     package var freesKey: Bool { self.row.columns.retry != .never }
     package var isShared: Bool { self.row.columns.cause == .call }
     package var isSharedBySubscriptions: Bool { self.row.columns.cause != .recipient }
     /// The legacy protocol's name (T9).
     ///
-    /// It has few: a cause that callers must mend becomes `InvalidParameters`, one that time mends `Unavailable`, one
-    /// that only operators can mend `InternalServerError`, so that no client deletes a token or changes a key because
-    /// of it (TB-OWNAUTH). An exhausted quota of the tenant is no device's and no topic's, hence `Unavailable`.
+    /// It has few names. A cause that callers can repair becomes `InvalidParameters`, one that passes with time
+    /// `Unavailable`, and one that only operators can repair `InternalServerError`. So no client deletes a token or
+    /// changes a key for it (TB-OWNAUTH). An exhausted quota of the tenant concerns neither a device nor a topic, so it
+    /// is `Unavailable`.
     package var legacyErrorName: LegacyErrorName { self.row.columns.legacy }
-    /// The Instance ID API's name; a cause that only operators can mend is `INTERNAL`, as in the legacy protocol.
+    /// The Instance ID API's name. A cause that only operators can repair is `INTERNAL`, as in the legacy protocol.
     package var instanceIDErrorName: RPCStatus { self.row.columns.instanceID }
     var v1Error: V1Error { self.row.columns.v1 }
-    /// A problem's title: the same words for every occurrence (RFC 9457, 3.1.3).
+    /// A problem's title, with the same words for every occurrence (RFC 9457, 3.1.3).
     package var title: String { self.row.title }
     package var explanation: String { self.row.advice }
 }
@@ -165,7 +166,7 @@ extension OutcomeCode {
         func title(_ text: String) -> TitledColumns { TitledColumns(columns: self, title: text) }
     }
 
-    /// Status, action, retry, cause, legacy name, Instance ID name, v1 error.
+    /// The columns: status, action, retry, cause, legacy name, Instance ID name, v1 error.
     private var row: Row {
         switch self {
         // The body as text.
@@ -197,11 +198,11 @@ extension OutcomeCode {
         case .invalidTarget:
             Columns(422, .fixRequest, .never, .recipient, .missingRegistration, .invalidArgument, .invalidArgument)
                 .title("The message has no valid target")
-                .advice("Name one target in the form that its kind has")
+                .advice("Name one target, in the form of its kind")
         case .invalidDataKey:
             Columns(422, .fixRequest, .never, .recipient, .invalidDataKey, .invalidArgument, .invalidArgument)
                 .title("A data key is reserved")
-                .advice("Rename the data key: FCM keeps it to itself")
+                .advice("Rename the data key: FCM reserves it")
         case .messageTooBig:
             Columns(422, .shrinkPayload, .never, .recipient, .messageTooBig, .invalidArgument, .invalidArgument)
                 .title("The message's payload is too big")
@@ -247,7 +248,7 @@ extension OutcomeCode {
         case .conflict:
             Columns(409, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
                 .title("The present state does not allow this")
-                .advice("Look at the present state and decide anew")
+                .advice("Read the current state and decide again")
         case .preconditionFailed:
             Columns(412, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
                 .title("The resource has changed since it was read")
@@ -352,7 +353,7 @@ extension OutcomeCode {
         case .internalError:
             Columns(500, .callOperator, .never, .recipient, .internalServerError, .internal, .internal)
                 .title("The gateway failed")
-                .advice("An operator must look into the log")
+                .advice("An operator must check the log")
         }
     }
 }

@@ -1,20 +1,20 @@
 package import StrictJSON
 
-/// Why a request is not carried out, wherever that is decided: by a decoder, a rule of the gateway's, a store or FCM.
+/// The reason that a request is not carried out. It comes from a decoder, a rule of the gateway, a store or FCM.
 ///
 /// A function throws it, typed, if the refusal is the whole answer. A refusal that comes with something else, such as the
 /// tenant's quotas or FCM's own code, is a value of the result: a `Result`'s failure, or a case `refused`. Only a function
 /// that asks whether a request would be refused, named `refusal(of:)`, returns an optional.
 ///
-/// Each surface writes it in its own dialect, by the code's row in ``OutcomeCode``. That of a single recipient is a
-/// ``Rejection``.
+/// Each surface writes it in its own dialect, by the code's row in ``OutcomeCode``. A ``Rejection`` concerns a single
+/// recipient.
 package struct Refusal: Error, Sendable, Hashable {
-    /// A field of a body that is at fault.
+    /// An invalid field of a body.
     package struct Field: Sendable, Hashable {
         package var code: OutcomeCode
         /// A JSON pointer (RFC 6901) for REST, a dotted path such as `message.android.ttl` for v1.
         package var path: String
-        /// Advice for a developer; never repeats a value.
+        /// Advice for a developer. It never repeats a value.
         package var detail: String
 
         package init(_ code: OutcomeCode, at path: String, _ detail: String) {
@@ -24,16 +24,16 @@ package struct Refusal: Error, Sendable, Hashable {
         }
     }
 
-    /// Where a body is no JSON of the allowed form.
+    /// The position at which a body is not JSON of the allowed form.
     package struct Position: Sendable, Hashable {
         package var offset: Int
         package var pointer: String
     }
 
     package var code: OutcomeCode
-    /// The cause in this case; without it the code's own explanation is shown.
+    /// The cause in this case. If it is nil, the code's own explanation is shown.
     ///
-    /// Never holds a token, key or payload.
+    /// Never contains a token, key or payload.
     package var detail: String?
     /// Seconds.
     package var retryAfter: Int?
@@ -43,11 +43,11 @@ package struct Refusal: Error, Sendable, Hashable {
     package var fields: [Field] = []
     package var position: Position?
     package var legacyName: LegacyErrorName?
-    /// Whether the body's form is wrong (its JSON, a name, a type) and no value: v1's front end refuses that before FCM
-    /// sees it, and without an `FcmError`.
+    /// True if the body's form is wrong (its JSON, a name, a type), and not a value. Google's front end refuses such a
+    /// v1 request before FCM sees it, and without an `FcmError`.
     package var isSyntactic = false
 
-    /// A refusal; a field is the one REST field at fault, by its name at the top of the body.
+    /// A refusal. `field` is the one invalid REST field, by its name at the top of the body.
     package init(
         _ code: OutcomeCode,
         _ detail: String? = nil,
@@ -72,14 +72,14 @@ package struct Refusal: Error, Sendable, Hashable {
         self.isSyntactic = true
     }
 
-    /// A body that is valid JSON but no object.
+    /// A body that is valid JSON but not an object.
     package static func noObject(at offset: Int) -> Refusal {
         var refusal = Refusal(.malformedJSON, "The body must be a JSON object")
         refusal.position = Position(offset: offset, pointer: "")
         return refusal
     }
 
-    /// Fields at fault; the first one's code stands for all.
+    /// Invalid fields. The first one's code is that of the refusal.
     package init(_ fields: [Field]) {
         self.init(fields.first?.code ?? .invalidField, fields.first?.detail)
         self.fields = fields
@@ -127,7 +127,7 @@ extension Sequence<RecipientOutcome> {
     }
 }
 
-/// FCM took the message for one recipient.
+/// FCM accepted the message for one recipient.
 package struct Acceptance: Sendable, Hashable {
     package var messageID: String
     package var replacementToken: String?
@@ -138,7 +138,7 @@ package struct Acceptance: Sendable, Hashable {
     }
 }
 
-/// The message was not taken for one recipient.
+/// The message was refused for one recipient.
 package struct Rejection: Sendable, Hashable {
     /// The owner of a quota.
     package enum LimitSource: String, Sendable, Hashable {
@@ -149,11 +149,11 @@ package struct Rejection: Sendable, Hashable {
     /// Seconds.
     package var retryAfter: Int?
     package var limitedBy: LimitSource?
-    /// The legacy protocol's name for the reason, where it says more than the code: `InvalidTtl` is an invalid field
-    /// among others, `InvalidApnsCredential` a credential among others.
+    /// The legacy protocol's name for the reason, if it says more than the code: `InvalidTtl` is one of several invalid
+    /// fields, `InvalidApnsCredential` one of several credentials.
     package private(set) var legacyName: LegacyErrorName?
 
-    /// A rejection; the legacy protocol's name is stored only where the code alone would be called something else.
+    /// A rejection. Stores the legacy name only if it differs from the code's.
     package init(
         code: OutcomeCode,
         retryAfter: Int? = nil,

@@ -2,7 +2,7 @@ import GatewaySupport
 package import NIOCore
 import StrictJSON
 
-/// An answer in one of the protocols that callers of the facades speak, ready to be written to a client.
+/// An answer in one of the facades' protocols, ready to be sent to a client.
 ///
 /// Each protocol has a writer: `LegacyReplyWriter`, `V1ReplyWriter`, `InstanceIDReplyWriter`, `GroupReplyWriter`.
 package struct Reply: Sendable, Hashable {
@@ -11,10 +11,10 @@ package struct Reply: Sendable, Hashable {
 
     package let status: Int
     package let contentType: String
-    /// The value of `Retry-After` in seconds; `nil` where the header must be missing.
+    /// The value of `Retry-After` in seconds. `nil` if the header must be missing.
     package let retryAfter: Int?
     package let body: ByteBuffer
-    /// Why it is a refusal, or that of the first recipient that was refused, for logs.
+    /// The code of the refusal, or of the first refused recipient, for logs.
     package var code: OutcomeCode?
 
     package init(
@@ -35,7 +35,7 @@ package struct Reply: Sendable, Hashable {
         self.init(status: status, writer.finish(), retryAfter: retryAfter, code: code)
     }
 
-    /// A JSON object of one text, and of a reason where there is one.
+    /// A JSON object of one text, with a reason if there is one.
     init(
         status: Int = 200,
         member: StaticString,
@@ -64,11 +64,11 @@ package struct Reply: Sendable, Hashable {
 }
 
 extension Reply {
-    /// Rises when the layout changes.
+    /// Increases when the layout changes.
     private static let version = 2
 
-    /// The reply as it is stored for replays. The request's id and the tenant's remaining quotas belong to one response
-    /// alone and are no part of it.
+    /// The reply as it is stored for replays. The request's id and the tenant's remaining quotas belong to a single
+    /// response and are not stored.
     package var storedBytes: [UInt8] {
         var writer = ByteWriter(reservingCapacity: 128 + self.body.readableBytes)
         writer.write(number: Self.version)
@@ -80,7 +80,7 @@ extension Reply {
         return writer.bytes
     }
 
-    /// Reads stored bytes; `nil` if they are no reply's.
+    /// Reads stored bytes. `nil` if they are not a reply's.
     package init?(storedBytes bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),

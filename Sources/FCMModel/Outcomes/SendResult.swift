@@ -1,11 +1,11 @@
 package import NIOCore
 import StrictJSON
 
-/// An upstream's answer as it came off the wire, by either protocol.
+/// An upstream's answer as received, in either protocol.
 package struct UpstreamResponse: Sendable, Hashable {
     package var status: Int
     package var retryAfter: String?
-    /// The value of `Content-Type`; of interest only where the answer is passed through.
+    /// The value of `Content-Type`, used only if the answer is passed through.
     package var contentType: String?
     package var body: ByteBuffer
 
@@ -16,27 +16,27 @@ package struct UpstreamResponse: Sendable, Hashable {
         self.body = body
     }
 
-    /// The seconds that `Retry-After` asks to wait; a date counts from now, in seconds since 1970.
+    /// The seconds of `Retry-After`. A date is relative to `now`, in seconds since 1970.
     func delay(now: Int) -> Int? { self.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } }
 
-    /// The body's root; `nil` where it is no JSON within the limits.
+    /// The body's root. `nil` if the body is not JSON within the limits.
     func json(_ limits: JSONLimits = JSONLimits()) -> JSONValue? {
         (try? JSONDocument(parsing: self.body, limits: limits))?.root
     }
 
-    /// The status as results name it; nearly all have the same.
+    /// The status's name in results. Nearly all are the same.
     var statusText: String { self.status == 200 ? "200" : String(self.status) }
 }
 
-/// Bounds of what an upstream's answer may hold; an answer beyond them is not understood (`upstream_protocol`).
+/// Bounds for an upstream's answer. An answer beyond them is `upstream_protocol`.
 ///
-/// FCM itself stays far below them: 20 members in a group, message ids of 40 bytes, tokens of 200. Counts are added up,
-/// ids and tokens are stored in the audit, in the list of retired tokens and by callers: a hostile or broken server
-/// must be able to overflow, fill or mislead none of these.
+/// FCM's answers are far smaller: 20 members in a group, message ids of 40 bytes, tokens of 200. Counts are summed. Ids
+/// and tokens are stored in the audit, in the list of retired tokens and by callers. A hostile or broken server must
+/// not be able to overflow, fill or mislead any of these.
 package enum AnswerBounds {
-    /// Members of a device group that an answer may count or name as reached, and as failed.
+    /// The most members of a device group that an answer may count or list, both as reached and as failed.
     package static let maxMembers = 1_000
-    /// Bytes of a message id, and of a text about a device, such as its platform.
+    /// The bytes of a message id, or of a text about a device, such as its platform.
     static let maxLabelBytes = 512
     private static let maxTextLength = 200
 
@@ -46,7 +46,7 @@ package enum AnswerBounds {
 
     /// True if a text can be a registration token, a device group's key, or an access token.
     ///
-    /// A topic's address is none: a caller who stores it as a token would send to everybody.
+    /// A topic's address is none: a caller who stores it as a token would send to all subscribers.
     package static func isToken(_ text: String) -> Bool {
         RegistrationToken.isPlausible(text) && Self.isVisible(text)
     }
@@ -71,21 +71,21 @@ package enum AnswerBounds {
 
 /// The result of a send, from FCM's answer to the response and the audit record.
 ///
-/// A result of FCM's is made once, by the reader of its protocol; the gateway puts its own refusals in the same form.
+/// The reader of FCM's protocol makes it once. The gateway's own refusals have the same form.
 package struct SendResult: Sendable, Hashable {
-    /// The outcomes, or the one cause that there are none.
+    /// The outcomes, or the one cause for their absence.
     package enum Answer: Sendable, Hashable {
-        /// One outcome for each recipient, in the request's order; a topic or a condition counts as one recipient.
+        /// One outcome for each recipient, in the request's order. A topic or a condition counts as one recipient.
         case recipients([RecipientOutcome])
         case group(GroupOutcome)
-        /// One cause for all recipients alike: nothing was tried, or the call failed as a whole.
+        /// One cause for all recipients: nothing was tried, or the call failed as a whole.
         ///
         /// Indirect, so that the results of nearly all sends stay small.
         indirect case refused(Refusal)
     }
 
     package var answer: Answer
-    /// The HTTP status or the upstream's error name, bounded and free of payload; `nil` if FCM was not asked.
+    /// The HTTP status or the upstream's error name. Bounded and free of payload; `nil` if FCM was not called.
     package var upstreamCode: String?
     package var passThrough: PassThrough?
 
@@ -95,7 +95,7 @@ package struct SendResult: Sendable, Hashable {
         self.passThrough = passThrough
     }
 
-    /// FCM's outcomes; its delay applies to each recipient that can be tried again and has none of its own.
+    /// FCM's outcomes. `retryAfter` applies to each retryable recipient without a delay of its own.
     package init(
         _ outcomes: [RecipientOutcome],
         retryAfter: Int? = nil,
@@ -110,7 +110,7 @@ package struct SendResult: Sendable, Hashable {
         )
     }
 
-    /// A call that failed as a whole, with the legacy protocol's name for the cause where it says more than the code.
+    /// A call that failed as a whole. `legacyName` is the cause's name if it says more than the code.
     package init(
         refused code: OutcomeCode,
         retryAfter: Int? = nil,
@@ -128,7 +128,7 @@ package struct SendResult: Sendable, Hashable {
 }
 
 extension SendResult {
-    /// The cause for all recipients alike, if there is one.
+    /// The cause for all recipients, if there is one.
     package var refusal: Refusal? { if case .refused(let refusal) = self.answer { refusal } else { nil } }
 
     /// The code of the first refusal; `nil` if every recipient was accepted.
@@ -140,7 +140,7 @@ extension SendResult {
         }
     }
 
-    /// The longest delay, in seconds, among the refusals that can be tried again.
+    /// The longest delay, in seconds, among the retryable refusals.
     package var retryAfter: Int? {
         switch self.answer {
         case .refused(let refusal): refusal.retryAfter
@@ -149,8 +149,8 @@ extension SendResult {
         }
     }
 
-    /// The result of a message to a device group, in counts, also where the upstream named the message as it does for a
-    /// device: a response's shape follows its target.
+    /// The result of a message to a device group, in counts. An upstream may name the message as for a device, but a
+    /// response's shape follows its target.
     package var inCounts: SendResult {
         guard case .recipients(let outcomes) = self.answer, outcomes.count == 1,
             case .accepted(let acceptance) = outcomes[0]
@@ -160,7 +160,7 @@ extension SendResult {
         return result
     }
 
-    /// The result with the number of members that the gateway knows, for an upstream that names none (TB-GROUP).
+    /// The result with the number of members that the gateway knows, for an upstream that reports none (TB-GROUP).
     package func counting(_ members: Int) -> SendResult {
         guard case .group(let counts) = self.answer, counts.failure == 0 else { return self }
         var result = self
@@ -170,7 +170,7 @@ extension SendResult {
         return result
     }
 
-    /// Returns one outcome for each of a number of recipients.
+    /// Returns `count` outcomes, one for each recipient.
     package func outcomes(count: Int) -> [RecipientOutcome] {
         switch self.answer {
         case .recipients(let outcomes): outcomes
@@ -195,9 +195,9 @@ extension OutcomeCode {
     }
 }
 
-/// A v1 upstream's answer that a caller of the v1 facade gets as it came (V-FACADE).
+/// A v1 upstream's answer that a v1 caller receives unchanged (V-FACADE).
 ///
-/// Indirect, so that results without one, nearly all, carry a pointer and no more.
+/// Indirect, so that nearly all results carry no more than a pointer.
 package indirect enum PassThrough: Sendable, Hashable {
     case answer(Reply)
 
@@ -210,14 +210,14 @@ package indirect enum PassThrough: Sendable, Hashable {
 
 /// The result of a message to a device group.
 ///
-/// Counts are kept within 0 and ``AnswerBounds/maxMembers``, so that they can be added up.
+/// Counts are within 0 and ``AnswerBounds/maxMembers``, so that their sums can't overflow.
 package struct GroupOutcome: Sendable, Hashable {
     package let success: Int
     package let failure: Int
     package var failedTokens: [String]
-    /// FCM's own id of the message, where it named one beside or in place of counts.
+    /// FCM's id of the message, if it named one with or without counts.
     package var messageID: String?
-    /// Seconds to wait before a retry, where FCM named them and a member failed.
+    /// The seconds before a retry, if FCM named them and a member failed.
     package var retryAfter: Int?
 
     package var isRetryable: Bool { self.failure > 0 }

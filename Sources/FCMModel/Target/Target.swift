@@ -1,15 +1,15 @@
 /// The recipients of a message.
 package enum Target: Sendable, Hashable {
     case token(String)
-    /// 1 to 1,000 registration tokens; repeated ones are separate recipients.
+    /// 1 to 1,000 registration tokens. Repeated ones are separate recipients.
     case tokens([String])
     case installation(String)
     case installations([String])
     case topic(TopicName)
     case condition(TopicCondition)
-    /// A device group by FCM's own opaque key.
+    /// A device group by FCM's opaque key.
     case notificationKey(String)
-    /// A device group by the name that its tenant gave it; it is sent to by its key.
+    /// A device group by its tenant's name for it. Messages are sent to its key.
     case deviceGroup(String)
 
     package static let maxRecipients = 1_000
@@ -26,7 +26,7 @@ package enum Target: Sendable, Hashable {
         }
     }
 
-    /// The number of outcomes in an answer: one for each listed recipient, one for anything else.
+    /// The number of outcomes in an answer: one for each listed recipient, one for any other target.
     package var recipientCount: Int {
         switch self {
         case .tokens(let tokens): tokens.count
@@ -35,7 +35,7 @@ package enum Target: Sendable, Hashable {
         }
     }
 
-    /// The recipients that are listed; `nil` for anything that is no list.
+    /// The listed recipients. `nil` for a target that is not a list.
     package var listed: [String]? {
         switch self {
         case .tokens(let texts), .installations(let texts): texts
@@ -46,18 +46,18 @@ package enum Target: Sendable, Hashable {
     /// True if the answer is a list of results, even for one recipient.
     package var isList: Bool { self.listed != nil }
 
-    /// The number of listed recipients that are repetitions of earlier ones.
+    /// The number of listed recipients that repeat earlier ones.
     package var repeatedRecipients: Int {
         self.listed.map { texts in texts.count - Set(texts.map { Array($0.utf8) }).count } ?? 0
     }
 
-    /// The longest answer with so many outcomes, in bytes: several times as long as FCM's, which names a message of
-    /// some fifty characters, or an error, for each.
+    /// The longest answer with `recipients` outcomes, in bytes. It is several times as long as FCM's, which has a
+    /// message name of some fifty characters, or an error, for each.
     package static func maxAnswerBytes(recipients: Int) -> Int {
         max(64 * 1024, 300 * recipients)
     }
 
-    /// The largest payload in bytes (T9 MessageTooBig): smaller where topics are addressed.
+    /// The largest payload in bytes (T9 MessageTooBig). It is smaller for topics.
     package var maxPayloadBytes: Int {
         switch self {
         case .topic, .condition: 2_048
@@ -66,7 +66,7 @@ package enum Target: Sendable, Hashable {
     }
 }
 
-/// The kinds of target, a bounded set.
+/// The kinds of target. The set is bounded.
 package enum TargetKind: String, Sendable, Hashable, CaseIterable {
     case token, tokens
     case installation = "fid"
@@ -82,9 +82,7 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
 
     package let text: String
 
-    /// Accepts 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`; anything else is `nil`.
-    ///
-    /// Nothing is decoded.
+    /// Accepts 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`, and returns `nil` for any other text. Decodes nothing.
     package init?(_ text: String) {
         guard !text.isEmpty, text.utf8.count <= Self.maxLength, text.utf8.allSatisfy(Self.isTopicCharacter) else {
             return nil
@@ -99,7 +97,7 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
 
     /// True if a legacy `to` addresses a topic: it starts with ``legacyPrefix``, compared byte by byte (L-TOPIC).
     ///
-    /// A combining mark after the prefix would change its last character, though not the prefix that FCM reads.
+    /// As characters, a combining mark after the prefix would change its last one. FCM still reads the prefix.
     package static func hasLegacyPrefix(_ to: String) -> Bool {
         to.utf8.starts(with: Self.legacyPrefix.utf8)
     }
@@ -113,11 +111,11 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
 
 /// The bounds of a registration token, or of an installation id in its place.
 package enum RegistrationToken {
-    /// Far beyond the tokens that FCM issues, in bytes.
+    /// In bytes, far more than FCM's tokens have.
     package static let maxBytes = 4_096
 
-    /// True if a text can stand for a device: neither empty nor beyond the bounds, nor one that would address something
-    /// else in a path or in a legacy `to`.
+    /// True if a text can name a device. It is not empty and within the bounds, and does not address anything else in a
+    /// path or in a legacy `to`.
     package static func isPlausible(_ text: String) -> Bool {
         PercentEncoding.isAddressable(text) && Self.isWithinBounds(text) && !TopicName.hasLegacyPrefix(text)
     }
@@ -127,7 +125,7 @@ package enum RegistrationToken {
 }
 
 extension Sequence<String> {
-    /// True if a token is among these, compared by its bytes: as texts, some that FCM tells apart are equal.
+    /// True if a token is among these, compared by bytes: some tokens that FCM distinguishes are equal as texts.
     package func containsToken(_ token: String) -> Bool {
         self.contains { $0.utf8.elementsEqual(token.utf8) }
     }

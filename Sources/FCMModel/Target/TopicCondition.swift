@@ -1,21 +1,21 @@
-/// A topic expression such as `'dogs' in topics && 'cats' in topics`, checked and brought into canonical form.
+/// A topic expression such as `'dogs' in topics && 'cats' in topics`, validated and in canonical form.
 ///
-/// FCM evaluates parentheses first and then from left to right without precedence (C-LTR), so the written grouping is
-/// kept exactly.
+/// FCM evaluates parentheses first, and then from left to right without precedence (C-LTR). So the written grouping is
+/// preserved exactly.
 package struct TopicCondition: Sendable, Hashable {
     /// The expressions that an upstream or a facade allows (C-LIMIT, C-NOT).
     package enum Profile: Sendable {
         /// At most two operators and no negation.
         case legacy
-        /// At most five topics, repeated ones counted each time.
+        /// At most five topics. Repeated ones count each time.
         case v1
     }
 
-    /// Why an expression is refused.
+    /// The reason that an expression is refused.
     package enum ParseError: Error, Sendable, Hashable {
-        /// The text departs from the grammar at this byte.
+        /// The text violates the grammar at this byte.
         case syntax(offset: Int)
-        /// A topic name holds other characters than topics may, or is too long; the byte is where it starts.
+        /// A topic name has invalid characters or is too long. It starts at this byte.
         case topicName(offset: Int)
         /// More than 32 parentheses are open at this byte (C-DEPTH).
         case tooDeep(offset: Int)
@@ -23,7 +23,7 @@ package struct TopicCondition: Sendable, Hashable {
 
     package static let maxDepth = 32
 
-    /// Single quotes, lower-case keywords, one blank around operators, parentheses as written (C-CANON).
+    /// Single quotes, lower-case keywords, one blank around operators, and the written parentheses (C-CANON).
     package let canonical: String
     package let topics: [TopicName]
 
@@ -34,7 +34,7 @@ package struct TopicCondition: Sendable, Hashable {
         self.topics = parser.topics
     }
 
-    /// The number of `&&` and `||`: each stands between two topics.
+    /// The number of `&&` and `||`. Each is between two topics.
     package var operatorCount: Int { self.topics.count - 1 }
     package var containsNegation: Bool { self.canonical.utf8.contains(UInt8(ascii: "!")) }
 
@@ -54,9 +54,9 @@ package struct TopicCondition: Sendable, Hashable {
 /// predicate  = quote name quote 1*blank "in" 1*blank "topics"
 /// ```
 ///
-/// Recursion goes no deeper than ``TopicCondition/maxDepth`` parentheses.
+/// Recursion is at most ``TopicCondition/maxDepth`` parentheses deep.
 private struct TopicConditionParser {
-    /// Where the last term may begin: five times as far as five of the longest names take.
+    /// The last term must begin within this many bytes: five times the length of five of the longest names.
     private static let maxBytes = 25_000
 
     private let bytes: [UInt8]

@@ -15,7 +15,7 @@ extension UInt8 {
         }
     }
 
-    /// A blank, or an end of a line or page.
+    /// A blank, or a control character that ends a line or page.
     var isBlank: Bool { self == UInt8(ascii: " ") || (0x09...0x0D).contains(self) }
 
     /// The value of a hexadecimal digit in either case.
@@ -30,20 +30,20 @@ extension UInt8 {
 }
 
 extension StringProtocol {
-    /// Whether the text is one or more ASCII digits.
+    /// True if the text is one or more ASCII digits.
     package var isDigits: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isDigit) }
 }
 
 extension Int {
-    /// The number that a text of ASCII digits stands for; `nil` for any other text, and for a number too large.
+    /// The number in a text of ASCII digits. `nil` for any other text, and for a number that is too large.
     ///
-    /// The initialiser of the standard library takes a sign as well, which no field or parameter here has.
+    /// The standard library's initialiser also accepts a sign, which no field or parameter here has.
     package init?(digits text: some StringProtocol) {
         guard text.isDigits else { return nil }
         self.init(text)
     }
 
-    /// The seconds of a length of time such as `90s`, `15m`, `24h` or `7d`; `nil` for a bare number, which is ambiguous.
+    /// The seconds of a duration such as `90s`, `15m`, `24h` or `7d`. `nil` for a bare number, which is ambiguous.
     package init?(secondsIn text: some StringProtocol) {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         guard let unit = text.last.flatMap({ units[$0] }), let number = Int(digits: text.dropLast()),
@@ -54,10 +54,10 @@ extension Int {
 }
 
 extension String {
-    /// The text where it can be a name or word of a protocol: ASCII, at most 64 bytes; `nil` for any other.
+    /// The text, if it can be a name or word of a protocol: ASCII, at most 64 bytes. `nil` for any other.
     ///
-    /// Swift compares, hashes and folds texts as Unicode has it, and for a long run of combining marks that takes as
-    /// long as reading a thousand ordinary texts. Callers' texts go through this before they are looked up.
+    /// Swift compares, hashes and folds texts by the rules of Unicode. A long run of combining marks then takes as long
+    /// as a thousand ordinary texts. Callers' texts pass through this before they are looked up.
     package var protocolWord: String? {
         let bytes = self.utf8.span
         guard bytes.count <= 64 else { return nil }
@@ -71,12 +71,12 @@ extension String {
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// Whether a text can be a segment: empty ones and those of dots alone lead elsewhere, however they are written.
+    /// True if a text can be a segment. An empty one, `.` and `..` lead elsewhere in any spelling.
     package static func isAddressable(_ text: String) -> Bool {
         text.utf8.count > 2 || text.utf8.contains { $0 != UInt8(ascii: ".") }
     }
 
-    /// Escapes everything but unreserved characters (RFC 3986, 2.3), and one more where it is to stay as it is.
+    /// Escapes everything but unreserved characters (RFC 3986, 2.3) and `plain`.
     package static func encoded(_ text: String, keeping plain: UInt8? = nil) -> String {
         guard !text.utf8.allSatisfy(\.isUnreserved) else { return text }
         var bytes: [UInt8] = []
@@ -91,7 +91,7 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Undoes the escapes of a segment or a value, once; `nil` for a broken one or bytes that are not UTF-8.
+    /// Decodes the escapes of a segment or a value, once. `nil` for a broken escape or invalid UTF-8.
     package static func decoded(_ bytes: some Sequence<UInt8>) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.underestimatedCount)

@@ -2,14 +2,14 @@ import GatewaySupport
 
 /// Reads the three forms of an HTTP date (RFC 9110, 5.6.7).
 ///
-/// The weekday carries no information and is not compared with the date.
+/// The weekday is ignored.
 package enum HTTPDate {
     private static let months = [
         "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6,
         "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
     ]
 
-    /// Seconds since 1970; `nil` for text in none of the forms.
+    /// The seconds since 1970. `nil` for a text in none of the forms.
     package static func seconds(_ text: String) -> Int? {
         let words = text.split(separator: " ").map(String.init)
         switch words.count {
@@ -23,7 +23,7 @@ package enum HTTPDate {
             // Sunday, 06-Nov-94 08:49:37 GMT
             let date = words[1].split(separator: "-").map(String.init)
             guard date.count == 3, let year = Self.number(date[2], digits: 2...2) else { return nil }
-            // Two digits name the nearest such year that is not far ahead.
+            // Two digits below 70 are a year of this century.
             return Self.seconds(
                 year: String(year < 70 ? 2000 + year : 1900 + year),
                 month: date[1],
@@ -50,24 +50,24 @@ package enum HTTPDate {
     }
 }
 
-/// The delays that upstreams ask for, by the `Retry-After` header (RFC 9110, 10.2.3) or in a body.
+/// The delays that upstreams request, in a `Retry-After` header (RFC 9110, 10.2.3) or in a body.
 package enum RetryAfter {
-    /// One day: a server that asks for more is understood to ask for that.
+    /// One day. A longer requested delay is reduced to it.
     private static let longestSeconds = 86_400
-    /// The delay after too many requests where the server names none (V-RETRY, G-429).
+    /// The delay after too many requests if the server names none (V-RETRY, G-429).
     static let afterTooManyRequests = 60
 
-    /// The delay in whole seconds that a header's value asks for: a number, or an HTTP date, which is compared to now
-    /// in seconds since 1970; `nil` for text that is neither.
+    /// The delay in whole seconds from a header's value: a number, or an HTTP date relative to `now`, in seconds since
+    /// 1970. `nil` for any other text.
     package static func seconds(_ text: String, now: Int) -> Int? {
         if text.isDigits {
-            // Digits beyond any number ask for a long wait, not for none.
+            // A number with too many digits requests a long delay, not none.
             return Self.bounded(Int(text) ?? .max)
         }
         return HTTPDate.seconds(text).map { Self.bounded($0 - now) }
     }
 
-    /// A delay within 0 and a day: callers sleep for it, and add it to the time.
+    /// A delay within 0 and a day: callers sleep for it, and add it to times.
     static func bounded(_ seconds: Int) -> Int {
         min(max(0, seconds), Self.longestSeconds)
     }

@@ -1,17 +1,18 @@
-/// Finds the known name that a misspelled one probably stands for.
+/// Finds the known name that is closest to a misspelled one.
 package enum NearestName {
-    /// The end of a message about an unknown name: `; did you mean …?`, or nothing when no candidate is close.
+    /// The end of a message about an unknown name: `; did you mean …?`, or nothing if no candidate is close.
     package static func hint(for name: String, among candidates: some Sequence<String>) -> String {
         self.find(name, among: candidates).map { "; did you mean \($0)?" } ?? ""
     }
 
-    /// The candidate with the fewest edits, at most a third of the name's length, or two; never as many as the name has
-    /// characters. Ties go to the first in order.
+    /// The candidate with the fewest edits: at most two, or a third of the name's length if that is more, and always
+    /// fewer than the name's characters. Of equal candidates, the first in order wins.
     static func find(_ name: String, among candidates: some Sequence<String>) -> String? {
         let length = name.count
         let allowed = min(max(2, length / 3), length - 1)
         let best = candidates.sorted()
-            // The lengths alone are that far apart; a name of a megabyte would be compared for half a minute.
+            // A difference in length alone needs as many edits. Without this check, a name of a megabyte would take
+            // half a minute.
             .filter { abs($0.count - length) <= allowed }
             .map { (candidate: $0, distance: Self.distance(name, $0)) }
             .min { $0.distance < $1.distance }

@@ -3,7 +3,8 @@ import StrictJSON
 /// Writes answers in the shapes of the Instance ID API.
 package enum InstanceIDReplyWriter {
     package static func reply(to outcomes: [SubscriptionOutcome]) -> Reply {
-        // Once a device is done, none: clients repeat the request for all when they see the header (TB-RETRYAFTER).
+        // If any device is done, there is no delay: clients repeat the request for all when they see the header
+        // (TB-RETRYAFTER).
         var longestDelay: Int?
         var isDone = false
         var code: OutcomeCode?
@@ -27,7 +28,7 @@ package enum InstanceIDReplyWriter {
         return Reply(json: writer, retryAfter: isDone ? nil : longestDelay, code: code)
     }
 
-    /// FCM's record of a device; where its subscriptions were asked for and there are none, the member is missing too.
+    /// FCM's record of a device. Without subscriptions, their member is missing too.
     package static func reply(with info: RegistrationInfo, includingTopics: Bool) -> Reply {
         var writer = JSONWriter(reservingCapacity: 256)
         writer.beginObject()
@@ -41,7 +42,7 @@ package enum InstanceIDReplyWriter {
             for subscription in info.subscriptions {
                 writer.key(subscription.topic)
                 writer.beginObject()
-                // It may be a time; the API tells the day.
+                // It may be a time; the API reports the day.
                 if let since = subscription.since { writer.member("addDate", String(since.prefix(10))) }
                 writer.endObject()
             }
@@ -54,7 +55,7 @@ package enum InstanceIDReplyWriter {
 
     package static let done = Reply.emptyObject
 
-    /// A request that can't be read, or may not be made; all but the latter are told why.
+    /// Answers a request that can't be read or is not allowed. Only the former gets the reason.
     package static func reply(to refusal: Refusal) -> Reply {
         var refusal = refusal
         switch refusal.code {
@@ -64,7 +65,7 @@ package enum InstanceIDReplyWriter {
         return Self.reply(refusing: refusal)
     }
 
-    /// A request that was refused as a whole, with the reason that the refusal has.
+    /// Answers a request that was refused as a whole, with the refusal's reason.
     package static func reply(refusing refusal: Refusal) -> Reply {
         let code = refusal.code
         let name = code.instanceIDErrorName

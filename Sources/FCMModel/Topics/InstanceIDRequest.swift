@@ -30,13 +30,13 @@ package enum InstanceIDRequest {
     }
 }
 
-/// A batch of subscriptions as callers of the Instance ID API send it.
+/// A batch of subscriptions from a caller of the Instance ID API.
 package struct InstanceIDBatch: Sendable, Hashable {
     package let topic: TopicName
-    /// The devices, in order and as often as they are named.
+    /// The devices, in their order and with repetitions.
     package let tokens: [String]
 
-    /// Reads a body; members that the API does not know are ignored.
+    /// Reads a body. Unknown members are ignored.
     package init(parsing body: ByteBuffer) throws(Refusal) {
         let root: JSONValue
         do {
@@ -49,7 +49,7 @@ package struct InstanceIDBatch: Sendable, Hashable {
             throw Refusal(.invalidField, "to must be /topics/ and a topic's name")
         }
         guard PercentEncoding.isAddressable(topic.text) else {
-            throw Refusal(.invalidField, "to must not name a topic of dots alone")
+            throw Refusal(.invalidField, "to must not name a topic that is only dots")
         }
         let list = root["registration_tokens"]
         let most = InstanceIDRequest.maxTokens
@@ -57,7 +57,7 @@ package struct InstanceIDBatch: Sendable, Hashable {
             throw Refusal(.invalidField, "registration_tokens must be an array of 1 to \(most) strings")
         }
         guard let tokens = list?.texts else {
-            throw Refusal(.invalidField, "registration_tokens must hold strings alone")
+            throw Refusal(.invalidField, "registration_tokens must hold only strings")
         }
         self.topic = topic
         self.tokens = tokens

@@ -2,9 +2,9 @@ import StrictJSON
 
 /// Reads the answers of the Instance ID API (V-IID).
 ///
-/// An answer that can't be understood is never the death of a token.
+/// An incomprehensible answer never retires a token.
 package enum InstanceIDResponseReader {
-    /// Two thousand topics with their dates, and room beside them.
+    /// Two thousand topics with their dates, and some room.
     private static let limits = JSONLimits(maxMembers: 10_000)
 
     package static func batch(_ response: UpstreamResponse, count: Int, now: Int) -> TopicReading {
@@ -69,7 +69,7 @@ package enum InstanceIDResponseReader {
         return TopicReading(.registration(info, nextPage: nil), upstreamCode: status)
     }
 
-    /// A request that was refused as a whole; without a text in `error` it may have been something else that answered.
+    /// A request that was refused as a whole. Without a text in `error`, another server may have answered.
     private static func refusal(_ response: UpstreamResponse, _ root: JSONValue?, now: Int) -> TopicReading {
         let (code, signal): (OutcomeCode, TopicReading.Signal) =
             switch response.status {
@@ -88,7 +88,7 @@ package enum InstanceIDResponseReader {
 }
 
 extension RPCStatus {
-    /// The meaning for a device of a batch; `nil` for an error that the API does not have.
+    /// The meaning for one device of a batch. `nil` for an error that the API does not have.
     fileprivate var deviceCode: OutcomeCode? {
         switch self {
         case .notFound: .unregistered

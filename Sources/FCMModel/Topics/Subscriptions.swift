@@ -7,7 +7,7 @@ package enum SubscriptionChange: String, Sendable, Hashable, CaseIterable {
 
 /// The outcome of a change of one device's subscription.
 package enum SubscriptionOutcome: Sendable, Hashable {
-    /// It is as was asked for, whether or not it was so before.
+    /// The subscription is as requested, regardless of its earlier state.
     case done
     case rejected(Rejection)
 
@@ -19,7 +19,7 @@ package enum SubscriptionOutcome: Sendable, Hashable {
 /// One topic that a device is subscribed to.
 package struct TopicSubscription: Sendable, Hashable {
     package var topic: String
-    /// When the subscription began as FCM tells it: a date by the Instance ID API, a time by HTTP v1.
+    /// FCM's start of the subscription: a date from the Instance ID API, a time from HTTP v1.
     package var since: String?
 
     package init(topic: String, since: String? = nil) {
@@ -27,20 +27,20 @@ package struct TopicSubscription: Sendable, Hashable {
         self.since = since
     }
 
-    /// Whether an upstream may name it: a topic's name is bounded like a token.
+    /// True if an upstream may name the topic. A topic's name has the bounds of a token.
     var isWithinBounds: Bool { AnswerBounds.isToken(self.topic) && AnswerBounds.isLabel(self.since) }
 }
 
 /// FCM's record of one device.
 package struct RegistrationInfo: Sendable, Hashable {
-    /// The app's package or bundle; only the Instance ID API tells it, as all but the subscriptions.
+    /// The app's package or bundle. Only the Instance ID API reports it, and all other members but the subscriptions.
     package var application: String?
     package var applicationVersion: String?
-    /// The sender id that the device registered with.
+    /// The sender id with which the device registered.
     package var authorizedEntity: String?
     /// `ANDROID`, `IOS` or `CHROME`.
     package var platform: String?
-    /// The topics that it is subscribed to, in the order of their names.
+    /// The subscribed topics, in the order of their names.
     package var subscriptions: [TopicSubscription]
 
     package init(
@@ -58,7 +58,7 @@ package struct RegistrationInfo: Sendable, Hashable {
     }
 }
 
-/// A request about subscriptions, but for its server and credential.
+/// A request about subscriptions, without its server and credential.
 package struct TopicRequest: Sendable, Hashable {
     /// The methods in use.
     package enum Method: Sendable, Hashable {
@@ -68,10 +68,10 @@ package struct TopicRequest: Sendable, Hashable {
     package let method: Method
     /// Path and query.
     package let path: String
-    /// The template of the path, for logs and traces, which must not name the device.
+    /// The template of the path, for logs and traces, which must not contain the device.
     package let template: String
     package let body: ByteBuffer
-    /// The longest answer, in bytes; the default lists all subscriptions that a device may have.
+    /// The longest answer, in bytes. The default fits all subscriptions that a device may have.
     package let maxAnswerBytes: Int
 
     init(
@@ -89,13 +89,13 @@ package struct TopicRequest: Sendable, Hashable {
     }
 }
 
-/// The meaning of an answer to a call about subscriptions, or of none.
+/// The meaning of an answer to a call about subscriptions, or of its absence.
 package struct TopicReading: Sendable, Hashable {
     /// The answer's meaning for the caller.
     package enum Answer: Sendable, Hashable {
         /// One outcome for each device of the call, in its order.
         case changed([SubscriptionOutcome])
-        /// FCM's record of the device, and the token of the next page, if there is more.
+        /// FCM's record of the device, and the token of the next page, if there is one.
         case registration(RegistrationInfo, nextPage: String?)
         case rejected(Rejection)
     }
@@ -103,11 +103,11 @@ package struct TopicReading: Sendable, Hashable {
     /// The answer's meaning for the client of FCM.
     package enum Signal: Sendable, Hashable {
         case none
-        /// Our access token was refused: a fresh one is worth one retry (V-TOKEN).
+        /// FCM refused our access token. A fresh one is worth one retry (V-TOKEN).
         case tokenRefused
-        /// The tenant's credential or quota: every further call would be refused.
+        /// The cause is the tenant's credential or quota: every further call would be refused.
         case holdsForAll
-        /// The server knows nothing at this path: the API is not served there, or not to this project (V-TOPICS).
+        /// The server has nothing at this path: it does not serve the API, or not to this project (V-TOPICS).
         case apiMissing
     }
 
@@ -121,7 +121,7 @@ package struct TopicReading: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// A call that was refused as a whole, by FCM or on the way.
+    /// A call that was refused as a whole, by FCM or in transit.
     package init(rejected code: OutcomeCode, retryAfter: Int? = nil, signal: Signal = .none, upstreamCode: String) {
         let isQuota = code == .tenantRateExceeded
         self.init(
@@ -131,7 +131,7 @@ package struct TopicReading: Sendable, Hashable {
         )
     }
 
-    /// A call that FCM refused as a whole; its delay, or a minute for a quota, is told only where waiting helps.
+    /// A call that FCM refused as a whole. Its delay, or a minute for a quota, is reported only if waiting helps.
     init(rejected code: OutcomeCode, delay: Int?, signal: Signal, upstreamCode: String) {
         let delay = code == .tenantRateExceeded ? delay ?? RetryAfter.afterTooManyRequests : delay
         self.init(

@@ -1,9 +1,9 @@
 import NIOCore
 import StrictJSON
 
-/// Writes requests to v1's topic subscriptions: each is about one device.
+/// Writes requests to v1's topic subscriptions. Each concerns one device.
 package struct V1TopicRequest: Sendable {
-    /// The most subscriptions on one page of a list: long names of all of them still fit into an answer.
+    /// The most subscriptions on one page. An answer fits as many of the longest names.
     private static let pageSize = 300
 
     private static let template = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
@@ -14,7 +14,7 @@ package struct V1TopicRequest: Sendable {
         self.registrations = "/v1/projects/\(PercentEncoding.encoded(project))/registrations/"
     }
 
-    /// Changes a device's subscription to a topic; ending one that there is not counts as done.
+    /// Changes a device's subscription to a topic. Ending a subscription that does not exist counts as done.
     package func change(_ change: SubscriptionChange, _ token: String, _ topic: TopicName) -> TopicRequest {
         let topic = PercentEncoding.encoded(topic.text)
         let path = self.subscriptions(of: token)
@@ -48,9 +48,9 @@ package struct V1TopicRequest: Sendable {
 
 /// Reads the answers of v1's topic subscriptions.
 ///
-/// An answer that can't be understood is never the death of a token.
+/// An incomprehensible answer never retires a token.
 package enum V1TopicResponseReader {
-    /// A page of subscriptions with three members each, and room beside them.
+    /// A page of subscriptions with three members each, and some room.
     private static let limits = JSONLimits(maxMembers: 20_000, maxElements: 10_000)
 
     package static func change(_ response: UpstreamResponse, _ change: SubscriptionChange, now: Int) -> TopicReading {
@@ -63,7 +63,7 @@ package enum V1TopicResponseReader {
             }
             return Self.refusal(response, body, now: now)
         }
-        // Empty or an object: a page for people is no sign that something was done.
+        // Empty, or an object. An HTML page does not prove that anything was done.
         guard response.body.readableBytes == 0 || response.json()?.members != nil else {
             return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
         }
@@ -95,7 +95,7 @@ package enum V1TopicResponseReader {
         )
     }
 
-    /// An entry of a list: its topic stands in a member of its own, or else at the end of its name.
+    /// An entry of a list. Its topic is a member of its own, or the end of its name.
     private static func subscription(_ value: JSONValue) -> TopicSubscription? {
         let topic = value.text("topic_name", or: "topicName") ?? value.text("name").flatMap(Self.lastSegment)
         return topic.map { TopicSubscription(topic: $0, since: value.text("create_time", or: "createTime")) }
@@ -116,7 +116,7 @@ package enum V1TopicResponseReader {
         if Self.tellsOfTooManyTopics(body) {
             code = .tooManyTopics
         } else if Self.isQuota(response.status, body, cause.signal) {
-            // Subscriptions are rationed for the project as a whole.
+            // The quota for subscriptions is the project's.
             code = .tenantRateExceeded
             signal = .holdsForAll
         } else if response.status == 404, !body.hasCode {
@@ -153,7 +153,7 @@ package enum V1TopicResponseReader {
         return text.contains("too many topics") || text.contains("too_many_topics")
     }
 
-    /// Whether a bad argument is the registration; without a clue it is not.
+    /// True if a text blames the registration for a bad argument. Without a clue it does not.
     private static func blamesDevice(_ body: V1ErrorBody) -> Bool {
         let violations = body.violations
         return ([body.message] + violations.map(\.description) + violations.map(\.field))

@@ -1,18 +1,18 @@
 import StrictJSON
 
-/// Reads a v1 message as the legacy protocol would say it: TR-* backwards, if nothing is lost.
+/// Translates a v1 message into the legacy form: TR-* backwards, if nothing is lost.
 ///
-/// Where several platforms carry one field of legacy, they must agree or be silent. The content has passed the checks
-/// of ``V1RequestDecoder``; a field that legacy has no place for is left to refuse.
+/// If several platforms have one field of legacy, their values must agree. ``V1RequestDecoder`` has checked the
+/// content. A field that legacy lacks is refused.
 struct V1LegacyTranslation {
-    /// How far an `apns-expiration` may be from the end of the time to live, in seconds: clocks and the way here
-    /// differ.
+    /// The tolerated difference between an `apns-expiration` and the end of the time to live, in seconds: clocks
+    /// differ, and the request takes time.
     private static let toleratedDrift = 5
 
     private let now: Int
     private var message = Message()
     private var notification = Notification()
-    /// Headers of APNs that only make sense beside the rest.
+    /// APNs headers that depend on the rest of the message.
     private var apnsPriority: String?
     private var apnsPushType: String?
     private var apnsExpiration: Int?
@@ -42,7 +42,7 @@ struct V1LegacyTranslation {
 
     // MARK: Agreement
 
-    /// Takes a text over under a key that other platforms may carry too.
+    /// Adopts a text under a key that other platforms may have too.
     private mutating func carry(_ text: String, as key: NotificationKey, from path: String) throws(Refusal) {
         self.notification[key] = try Self.agreed(self.notification[key], text, path)
     }
@@ -65,13 +65,13 @@ struct V1LegacyTranslation {
         self.message.collapseKey = try Self.agreed(self.message.collapseKey, key, path)
     }
 
-    /// A text that other platforms may carry too, compared by its bytes.
+    /// A text that other platforms may have too. Compares bytes.
     private static func agreed(_ present: String?, _ text: String, _ path: String) throws(Refusal) -> String {
         guard present?.utf8.elementsEqual(text.utf8) ?? true else { throw .disagreement(path) }
         return text
     }
 
-    /// Takes a list of texts over, unless it is empty, which is absent.
+    /// Adopts a list of texts. An empty list counts as absent.
     private mutating func carry(
         _ value: JSONValue,
         as arguments: WritableKeyPath<Notification, [String]?>,
@@ -106,7 +106,7 @@ struct V1LegacyTranslation {
         let path = "message.apns.headers.apns-priority"
         let isSilent = self.message.contentAvailable && self.message.notification == nil
         if self.apnsPushType != nil {
-            // FCM derives the kind by itself; only a silent push says it (TR-SILENT).
+            // FCM derives the push type itself. Only a silent push states it (TR-SILENT).
             guard isSilent, self.apnsPushType?.protocolWord == "background" else {
                 throw .notCarried("message.apns.headers.apns-push-type")
             }
@@ -138,8 +138,8 @@ struct V1LegacyTranslation {
         }
     }
 
-    /// The fields of a checked object by their names in `snake_case`, without those that are absent: `null`, and the
-    /// empty text, which is protobuf's default.
+    /// The fields of a checked object by their names in `snake_case`. Leaves out absent ones: `null`, and the empty
+    /// text, which is protobuf's default.
     private static func fields(of value: JSONValue, _ schema: V1Schema) -> [(name: String, value: JSONValue)] {
         var fields: [(name: String, value: JSONValue)] = []
         for member in value.members.map(Array.init) ?? [] {
@@ -313,7 +313,7 @@ struct V1LegacyTranslation {
         value.members?.compactMap { header in header.value.string.map { (name: header.key, text: $0) } } ?? []
     }
 
-    /// A text where v1 takes anything; legacy has no empty ones.
+    /// A text where v1 accepts any value. Legacy has no empty ones.
     private static func text(_ value: JSONValue, _ path: String) throws(Refusal) -> String {
         guard let text = value.string, !text.isEmpty else { throw .notCarried(path) }
         return text

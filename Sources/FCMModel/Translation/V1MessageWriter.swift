@@ -1,12 +1,12 @@
 import StrictJSON
 
-/// Writes a message as v1's members, its target apart (TR-* of the translation page).
+/// Writes a message as v1's members, without its target (TR-* of the translation page).
 ///
-/// Empty objects are never written: each part asks first whether anything goes into it.
+/// Empty objects are never written: each part first checks if it has any content.
 struct V1MessageWriter {
-    /// The longest collapse id that APNs takes, in bytes.
+    /// The longest collapse id of APNs, in bytes.
     ///
-    /// A longer key is left out for Apple: cut, it would merge with others.
+    /// A longer key is left out for Apple: a truncated one could equal others.
     static let maxCollapseIDBytes = 64
 
     private let message: Message
@@ -15,7 +15,7 @@ struct V1MessageWriter {
 
     init(_ message: Message, now: Int) {
         self.message = message
-        // Arguments are left out without their key (TR-LOC), so that arguments alone make no notification.
+        // Arguments without their key are left out (TR-LOC), so arguments alone are no notification.
         self.notification = message.notification.flatMap { $0.texts.isEmpty && $0.badge == nil ? nil : $0 }
         self.now = now
     }
@@ -28,7 +28,7 @@ struct V1MessageWriter {
         self.writeWebpush(to: &writer)
     }
 
-    /// The keys that all platforms share; the others, each platform gets in its own words.
+    /// The keys that all platforms share. Each platform gets the others in its own form.
     private func writeCommonNotification(to writer: inout JSONWriter) {
         let title = self.notification?[.title]
         let body = self.notification?[.body]
@@ -72,7 +72,7 @@ struct V1MessageWriter {
         writer.endObject()
     }
 
-    /// A key's name under `android.notification`; `nil` for those that stand elsewhere.
+    /// A key's name under `android.notification`. `nil` for keys that belong elsewhere.
     private static func androidKey(for key: NotificationKey) -> StaticString? {
         switch key {
         case .sound: "sound"
@@ -99,7 +99,7 @@ struct V1MessageWriter {
         writer.endObject()
     }
 
-    /// Whether the message wakes an app and shows nothing (TR-SILENT).
+    /// True if the message wakes an app and shows nothing (TR-SILENT).
     private var isSilent: Bool {
         self.message.contentAvailable && self.notification == nil
     }
@@ -116,7 +116,7 @@ struct V1MessageWriter {
     private func writeAPNSHeaders(to writer: inout JSONWriter) {
         writer.beginObject("headers")
         if let seconds = self.message.timeToLive {
-            // The present second would be past on arrival; APNs knows 0 as "try once".
+            // The current second would have passed on arrival. For APNs, 0 means "try once".
             writer.member("apns-expiration", seconds == 0 ? "0" : String(self.now + seconds))
         }
         if let id = self.collapseID { writer.member("apns-collapse-id", id) }
@@ -124,7 +124,7 @@ struct V1MessageWriter {
             writer.member("apns-priority", "5")
             writer.member("apns-push-type", "background")
         } else if self.notification != nil {
-            // FCM refuses 10 without a notification, in words that look like a bad token.
+            // FCM refuses 10 without a notification, with an error that looks like a bad token.
             switch self.message.priority {
             case .normal: writer.member("apns-priority", "5")
             case .high: writer.member("apns-priority", "10")
@@ -134,8 +134,8 @@ struct V1MessageWriter {
         writer.endObject()
     }
 
-    /// Whether an alert of its own is needed: FCM builds one from the common notification, but knows only title and
-    /// body.
+    /// True if the message needs an alert object. FCM builds an alert from the common notification, but only from title
+    /// and body.
     private var hasAlert: Bool {
         guard let notification = self.notification else { return false }
         return notification[.subtitle] != nil || notification[.bodyLocKey] != nil || notification[.titleLocKey] != nil
@@ -163,7 +163,7 @@ struct V1MessageWriter {
         writer.endObject()
     }
 
-    /// An alert object replaces the common texts whole, so it holds them too (TR-ALERT).
+    /// An alert object replaces all common texts, so it repeats them (TR-ALERT).
     private static func writeAlert(_ notification: Notification, to writer: inout JSONWriter) {
         writer.beginObject("alert")
         if let title = notification[.title] { writer.member("title", title) }
@@ -180,7 +180,7 @@ struct V1MessageWriter {
 
     private func writeWebpush(to writer: inout JSONWriter) {
         let message = self.message
-        // Browsers take addresses with https only; other texts here are meant for another platform.
+        // Browsers accept only https addresses. Other texts here are for another platform.
         let icon = self.notification?[.icon].flatMap { ValueRules.isHTTPS($0) ? $0 : nil }
         let link = self.notification?[.clickAction].flatMap { ValueRules.isHTTPS($0) ? $0 : nil }
         let hasHeaders = message.timeToLive != nil || message.priority != nil
@@ -207,7 +207,7 @@ struct V1MessageWriter {
 }
 
 extension Notification {
-    /// The arguments of a localised text; `nil` without any, or without the key that they belong to (TR-LOC).
+    /// The arguments of a localised text. `nil` if there are none, or their key is missing (TR-LOC).
     fileprivate func arguments(of key: NotificationKey) -> [String]? {
         let arguments = key == .titleLocKey ? self.titleLocArgs : self.bodyLocArgs
         guard let arguments, !arguments.isEmpty, self[key] != nil else { return nil }

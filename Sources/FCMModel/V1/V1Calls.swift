@@ -1,24 +1,24 @@
 package import NIOCore
 import StrictJSON
 
-/// The calls of v1's `messages:send` that one message becomes: one for each recipient, in order, repeated ones included
+/// The `messages:send` calls of v1 for one message: one for each recipient, in order, including repeated ones
 /// (TR-FANOUT).
 ///
-/// All share one body but for the member that names the target, since v1 has no lists (http-v1, section 3). Nothing can
-/// be inexpressible: v1 knows every target, and every field has its place or is dropped where the translation page says
-/// so.
+/// All calls share one body except for the member that names the target, since v1 has no lists (http-v1, section 3).
+/// Every message can be expressed: v1 has every kind of target, and every field has its place or is dropped by the
+/// translation page.
 package struct V1Calls: Sendable {
     private static let sending = ByteBuffer(string: #"{"message":{"#)
     private static let validating = ByteBuffer(string: #"{"validate_only":true,"message":{"#)
 
     private let target: Target
-    /// The bodies' bytes before the member that names the target.
+    /// The body's bytes before the member that names the target.
     private let prefix: ByteBuffer
     /// The bytes after it, to the end.
     private let suffix: ByteBuffer
 
-    /// The calls of a message; the target of a legacy request is its ``LegacySendRequest/sentTarget``, and the time to
-    /// live counts from now, in seconds since 1970 (TR-TTL).
+    /// The calls of a message. The target of a legacy request is its ``LegacySendRequest/sentTarget``. The time to live
+    /// starts at `now`, in seconds since 1970 (TR-TTL).
     package init(_ message: Message, to target: Target, now: Int) {
         var suffix: ByteBuffer
         if let members = message.passThrough {
@@ -33,7 +33,7 @@ package struct V1Calls: Sendable {
         if suffix.readableBytes <= "{}".utf8.count {
             suffix = ByteBuffer(string: "}}")
         } else {
-            // The target comes first, so that a comma takes the place of the brace.
+            // The target comes first, so a comma replaces the brace.
             suffix.setInteger(UInt8(ascii: ","), at: suffix.readerIndex)
             suffix.writeInteger(UInt8(ascii: "}"))
         }
@@ -44,18 +44,18 @@ package struct V1Calls: Sendable {
 
     package var count: Int { self.target.recipientCount }
 
-    /// The body of the call at an index below ``count``, made anew each time.
+    /// The body of the call at an index below ``count``. Built on each call.
     package func body(at index: Int) -> ByteBuffer {
         precondition((0..<self.count).contains(index), "there are \(self.count) calls, and none at \(index)")
         return switch self.target {
-        // A device group's key takes a token's place.
+        // A device group's key replaces a token.
         case .token(let text), .notificationKey(let text): self.body("token", text)
         case .tokens(let tokens): self.body("token", tokens[index])
         case .installation(let id): self.body("fid", id)
         case .installations(let ids): self.body("fid", ids[index])
         case .topic(let topic): self.body("topic", topic.text)
         case .condition(let condition): self.body("condition", condition.canonical)
-        case .deviceGroup: preconditionFailure("a device group is sent to by its key, and this is its name")
+        case .deviceGroup: preconditionFailure("messages to a device group need its key, not its name")
         }
     }
 
@@ -74,7 +74,7 @@ package struct V1Calls: Sendable {
         return body
     }
 
-    /// Writes a text as JSON; tokens need no escape, so that they are copied as they are.
+    /// Writes a text as JSON. Tokens need no escapes, so they are copied.
     private static func write(_ text: String, to body: inout ByteBuffer) {
         if Self.needsEscape(text) {
             var writer = JSONWriter()

@@ -1,19 +1,18 @@
 package import NIOCore
 import StrictJSON
 
-/// An error as the v1 facade tells it (`google.rpc.Status`); which one answers which code is in ``OutcomeCode``'s
-/// table.
+/// An error in the v1 facade's form (`google.rpc.Status`). The table of ``OutcomeCode`` assigns one to each code.
 struct V1Error: Sendable, Hashable {
     enum Delay: Hashable {
         case never
-        /// Where the cause names a delay.
+        /// The cause's delay, if it has one.
         case named
-        /// The cause's delay, or so many seconds.
+        /// The cause's delay, or else this many seconds.
         case seconds(Int)
     }
 
     let status: RPCStatus
-    /// FCM's own code; `nil` where Google's front end would speak instead of FCM.
+    /// FCM's own code. `nil` if Google's front end would answer instead of FCM.
     let code: V1ErrorCode?
     let message: String
     let delay: Delay
@@ -41,7 +40,7 @@ struct V1Error: Sendable, Hashable {
     static var thirdPartyAuth: Self {
         Self(.unauthenticated, .thirdPartyAuthError, "Auth error from APNS or Web Push Service")
     }
-    /// Also for a refused credential of ours: at a 401 the caller would refresh its key.
+    /// Also used if our credential was refused: on a 401 the caller would refresh its own key.
     static var `internal`: Self { Self(.internal, .internal, "Internal error encountered.", delay: .named) }
     static var unavailable: Self {
         Self(.unavailable, .unavailable, "The service is currently unavailable.", delay: .seconds(5))
@@ -54,7 +53,7 @@ struct V1Error: Sendable, Hashable {
     }
 }
 
-/// The canonical error codes of Google's services (`google.rpc.Code`), and the one that the Instance ID API adds.
+/// The canonical error codes of Google's services (`google.rpc.Code`), and one that the Instance ID API adds.
 package enum RPCStatus: String, Sendable, Hashable {
     case invalidArgument = "INVALID_ARGUMENT"
     case unauthenticated = "UNAUTHENTICATED"
@@ -83,9 +82,9 @@ package enum RPCStatus: String, Sendable, Hashable {
     }
 }
 
-/// The error codes that FCM itself gives in a v1 answer (`FcmError`), as far as they are known.
+/// The known error codes of FCM itself in a v1 answer (`FcmError`).
 ///
-/// FCM may add others at any time; an unknown one is classified by the HTTP status.
+/// FCM may add others at any time. An unknown one is classified by the HTTP status.
 enum V1ErrorCode: String {
     case invalidArgument = "INVALID_ARGUMENT"
     case unregistered = "UNREGISTERED"
@@ -96,7 +95,7 @@ enum V1ErrorCode: String {
     case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
     case unspecifiedError = "UNSPECIFIED_ERROR"
 
-    /// Recognises a code as it stands on the wire, the older name of ``thirdPartyAuthError`` included.
+    /// Recognises a code on the wire, including the older name of ``thirdPartyAuthError``.
     init?(wireText: String) {
         if wireText == "APNS_AUTH_ERROR" {
             self = .thirdPartyAuthError
@@ -106,16 +105,16 @@ enum V1ErrorCode: String {
     }
 }
 
-/// One entry of `google.rpc.BadRequest`: which field is wrong, and why.
+/// One entry of `google.rpc.BadRequest`: the invalid field, and the reason.
 struct V1FieldViolation {
     /// The path to the field, such as `message.android.ttl`; empty for the body as a whole.
     var field: String
     var description: String
 }
 
-/// The body of a refusal by v1 (`google.rpc.Status`); of another body, all members are absent.
+/// The body of a v1 refusal (`google.rpc.Status`). All members are absent for any other body.
 package struct V1ErrorBody {
-    /// FCM's own code, which the front end's refusals lack.
+    /// FCM's own code. The front end's refusals have none.
     enum Code {
         case absent
         case unknown
@@ -127,7 +126,7 @@ package struct V1ErrorBody {
     /// Google's word for the cause, such as `SERVICE_DISABLED`.
     package private(set) var reason: String?
     private(set) var isProjectQuota = false
-    /// Seconds to wait, where the body names them.
+    /// The seconds to wait, if the body names them.
     private(set) var retryDelay: Int?
     private let error: JSONValue?
 
@@ -139,7 +138,7 @@ package struct V1ErrorBody {
         }
     }
 
-    /// Reads an entry of `details`; entries are known by the end of their type, and come in any order.
+    /// Reads an entry of `details`. Entries are identified by the end of their type, and have no fixed order.
     private mutating func read(_ detail: JSONValue) {
         guard let type = detail["@type"]?.string else { return }
         if Self.names(type, "google.firebase.fcm.v1.FcmError") {
@@ -167,9 +166,9 @@ package struct V1ErrorBody {
         return if case .known(let code) = self.code { code.rawValue } else { nil }
     }
 
-    /// Whether FCM says by it that it failed: an error in Google's form.
+    /// True if the body is FCM's own statement that it failed: an error in Google's form.
     ///
-    /// A proxy's page is none, and a lost deadline leaves open whether the message was taken.
+    /// A proxy's page is not one. An exceeded deadline does not show if the message was accepted.
     var isFailureOfFCM: Bool {
         self.hasCode || self.status.map { $0 != RPCStatus.deadlineExceeded.rawValue } ?? false
     }

@@ -2,7 +2,7 @@ import StrictJSON
 
 /// Writes answers in v1's shapes (V-FACADE): those of `messages:send` and of topic subscriptions.
 package struct V1ReplyWriter: Sendable {
-    /// The project as it stands in the request's path.
+    /// The project in the request's path.
     private let project: String
 
     package init(project: String) {
@@ -20,14 +20,14 @@ package struct V1ReplyWriter: Sendable {
         }
     }
 
-    /// A message that was taken for a device group: v1 tells nothing, not even of failed members.
+    /// An accepted message to a device group. v1 reports nothing, not even failed members.
     package static let groupAcceptance = Reply.emptyObject
 
     package static func reply(refusing rejection: Rejection) -> Reply {
         let name = rejection.legacyErrorName
         let isAPNS = rejection.code == .upstreamCredentials && name == .invalidAPNSCredential
         let error = isAPNS ? V1Error.thirdPartyAuth : rejection.code.v1Error
-        // Google's front end, which gives no code of FCM's, names no field here.
+        // Google's front end has none of FCM's codes, and here no field.
         let violation = error == .invalidArgument ? name.v1Violation : nil
         return Self.reply(error, violation, retryAfter: rejection.retryAfter, code: rejection.code)
     }
@@ -58,7 +58,7 @@ package struct V1ReplyWriter: Sendable {
 
     // MARK: Topic subscriptions
 
-    /// A subscription that there is now, whether or not there was one before.
+    /// A subscription that exists now, regardless of its earlier state.
     package func reply(subscribing token: String, to topic: TopicName) -> Reply {
         var writer = JSONWriter()
         self.write(TopicSubscription(topic: topic.text), of: token, to: &writer)
@@ -96,7 +96,7 @@ package struct V1ReplyWriter: Sendable {
         writer.member("name", "\(device)/topicSubscriptions/\(subscription.topic)")
         writer.member("topicName", subscription.topic)
         if let since = subscription.since {
-            // The Instance ID API tells the day alone.
+            // The Instance ID API reports only the day.
             writer.member("createTime", since.utf8.count == 10 ? "\(since)T00:00:00Z" : since)
         }
         writer.endObject()

@@ -3,7 +3,7 @@ import StrictJSON
 
 /// A valid request to the v1 facade's `messages:send`.
 package struct V1SendRequest: Sendable {
-    /// A group's key in `token` looks like a token and stays one here.
+    /// A group's key in `token` looks like a token, and is one here.
     package let target: Target
     /// The message as the caller wrote it, for a v1 upstream.
     package let message: Message
@@ -11,10 +11,10 @@ package struct V1SendRequest: Sendable {
     package let payloadBytes: Int
     fileprivate let content: JSONValue
 
-    /// The request in the words of the legacy protocol, for a legacy upstream, with nothing lost; throws the first
-    /// field that legacy can't carry.
+    /// The request in the legacy protocol's form, for a legacy upstream, without any loss. Throws the first field that
+    /// legacy can't express.
     ///
-    /// An `apns-expiration` is compared to now, in seconds since 1970.
+    /// An `apns-expiration` is relative to `now`, in seconds since 1970.
     package func legacyRequest(now: Int) throws(Refusal) -> LegacySendRequest {
         switch self.target {
         case .installation, .installations:
@@ -36,7 +36,7 @@ package struct V1SendRequest: Sendable {
 
 /// Reads and validates a request to the v1 facade's `messages:send` (V-FACADE).
 ///
-/// The checks run in the order of Google's: syntax, names and types, the target, values, data keys, size.
+/// The checks run in Google's order: syntax, names and types, the target, values, data keys, size.
 package enum V1RequestDecoder {
     /// None of these has a second spelling.
     private static let targetKeys = ["token", "fid", "topic", "condition"]
@@ -93,7 +93,7 @@ package enum V1RequestDecoder {
 
     // MARK: Values
 
-    /// The keys that v1 itself reserves, fewer than legacy does.
+    /// The keys that v1 itself reserves, which are fewer than legacy's.
     private static func isRefused(_ dataKey: String) -> Bool {
         let bytes = dataKey.utf8
         return bytes.isEmpty || ["from", "message_type"].contains(dataKey.protocolWord)
@@ -106,10 +106,9 @@ package enum V1RequestDecoder {
         throw .badValue("message.apns.headers.apns-collapse-id", "at most \(V1MessageWriter.maxCollapseIDBytes) bytes")
     }
 
-    /// The payload's size by L-SIZE (V-SIZE): the common notification, and the largest of the data that some platform
-    /// gets.
+    /// The payload's size by L-SIZE (V-SIZE): the common notification, and the largest data of any platform.
     ///
-    /// FCM counts other parts as well, and refuses those itself.
+    /// FCM counts other parts too, and refuses those itself.
     private static func payloadBytes(of content: JSONValue) -> Int {
         let notification = Self.bytes(of: content.field("notification"))
         let common = Self.bytes(of: content.field("data"))
@@ -127,7 +126,7 @@ package enum V1RequestDecoder {
         return bytes
     }
 
-    /// The members of a checked message but for its target and those that are `null`.
+    /// The members of a checked message, without its target and without `null`.
     private static func passThrough(_ message: JSONMembers, maxBytes: Int) -> ByteBuffer {
         var writer = JSONWriter(reservingCapacity: maxBytes)
         writer.beginObject()
@@ -156,7 +155,7 @@ package enum V1RequestDecoder {
     }
 }
 
-/// Refusals of a request to the v1 facade before anything is sent (V-FACADE), in Google's words.
+/// The v1 facade's refusals before anything is sent (V-FACADE), in Google's words.
 ///
 /// Each names one field, by a path such as `message.android.ttl`.
 extension Refusal {
@@ -172,7 +171,7 @@ extension Refusal {
         return refusal
     }
 
-    /// The path to a member; a name is cut where it is longer than any real one, since it may be the caller's payload.
+    /// The path to a member. A name longer than any real one is truncated, since it may be the caller's payload.
     static func path(_ parent: String, _ name: String) -> String {
         let scalars = name.unicodeScalars
         let cut = scalars.prefix(64)
@@ -230,7 +229,7 @@ extension Refusal {
         .v1(.invalidField, field, "'\(field)' can't be sent by the legacy protocol, which serves this project")
     }
 
-    /// A field that differs from the same option of another platform, where legacy has one for all.
+    /// A field that differs from the same option of another platform, although legacy has only one.
     static func disagreement(_ field: String) -> Refusal {
         let text =
             "'\(field)' differs from the same option elsewhere; the legacy protocol, which serves this project, "
@@ -240,32 +239,32 @@ extension Refusal {
 }
 
 extension JSONValue {
-    /// A member of a checked object by its name in `snake_case` or, where that differs, in `lowerCamelCase`; `null` is
+    /// A member of a checked object by its name in `snake_case` or, if that differs, in `lowerCamelCase`. `null` is
     /// absent.
     func field(_ name: String, or camelCase: String? = nil) -> JSONValue? {
         let value = self[name] ?? camelCase.flatMap { self[$0] }
         return value?.isNull == false ? value : nil
     }
 
-    /// A text by its name; the empty one is absent, as it is protobuf's default.
+    /// A text by its name. The empty one is absent, since it is protobuf's default.
     func text(_ name: String, or camelCase: String? = nil) -> String? {
         let text = self.field(name, or: camelCase)?.string
         return text?.isEmpty == false ? text : nil
     }
 }
 
-/// A span of time as protobuf writes it in JSON: decimal seconds, up to nine fractional digits, and an `s`.
+/// A duration in protobuf's JSON form: decimal seconds, up to nine fractional digits, and an `s`.
 struct V1Duration: Sendable, Hashable {
-    /// The whole seconds; the fraction is cut.
+    /// The whole seconds, without the fraction.
     let seconds: Int
     let hasFraction: Bool
 
-    /// The seconds, a fraction counting as a whole one: for delays, which must not end too early.
+    /// The seconds, rounded up: a delay must not end too early.
     var roundedUp: Int {
         self.hasFraction && self.seconds < .max ? self.seconds + 1 : self.seconds
     }
 
-    /// Reads a text; `nil` for another form, a negative span, or one that no integer holds.
+    /// Reads a text. `nil` for another form, a negative duration, or one that exceeds an integer.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.last == UInt8(ascii: "s") else { return nil }

@@ -1,12 +1,12 @@
 import StrictJSON
 
-/// The meaning of an answer to `messages:send`, or of none.
+/// The meaning of an answer to `messages:send`, or of its absence.
 package struct V1Reading: Sendable, Hashable {
     /// The answer's meaning for the caller.
     package enum Answer: Sendable, Hashable {
-        /// FCM took the message, under its own id.
+        /// FCM accepted the message under its own id.
         case accepted(messageID: String)
-        /// FCM took a message for a device group; it tells neither an id nor counts (TB-GROUP).
+        /// FCM accepted a message for a device group. It reports neither an id nor counts (TB-GROUP).
         case group
         case rejected(Rejection)
     }
@@ -14,15 +14,15 @@ package struct V1Reading: Sendable, Hashable {
     /// The answer's meaning for the client of FCM.
     package enum Signal: Sendable, Hashable {
         case none
-        /// Our access token was refused: a fresh one is worth one retry (V-TOKEN).
+        /// FCM refused our access token. A fresh one is worth one retry (V-TOKEN).
         case tokenRefused
-        /// Our credential or configuration is at fault, and no token mends it.
+        /// Our credential or configuration is wrong, and a fresh token does not help.
         case credentialRefused
-        /// The project's quota is used up: all of its calls have to wait.
+        /// The project's quota is exhausted, so all of its calls must wait.
         case projectQuota
-        /// One target's quota is used up.
+        /// One target's quota is exhausted.
         case targetQuota
-        /// FCM or the way to it is in trouble; counts for the breaker.
+        /// FCM or the path to it fails. The circuit breaker counts it.
         case trouble
     }
 
@@ -37,9 +37,10 @@ package struct V1Reading: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// A call that got no answer (TB-TRANSPORT): `Unavailable` in legacy words, whether or not FCM may have taken it.
+    /// A call without an answer (TB-TRANSPORT). Its legacy name is `Unavailable`, even if FCM may have accepted the
+    /// message.
     ///
-    /// The code is what REST callers are told: `outcome_unknown` where the request may have arrived.
+    /// The code is for REST callers: `outcome_unknown` if the request may have arrived.
     package init(transportFailure code: OutcomeCode, upstreamCode: String) {
         self.init(
             answer: .rejected(Rejection(code: code, legacyName: .unavailable)),
@@ -48,7 +49,7 @@ package struct V1Reading: Sendable, Hashable {
         )
     }
 
-    /// The outcome for one recipient of a list, where an empty answer proves nothing.
+    /// The outcome for one recipient of a list, for which an empty answer proves nothing.
     package var outcome: RecipientOutcome {
         switch self.answer {
         case .accepted(let messageID): .accepted(Acceptance(messageID: messageID))
@@ -60,13 +61,13 @@ package struct V1Reading: Sendable, Hashable {
 
 /// Reads the answer of a v1 upstream to one call.
 ///
-/// An answer that can't be understood is never the death of a token.
+/// An incomprehensible answer never retires a token.
 package enum V1ResponseReader {
-    /// Reads an answer to a request that addressed targets of a kind; each call of a list is read as one of the list.
+    /// Reads an answer to a request whose target has this kind. Each call of a list is read as one of the list.
     ///
-    /// A token may be a device group's key, which an empty object answers. A `Retry-After` that is a date counts from
-    /// now, in seconds since 1970. The answer itself is kept where the caller speaks v1 too (V-FACADE). A request is
-    /// idempotent that carries an idempotency key (R-LOST).
+    /// A token may be a device group's key, whose answer is an empty object. A `Retry-After` that is a date is relative
+    /// to `now`, in seconds since 1970. The answer itself is kept if the caller speaks v1 too (V-FACADE). A request
+    /// with an idempotency key is idempotent (R-LOST).
     package static func read(
         _ response: UpstreamResponse,
         for kind: TargetKind,
@@ -89,9 +90,9 @@ package enum V1ResponseReader {
         return V1Reading(answer: Self.success(response, mayBeGroup: mayBeGroup), upstreamCode: response.statusText)
     }
 
-    /// Reads a 2xx; one that says nothing is not taken for a delivery (TB-SUCCESS).
+    /// Reads a 2xx. An answer without content is no delivery (TB-SUCCESS).
     ///
-    /// A blank body is never a group's answer: it may be a proxy's.
+    /// A blank body is never a group's answer, because it may be a proxy's.
     private static func success(_ response: UpstreamResponse, mayBeGroup: Bool) -> V1Reading.Answer {
         let root = response.json()
         if let name = root?["name"]?.string, let id = Self.messageID(in: name) {
@@ -100,7 +101,7 @@ package enum V1ResponseReader {
         return mayBeGroup && root?.members?.count == 0 ? .group : .rejected(Rejection(code: .upstreamProtocol))
     }
 
-    /// The last part of `projects/<project>/messages/<id>`, whatever it looks like.
+    /// The last part of `projects/<project>/messages/<id>`, in any form.
     private static func messageID(in name: String) -> String? {
         let bytes = name.utf8.span
         guard Self.stands(Self.projects, in: bytes, at: 0) else { return nil }
@@ -143,24 +144,24 @@ package enum V1ResponseReader {
     }
 }
 
-/// The cause of a refusal by v1: the table TB-ERRORS, whose first matching row decides.
+/// The cause of a v1 refusal by the table TB-ERRORS. The first matching row decides.
 struct V1Classification {
     let name: LegacyErrorName
-    /// The name's code, or one that says more.
+    /// The name's code, or a more specific one.
     let code: OutcomeCode
     let signal: V1Reading.Signal
-    /// Whether the answer's delay is taken over.
+    /// True if the answer's delay is adopted.
     private(set) var takesDelay = false
-    /// Seconds to wait where the answer names none.
+    /// The seconds to wait if the answer names none.
     private(set) var defaultDelay: Int?
 
     /// Classifies an answer outside 2xx.
     ///
-    /// Where the message must not be sent twice, a 5xx that is not FCM's own leaves open whether it arrived (R-LOST).
+    /// If the message must not be sent twice, a 5xx that is not FCM's own does not show if it arrived (R-LOST).
     init(status: Int, body: V1ErrorBody, kind: TargetKind, isIdempotent: Bool = false) {
         let minute = RetryAfter.afterTooManyRequests
         if body.isProjectQuota {
-            // Neither a device nor a topic is at fault, and the sends that follow are told the same.
+            // Neither a device nor a topic is at fault, and later sends get the same answer.
             self.init(.unavailable, code: .tenantRateExceeded, delay: minute, signal: .projectQuota)
         } else if case .known(let code) = body.code {
             self.init(code, body, kind)
@@ -181,7 +182,7 @@ struct V1Classification {
         case .senderIDMismatch: self.init(.mismatchSenderID)
         case .thirdPartyAuthError: self.init(.invalidAPNSCredential)
         case .quotaExceeded:
-            // FCM does not say which quota; legacy knows exactly these two (TB-QUOTA).
+            // FCM does not say which quota. Legacy has exactly these two (TB-QUOTA).
             let name: LegacyErrorName =
                 switch kind {
                 case .topic, .condition: .topicsMessageRateExceeded
@@ -199,11 +200,11 @@ struct V1Classification {
         case 400:
             self.init(.invalidParameters)
         case 401, 403, 404:
-            // Ours to mend: the caller must neither delete its token nor change its key (TB-OWNAUTH).
+            // The operator must repair this. The caller must neither delete its token nor change its key (TB-OWNAUTH).
             self.init(
                 .internalServerError,
                 code: .upstreamCredentials,
-                // With a code that we don't know it may be about the one recipient.
+                // With an unknown code it may concern only the recipient.
                 signal: hasCode ? .none : status == 401 ? .tokenRefused : .credentialRefused
             )
         case 500:
@@ -215,7 +216,7 @@ struct V1Classification {
         }
     }
 
-    /// A refusal that waiting does not mend.
+    /// A refusal that does not pass with time.
     private init(_ name: LegacyErrorName, code: OutcomeCode? = nil, signal: V1Reading.Signal = .none) {
         self.name = name
         self.code = code ?? name.outcomeCode
@@ -230,10 +231,10 @@ struct V1Classification {
 
     // MARK: INVALID_ARGUMENT
 
-    /// The legacy protocol's name for the cause of an `INVALID_ARGUMENT` (TB-INVALID), by the fields that the answer
-    /// names, and by its texts without regard to case.
+    /// The legacy name for the cause of an `INVALID_ARGUMENT` (TB-INVALID), by the answer's fields, and by its texts
+    /// without case.
     ///
-    /// Without a clue it is `InvalidParameters`: clients delete tokens on `InvalidRegistration`.
+    /// Without a clue it is `InvalidParameters`, because clients delete tokens on `InvalidRegistration`.
     private static func invalidArgument(_ body: V1ErrorBody, _ kind: TargetKind) -> LegacyErrorName {
         let violations = body.violations.map {
             V1FieldViolation(field: $0.field, description: $0.description.lowercased())
@@ -250,7 +251,7 @@ struct V1Classification {
         return .invalidParameters
     }
 
-    /// Whether the answer speaks of the registration token, or of the installation id that stands for one.
+    /// True if the answer blames the registration token, or the installation id in its place.
     private static func mayBlameToken(_ kind: TargetKind, _ fields: [String], _ texts: [String]) -> Bool {
         switch kind {
         case .topic, .condition:
@@ -270,7 +271,8 @@ struct V1Classification {
 extension SendResult {
     /// The result of one v1 call to a single target.
     ///
-    /// Of a group, v1 gives no counts, and none at all would read as a failure: the message counts as one (TB-GROUP).
+    /// v1 reports no counts for a group. The message counts as one success, since no count at all would look like a
+    /// failure (TB-GROUP).
     package init(_ reading: V1Reading) {
         switch reading.answer {
         case .accepted:
@@ -286,11 +288,11 @@ extension SendResult {
 
     /// The result of the calls to a list of recipients, in their order.
     ///
-    /// Where all failed for one shared cause, such as an upstream that is down, the call failed as a whole.
+    /// If all failed for one shared cause, such as an upstream that is down, the call failed as a whole.
     package init(gathering readings: [V1Reading]) {
         let outcomes = readings.map(\.outcome)
         let cause = outcomes.first?.sharedCause
-        // The first refusal's word stands for all.
+        // The first refusal's word is reported for all.
         let told = outcomes.firstIndex { $0.code != nil } ?? 0
         let code = readings.indices.contains(told) ? readings[told].upstreamCode : "none"
         if let cause, outcomes.allSatisfy({ $0.sharedCause == cause }) {
@@ -302,8 +304,7 @@ extension SendResult {
 }
 
 extension RecipientOutcome {
-    /// The cause where it may be shared by all of a call; a reason that legacy calls by a name of its own would be lost
-    /// with the list.
+    /// The cause, if a whole call may share it. A reason with its own legacy name would be lost with the list.
     fileprivate var sharedCause: OutcomeCode? {
         guard case .rejected(let rejection) = self, rejection.code.isShared, rejection.legacyName == nil else {
             return nil

@@ -1,12 +1,12 @@
 import StrictJSON
 
-/// The fields that one message type of v1 has, found by either spelling of their names.
+/// The fields of one v1 message type, by both spellings of their names.
 struct V1Schema: Sendable {
     indirect enum Kind: Sendable {
         case text
         /// `#` and six hexadecimal digits.
         case color
-        /// A label for analytics: 1 to 50 characters of those that topics have.
+        /// A label for analytics: 1 to 50 characters that topic names may have.
         case label
         case link
         case choice([String], inAnyCase: Bool)
@@ -14,12 +14,12 @@ struct V1Schema: Sendable {
         /// A duration of at most four weeks.
         case timeToLive
         case flag
-        /// A whole number, as a number or as text.
+        /// An integer, as a number or as text.
         case count
         case number
         case texts
         case durations
-        /// An object whose values are texts.
+        /// An object whose values are strings.
         case textMap
         /// An object that v1 passes through.
         case structure
@@ -27,10 +27,10 @@ struct V1Schema: Sendable {
     }
 
     struct Field: Sendable {
-        /// The name in `snake_case`, by which the protocol page knows it.
+        /// The name in `snake_case`, as on the protocol page.
         let name: String
         let kind: Kind
-        /// The field's place among those of its type.
+        /// The field's index within its type.
         let index: Int
     }
 
@@ -150,14 +150,13 @@ extension V1Schema {
     static let webpushOptions = V1Schema(["link": .link, "analytics_label": .label])
 }
 
-/// Checks a body against the fields that v1 has, as Google's front end and then FCM do: names and types of everything
-/// come before values.
+/// Checks a body against v1's fields, as Google's front end and then FCM do: all names and types before any value.
 struct V1SchemaChecker {
-    /// The first value that its field can't have.
+    /// The first invalid value.
     private(set) var badValue: Refusal?
 
-    /// Checks an object and all that v1 knows within it, or throws the first unknown name or wrong type; `null` is
-    /// absent, wherever it stands.
+    /// Checks an object and all known parts of it. Throws the first unknown name or wrong type. `null` is absent
+    /// everywhere.
     mutating func check(_ value: JSONValue, _ schema: V1Schema, at path: String) throws(Refusal) {
         guard let members = value.members else { throw .wrongType(path, "an object") }
         var seen = Array(repeating: false, count: schema.count)
@@ -200,7 +199,7 @@ struct V1SchemaChecker {
         }
     }
 
-    /// Notes a text that its field can't have; the empty text is absent.
+    /// Records an invalid text. The empty text is absent.
     private mutating func checkText(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) {
         if case .text = kind { return }
         guard self.badValue == nil, let text = value.string, !text.isEmpty else { return }
