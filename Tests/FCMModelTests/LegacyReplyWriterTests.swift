@@ -5,40 +5,57 @@ import VectorTestKit
 
 @Suite("LegacyReplyWriter")
 struct LegacyReplyWriterTests {
-    @Test("Answers of a v1 upstream reach legacy clients as the vectors have it", arguments: try V1AnswerVector.all())
-    func vectors(vector: V1AnswerVector) throws {
-        let readings = try vector.answers.map { answer in
-            switch answer {
-            case .response(let response):
-                let mayBeGroup = vector.kind == .token || vector.kind == .group
-                return V1ResponseReader.read(response, for: vector.kind, mayBeGroup: mayBeGroup, now: vector.now)
-            case .transport(let word) where word == "timeout" || word == "reset":
-                return V1Reading(transportFailure: .outcomeUnknown, upstreamCode: word)
-            case .transport(let word):
-                throw VectorProblem("unknown trouble \(word)")
-            }
-        }
-        var result =
-            vector.kind == .tokens ? SendResult(gathering: readings) : SendResult(try #require(readings.first))
-        if let members = vector.knownMembers { result = result.counting(members) }
-        #expect(vector.kind == .tokens || readings.count == 1)
+    private static let kinds: [String: TargetKind] = [
+        "multicast": .tokens, "token": .token, "topic": .topic, "condition": .condition, "group": .group,
+    ]
+
+    @Test(
+        "Answers of a v1 upstream reach legacy clients as the vectors have it",
+        arguments: try Vector.read("responses", where: "direction", is: "v1_to_legacy")
+    )
+    func vectors(vector: Vector) throws {
+        var members = vector.members
+        let now = try members.take("now").integer()
+        var target = try members.take("target").members()
+        let kind = try #require(Self.kinds[target.take("kind").text()])
+        let recipients = kind == .tokens ? try target.take("recipients").integer() : 1
+        let localErrors = try target.takeIfPresent("local_errors").textsByIndex()
+            .mapValues { try #require(LegacyErrorName(rawValue: $0)) }
+        let readings = try members.take("upstream").elements()
+            .map { try $0.object { try Self.reading(&$0, for: kind, now: now) } }
+        #expect(kind == .tokens || readings.count == 1)
+        var result = kind == .tokens ? SendResult(gathering: readings) : SendResult(try #require(readings.first))
+        if let known = try target.takeIfPresent("known_members")?.integer() { result = result.counting(known) }
+        try target.finish()
+        let isForm = try members.take("format").text() == "plain"
         let writer = LegacyReplyWriter(
-            shape: vector.shape,
-            format: vector.format,
-            localErrors: vector.localErrors,
+            shape: kind == .topic || kind == .condition ? .single : .results(count: recipients),
+            format: isForm ? .form : .json,
+            localErrors: localErrors,
             multicastID: 4_711
         )
         let reply = Self.reply(writer, to: result)
-        #expect(reply.status == vector.status)
-        #expect(reply.retryAfter.map { String($0) } == vector.retryAfter)
-        switch vector.format {
-        case .json:
-            #expect(reply.contentType == "application/json; charset=UTF-8")
-            #expect(vector.body.mismatches(in: try VectorJSON(parsing: reply.body)) == [])
-        case .form:
-            #expect(reply.contentType == "text/plain; charset=UTF-8")
-            #expect(String(buffer: reply.body) == (try vector.body.text()))
+        var expect = try members.take("expect").members()
+        #expect(reply.status == (try expect.take("status").integer()))
+        #expect(reply.retryAfter.map { String($0) } == (try expect.take("headers").headers()["retry-after"]))
+        #expect(reply.contentType == (isForm ? "text/plain" : "application/json") + "; charset=UTF-8")
+        let body = try expect.take("body")
+        if isForm {
+            #expect(String(buffer: reply.body) == (try body.text()))
+        } else {
+            #expect(body.mismatches(in: try VectorJSON(parsing: reply.body)) == [])
         }
+        try expect.finish()
+        try members.finish()
+    }
+
+    /// One of the upstream's answers, or none.
+    private static func reading(_ members: inout VectorMembers, for kind: TargetKind, now: Int) throws -> V1Reading {
+        if let word = try members.takeIfPresent("transport")?.text() {
+            return V1Reading(transportFailure: .outcomeUnknown, upstreamCode: word)
+        }
+        let mayBeGroup = kind == .token || kind == .group
+        return V1ResponseReader.read(try UpstreamResponse(&members), for: kind, mayBeGroup: mayBeGroup, now: now)
     }
 
     @Test("Local errors keep their index, whatever became of the rest")

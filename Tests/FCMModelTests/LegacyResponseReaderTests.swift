@@ -1,32 +1,73 @@
 import FCMModel
 import NIOCore
 import Testing
+import VectorTestKit
 
 @Suite("LegacyResponseReader")
 struct LegacyResponseReaderTests {
-    @Test("Answers mean what the vectors say", arguments: try LegacyOutcomeVector.all())
-    func vectors(vector: LegacyOutcomeVector) {
-        let result = LegacyResponseReader.read(vector.response, for: vector.target, now: vector.now)
-        #expect(result.retryAfter == vector.retryAfter)
-        switch (vector.expectation, result.answer) {
-        case (.group(let success, let failure, let failedTokens, let isRetryable), .group(let group)):
-            #expect(group.success == success)
-            #expect(group.failure == failure)
-            #expect(group.failedTokens == failedTokens)
-            #expect(group.isRetryable == isRetryable)
-        case (.results(let expected), .recipients(let outcomes)):
-            #expect(outcomes.map(Self.result) == expected)
-        case (.results(let expected), .refused):
-            #expect(result.outcomes(count: vector.target.recipientCount).map(Self.result) == expected)
-        case (.group, _), (.results, .group):
+    @Test(
+        "Answers mean what the vectors say",
+        arguments: try Vector.read("responses", where: "direction", is: "legacy_to_outcome")
+    )
+    func vectors(vector: Vector) throws {
+        var members = vector.members
+        let target = try Self.target(members.take("target").text(), members.take("tokens").texts())
+        let response = try members.take("response").object { try UpstreamResponse(&$0) }
+        let result = LegacyResponseReader.read(response, for: target, now: try members.take("now").integer())
+        var expect = try members.take("expect").members()
+        #expect(result.retryAfter == (try expect.takeIfPresent("retry_after")?.integer()))
+        if let results = expect.takeIfPresent("results") {
+            let outcomes = result.outcomes(count: target.recipientCount).map(Self.json)
+            #expect(results.mismatches(in: .array(outcomes)) == [])
+        } else if case .group(let group) = result.answer {
+            var counts = try expect.take("group").members()
+            #expect(group.success == (try counts.take("success").integer()))
+            #expect(group.failure == (try counts.take("failure").integer()))
+            #expect(group.failedTokens == (try counts.take("failed_tokens").texts()))
+            #expect(group.isRetryable == (try counts.take("retryable").flag()))
+            try counts.finish()
+        } else {
             Issue.record("another shape: \(result.answer)")
         }
+        try expect.finish()
+        try members.finish()
+    }
+
+    private static func target(_ kind: String, _ tokens: [String]) throws -> Target {
+        switch kind {
+        case "token": .token(try #require(tokens.first))
+        case "group": .notificationKey(try #require(tokens.first))
+        case "multicast": .tokens(tokens)
+        case "topic": .topic(try #require(TopicName("news")))
+        case "condition": .condition(try TopicCondition(parsing: "'news' in topics"))
+        default: throw VectorProblem("unknown target \(kind)")
+        }
+    }
+
+    /// An outcome in the vectors' words, which are those of the REST contract.
+    private static func json(_ outcome: RecipientOutcome) -> VectorJSON {
+        let members: [(String, VectorJSON?)] =
+            switch outcome {
+            case .accepted(let acceptance):
+                [
+                    ("status", .string("accepted")), ("message_id", .string(acceptance.messageID)),
+                    ("replacement_token", acceptance.replacementToken.map { .string($0) }),
+                ]
+            case .rejected(let rejection):
+                [
+                    ("status", .string("rejected")), ("code", .string(rejection.code.rawValue)),
+                    ("retryable", .bool(rejection.code.isRetryable)),
+                    ("action", rejection.code.action.map { .string($0.rawValue) }),
+                ]
+            }
+        return .object(members.compactMap { key, value in value.map { VectorJSON.Member(key: key, value: $0) } })
     }
 
     @Test("Each vector is of one direction")
     func completeness() throws {
-        #expect(try LegacyOutcomeVector.all().map(\.id) == (52...82).map { "RSP-0\($0)" })
-        #expect(try V1AnswerVector.all().count == 51)
+        let read = try Vector.read("responses", where: "direction", is: "legacy_to_outcome")
+        #expect(read.map(\.id) == (52...82).map { "RSP-0\($0)" })
+        #expect(try Vector.read("responses", where: "direction", is: "v1_to_legacy").count == 51)
     }
 
     @Test("Every other status speaks for the whole call, whatever the body")
@@ -286,19 +327,5 @@ struct LegacyResponseReaderTests {
     ) -> SendResult {
         let response = UpstreamResponse(status, body, retryAfter: retryAfter)
         return LegacyResponseReader.read(response, for: target, now: 0, isIdempotent: isIdempotent)
-    }
-
-    /// An outcome in the vectors' words.
-    private static func result(_ outcome: RecipientOutcome) -> LegacyOutcomeVector.Result {
-        switch outcome {
-        case .accepted(let acceptance):
-            .accepted(messageID: acceptance.messageID, replacementToken: acceptance.replacementToken)
-        case .rejected(let rejection):
-            .rejected(
-                code: rejection.code.rawValue,
-                isRetryable: rejection.code.isRetryable,
-                action: rejection.code.action?.rawValue
-            )
-        }
     }
 }

@@ -246,7 +246,7 @@ extension VectorJSON {
 }
 
 /// The members of one object of a vector; a test takes those that it knows, and none may be left over.
-package struct VectorMembers {
+package struct VectorMembers: Sendable {
     private var left: [VectorJSON.Member]
 
     init(_ members: [VectorJSON.Member]) {
@@ -316,6 +316,24 @@ package enum VectorFile {
             if files.fileExists(atPath: manifest.path), files.fileExists(atPath: vectors.path) { return vectors }
         }
         throw VectorProblem("there is no Tests/Vectors above \(#filePath)")
+    }
+}
+
+/// A vector whose members a test reads itself.
+package struct Vector: Sendable, CustomStringConvertible {
+    package let id: String
+    package let members: VectorMembers
+
+    package var description: String { self.id }
+
+    /// The vectors of one file in which a member has a value.
+    package static func read(_ file: String, where key: String, is value: String) throws -> [Vector] {
+        try VectorFile.read(file)
+            .compactMap { vector in
+                var members = try vector.members()
+                let id = try members.takeHeading()
+                return try members.take(key).text() == value ? Vector(id: id, members: members) : nil
+            }
     }
 }
 
