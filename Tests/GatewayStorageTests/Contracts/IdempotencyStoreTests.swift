@@ -62,8 +62,7 @@ struct IdempotencyStoreTests {
 
     @Test("Nothing is known of a key that nobody used", arguments: StoreKind.available)
     func empty(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ async throws in
             #expect(try await store.record(of: Self.identity()) == nil)
             #expect(try await store.apply([]) == [])
             #expect(try await store.apply([.release(id: 7), .update(id: 7, .open(progress: []))]) == [.done, .done])
@@ -96,8 +95,7 @@ struct IdempotencyStoreTests {
 
     @Test("A record is read as it was written, open and finished", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
             var record = Self.record()
             let id = try await self.take(identity, record, in: store)
@@ -112,8 +110,7 @@ struct IdempotencyStoreTests {
 
     @Test("Each change of a large batch has its own outcome, in its own place", arguments: StoreKind.available)
     func batch(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ in
             let identities = try (1...200).map { try Self.identity($0) }
             let reserved = try await store.apply(identities.map { .reserve($0, Self.record("first")) })
             let ids = try reserved.map { outcome -> Int64 in
@@ -151,8 +148,7 @@ struct IdempotencyStoreTests {
 
     @Test("A key is taken once, for its tenant and route alone", arguments: StoreKind.available)
     func exclusive(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            for tenant in ["acme", "other"] { try await self.add(tenant, to: directory) }
+        try await kind.withIdempotencyStore(of: ["acme", "other"]) { store, _ in
             let identity = try Self.identity()
             let outcomes = try await store.apply([
                 .reserve(identity, Self.record("first")), .reserve(identity, Self.record("second")),
@@ -173,8 +169,7 @@ struct IdempotencyStoreTests {
 
     @Test("A reservation that is repeated, as after a lost answer, is the same one", arguments: StoreKind.available)
     func repeated(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
             let id = try await self.take(identity, in: store)
             #expect(try await self.take(identity, in: store) == id)
@@ -186,8 +181,7 @@ struct IdempotencyStoreTests {
 
     @Test("A key that was freed can be taken again", arguments: StoreKind.available)
     func release(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
             let id = try await self.take(identity, in: store)
             #expect(try await store.apply([.release(id: id)]) == [.done])
@@ -198,8 +192,7 @@ struct IdempotencyStoreTests {
 
     @Test("An expired key can be taken again; late changes of its old record are lost", arguments: StoreKind.available)
     func expiry(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
             let old = try await self.take(identity, in: store)
             let almost = Self.day - .microseconds(1)
@@ -213,8 +206,7 @@ struct IdempotencyStoreTests {
 
     @Test("Only what has expired is dropped, some at a time", arguments: StoreKind.available)
     func purge(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore { store, _ in
             for key in 1...5 as ClosedRange<UInt8> {
                 _ = try await self.take(
                     try Self.identity(key),
@@ -238,7 +230,7 @@ struct IdempotencyStoreTests {
 
     @Test("A tenant's keys go with it, and one made anew has none of them", arguments: StoreKind.available)
     func tenants(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore { store, directory in
+        try await kind.withIdempotencyStore(of: []) { store, directory in
             let identity = try Self.identity()
             #expect(try await store.apply([.reserve(identity, Self.record())]) == [.tenantGone])
             try await self.add(to: directory)
@@ -360,8 +352,9 @@ struct IdempotencyStoreTests {
 
     @Test("A tenant's oldest finished record gives way, an open one never", arguments: StoreKind.available)
     func tenantBound(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxRecordsPerTenant: 3)) { store, directory in
-            for tenant in ["acme", "other"] { try await self.add(tenant, to: directory) }
+        try await kind.withIdempotencyStore(of: ["acme", "other"], bounds: IdempotencyBounds(maxRecordsPerTenant: 3)) {
+            store,
+            _ in
             var ids: [Int64] = []
             for key in 1...3 as ClosedRange<UInt8> {
                 ids.append(try await self.take(try Self.identity(key), in: store))
@@ -386,8 +379,7 @@ struct IdempotencyStoreTests {
 
     @Test("What a tenant takes is counted in bytes, too", arguments: StoreKind.available)
     func byteBound(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxBytesPerTenant: 10_000)) { store, directory in
-            try await self.add(to: directory)
+        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxBytesPerTenant: 10_000)) { store, _ in
             let first = try await self.take(try Self.identity(1), in: store)
             try await self.finish(first, Array(repeating: 1, count: 5_000), in: store)
             let second = try await self.take(try Self.identity(2), in: store)
@@ -402,8 +394,9 @@ struct IdempotencyStoreTests {
 
     @Test("In a full store the tenant gives way that has most", arguments: StoreKind.available)
     func totalBound(kind: StoreKind) async throws {
-        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxRecords: 4)) { store, directory in
-            for tenant in ["acme", "other", "third"] { try await self.add(tenant, to: directory) }
+        try await kind.withIdempotencyStore(of: ["acme", "other", "third"], bounds: IdempotencyBounds(maxRecords: 4)) {
+            store,
+            directory in
             for key in 1...3 as ClosedRange<UInt8> {
                 try await self.finish(try await self.take(try Self.identity(key), in: store), in: store)
             }

@@ -155,19 +155,7 @@ struct PostgreSQLDatabaseTests {
     @Test("A COMMIT whose answer is lost counts as what became of it: aborted")
     func failedCommit() async throws {
         try await PostgreSQLFixture.withSettings { settings in
-            try PostgreSQLFixture.run(
-                """
-                CREATE FUNCTION end_connection() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
-                BEGIN
-                    PERFORM pg_terminate_backend(pg_backend_pid());
-                    PERFORM pg_sleep(1);
-                    RETURN NULL;
-                END $$;
-                CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON audit_checkpoints
-                    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
-                """,
-                in: try PostgreSQLFixture.name(of: settings)
-            )
+            try PostgreSQLFixture.endConnectionAtCommit(in: settings)
             let database = try await PostgreSQLDatabase(settings)
             defer { database.close() }
             let error = await #expect(throws: GatewayError.self) {

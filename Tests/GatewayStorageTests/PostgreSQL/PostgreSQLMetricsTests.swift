@@ -66,20 +66,7 @@ struct PostgreSQLMetricsTests {
     @Test("A COMMIT whose answer was lost is counted where the server can't tell what became of it")
     func unknown() async throws {
         try await PostgreSQLFixture.withSettings { settings in
-            let owner = settings.url.replacing("user=gateway", with: "user=postgres")
-            try PostgreSQLSession(PostgreSQLSettings(url: owner))
-                .run(
-                    script: """
-                        CREATE FUNCTION end_connection() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
-                        BEGIN
-                            PERFORM pg_terminate_backend(pg_backend_pid());
-                            PERFORM pg_sleep(1);
-                            RETURN NULL;
-                        END $$;
-                        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON audit_checkpoints
-                            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
-                        """
-                )
+            try PostgreSQLFixture.endConnectionAtCommit(in: settings)
             var settings = settings
             // Nothing is asked of the server, as when it does not come back in time.
             settings.outageTimeout = .zero

@@ -66,6 +66,23 @@ enum PostgreSQLFixture {
         )
     }
 
+    /// Lets a transaction that writes an audit checkpoint lose its connection at COMMIT; blocks.
+    static func endConnectionAtCommit(in settings: PostgreSQLSettings) throws {
+        try self.run(
+            """
+            CREATE FUNCTION end_connection() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER AS $$
+            BEGIN
+                PERFORM pg_terminate_backend(pg_backend_pid());
+                PERFORM pg_sleep(1);
+                RETURN NULL;
+            END $$;
+            CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON audit_checkpoints
+                DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_connection();
+            """,
+            in: try self.name(of: settings)
+        )
+    }
+
     /// The name of a test's database.
     static func name(of settings: PostgreSQLSettings) throws -> String {
         let path = settings.url.split(separator: "?").first?.split(separator: "/").last

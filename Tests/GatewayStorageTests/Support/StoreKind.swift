@@ -41,14 +41,17 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Runs a body with a store of idempotency keys that holds nothing yet, and a directory for its tenants.
+    /// Runs a body with a store of idempotency keys that holds nothing yet, and the directory of its tenants.
     func withIdempotencyStore(
+        of tenants: [String] = ["acme"],
         bounds: IdempotencyBounds = IdempotencyBounds(),
         _ body: (any IdempotencyStore, any DirectoryStore) async throws -> Void
     ) async throws {
         try await self.withDatabase { database in
             let store = SQLIdempotencyStore(database: database, bounds: bounds)
-            try await body(store, SQLDirectoryStore(database: database))
+            let directory = SQLDirectoryStore(database: database)
+            for name in tenants { try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1])) }
+            try await body(store, directory)
         }
     }
 

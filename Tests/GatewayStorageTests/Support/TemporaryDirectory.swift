@@ -1,7 +1,7 @@
 import Foundation
 import GatewayTestKit
 
-/// Runs a body with an empty directory that is removed afterwards.
+/// Runs a body with the path of an empty directory that is removed afterwards.
 func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
     try await TemporaryDirectory.with { try await body($0.path) }
 }
