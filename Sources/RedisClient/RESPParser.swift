@@ -2,9 +2,9 @@ package import NIOCore
 
 /// A value of Redis' serialisation protocol, in version 2 or 3.
 package indirect enum RESPValue: Sendable, Hashable {
-    /// A simple string, as a status is.
+    /// A simple string, such as a status.
     case status(String)
-    /// What the server says of a command that it did not carry out, beginning with a word in capitals such as `NOSCRIPT`.
+    /// The server's reason to refuse a command. It begins with a word in capitals, such as `NOSCRIPT`.
     case error(String)
     case integer(Int64)
     /// Bytes: a bulk string, or a verbatim string without its format.
@@ -12,16 +12,16 @@ package indirect enum RESPValue: Sendable, Hashable {
     case null
     case boolean(Bool)
     case double(Double)
-    /// A big number, by its digits.
+    /// A big number, as its digits.
     case bigNumber(String)
     /// An array, or a set in the server's order.
     case array([RESPValue])
-    /// A map: keys and values in turn.
+    /// A map: alternating keys and values.
     case map([RESPValue])
-    /// What the server says unasked.
+    /// A message that the server sends without a request.
     case push([RESPValue])
 
-    /// The text of a status or of bytes that are UTF-8.
+    /// The text of a status, or of bytes in UTF-8.
     package var text: String? {
         switch self {
         case .status(let text): text
@@ -30,7 +30,7 @@ package indirect enum RESPValue: Sendable, Hashable {
         }
     }
 
-    /// The value of a key, in a map or in an array of keys and values as version 2 has it.
+    /// The value of a key, in a map or in an array of alternating keys and values, as in version 2.
     package subscript(key: String) -> RESPValue? {
         switch self {
         case .map(let entries), .array(let entries):
@@ -43,34 +43,34 @@ package indirect enum RESPValue: Sendable, Hashable {
         }
     }
 
-    /// The first word of an error, which says what kind it is; empty for all else.
+    /// The first word of an error, which identifies its kind. Empty for all other values.
     package var errorCode: Substring {
         guard case .error(let text) = self else { return "" }
         return text.prefix { $0 != " " }
     }
 }
 
-/// Why bytes are no reply; the connection that they came by is of no further use.
+/// The reason that bytes are no reply. Their connection can't be used any more.
 package enum RESPError: Error, Sendable, Hashable {
     case malformed
     case tooLarge
 }
 
-/// Reads replies off a connection's bytes, in whatever pieces they come (Redis serialisation protocol specification,
+/// Parses replies from a connection's bytes, in pieces of any size (Redis serialisation protocol specification,
 /// versions 2 and 3, without streamed strings and aggregates).
 ///
-/// What a peer announces reserves nothing: memory grows with the bytes that have come, up to the bounds.
+/// Announced lengths reserve no memory. Memory grows with the bytes received, up to the bounds.
 package struct RESPParser: Sendable {
-    /// The most that one reply may have.
+    /// The bounds of one reply.
     package struct Limits: Sendable {
         package var depth: Int
-        /// Of one string, in bytes.
+        /// For one string, in bytes.
         package var stringBytes: Int
-        /// Of a line, in bytes: a status, an error, a number or a length.
+        /// For a line, in bytes: a status, an error, a number or a length.
         package var lineBytes: Int
-        /// Of all aggregates together.
+        /// For all aggregates together.
         package var elements: Int
-        /// Of all strings together.
+        /// For all strings together.
         package var replyBytes: Int
 
         package init(
@@ -92,7 +92,7 @@ package struct RESPParser: Sendable {
         case array
         case map
         case push
-        /// Stands before a value, and says something about it that nobody asked for.
+        /// Precedes a value and adds unrequested information about it.
         case attribute
     }
 
@@ -119,11 +119,11 @@ package struct RESPParser: Sendable {
     private static let formatBytes = 4
 
     private let limits: Limits
-    /// The aggregates that are not complete, the outermost first.
+    /// The incomplete aggregates, outermost first.
     private var open: [Aggregate] = []
     /// A string whose length has been read.
     private var string: PendingString?
-    /// Bytes of an incomplete line that hold no end.
+    /// Bytes of an incomplete line that contain no line end.
     private var scannedBytes = 0
     private var elements = 0
     private var replyBytes = 0
@@ -132,12 +132,12 @@ package struct RESPParser: Sendable {
         self.limits = limits
     }
 
-    /// Whether the bytes that were read end with a whole reply.
+    /// True if the bytes read end with a complete reply.
     package var isBetweenReplies: Bool {
         self.open.isEmpty && self.string == nil && self.scannedBytes == 0 && self.elements == 0
     }
 
-    /// Takes the next reply from the bytes; nil until all of it is there. After an error nothing more is read.
+    /// Reads the next reply from the bytes. Returns nil until it is complete. Nothing may be read after an error.
     package mutating func next(from bytes: inout ByteBuffer) throws(RESPError) -> RESPValue? {
         while true {
             let value: RESPValue
@@ -167,7 +167,7 @@ package struct RESPParser: Sendable {
         }
     }
 
-    /// Puts a value into the aggregate it belongs to; the reply, once it is whole.
+    /// Adds a value to its aggregate. Returns the reply if it is complete.
     private mutating func complete(_ value: RESPValue) -> RESPValue? {
         var value = value
         while var aggregate = self.open.popLast() {
@@ -195,7 +195,7 @@ package struct RESPParser: Sendable {
 
     // MARK: Bytes
 
-    /// A line without its end; what is read of it is not read again when more comes.
+    /// A line without its end. Bytes that have been scanned are not scanned again when more arrive.
     private mutating func line(from bytes: inout ByteBuffer) throws(RESPError) -> ByteBuffer? {
         let view = bytes.readableBytesView
         let end = view[(view.startIndex + self.scannedBytes)...]
@@ -251,7 +251,7 @@ package struct RESPParser: Sendable {
         case UInt8(ascii: "|"):
             return try self.aggregate(.attribute, line, mayBeNull: false)
         case UInt8(ascii: ">"):
-            // Comes between replies only.
+            // Allowed only between replies.
             guard self.open.isEmpty else { throw .malformed }
             return try self.aggregate(.push, line, mayBeNull: false)
         case UInt8(ascii: "_"):
@@ -301,13 +301,13 @@ package struct RESPParser: Sendable {
             case .array, .push: false
             }
         let elements = isPaired ? 2 * Int(count) : Int(count)
-        // One for itself, so that a run of empty ones ends as well.
+        // Each aggregate counts as one more, so that a run of empty ones is bounded too.
         self.elements += elements + 1
         guard self.elements <= self.limits.elements else { throw .tooLarge }
         return .aggregate(kind, count: elements)
     }
 
-    /// A sign and digits, nothing else.
+    /// An optional sign and digits, nothing else.
     private static func digits(_ line: ByteBuffer) throws(RESPError) -> String {
         let text = String(buffer: line)
         let digits =
@@ -332,7 +332,7 @@ package struct RESPParser: Sendable {
         case "nan", "-nan": return .nan
         default: break
         }
-        // Foundation's and Swift's reader take more, such as hexadecimal digits.
+        // The readers of Foundation and Swift accept more, such as hexadecimal digits.
         let isDecimal = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),

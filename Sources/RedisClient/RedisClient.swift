@@ -3,23 +3,23 @@ package import NIOCore
 import NIOPosix
 package import NIOSSL
 
-/// How a client reaches its server.
+/// A client's connection settings.
 package struct RedisClientConfiguration: Sendable {
     package var location: RedisLocation
     package var password: String?
-    /// What the server's list of clients shows; without spaces.
+    /// The name in the server's list of clients, without spaces.
     package var clientName: String
-    /// How a server with TLS is verified.
+    /// The verification of a server with TLS.
     package var tls: TLSConfiguration = {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         return tls
     }()
-    /// From handing in a command to its reply.
+    /// The time from submitting a command to its reply.
     package var callTimeout = Duration.milliseconds(25)
-    /// For a connection, and then for the server to accept who connects.
+    /// The time for a connection, and then for the server's answers to its introduction.
     package var connectTimeout = Duration.seconds(1)
-    /// Commands that wait for replies on one connection.
+    /// Commands that may wait for replies on one connection.
     package var maxCallsPerConnection = 10_000
     package var replyLimits = RESPParser.Limits()
 
@@ -30,17 +30,17 @@ package struct RedisClientConfiguration: Sendable {
     }
 }
 
-/// Commands to one Redis or Valkey server over a pipelined connection on each event loop.
+/// Commands to one Redis or Valkey server, over a pipelined connection on each event loop.
 ///
-/// Each loop connects when its first command comes and from then on keeps a connection, with waits that grow to half a
-/// second between attempts. A command waits for an attempt under way, and fails at once between attempts. It is sent once:
-/// where its reply does not come, the error says so, and the caller decides. Where the location names Sentinels, each
-/// attempt asks them anew, so that a fail-over is followed.
+/// Each loop connects at its first command, and from then on keeps a connection. Pauses between attempts grow to half a
+/// second. A command waits for an attempt in progress, and fails at once between attempts. It is sent only once: if no
+/// reply arrives, the error says so, and the caller decides. If the location names Sentinels, each attempt asks them
+/// again, and so follows a fail-over.
 package final class RedisClient: Sendable {
     private let eventLoopGroup: any EventLoopGroup
     private let loops: [ObjectIdentifier: RedisClientLoop]
 
-    /// A client without connections; reads the system's trust roots where TLS is asked for, so not for an event loop.
+    /// A client without connections. With TLS it reads the system's trust roots, so don't create it on an event loop.
     package init(
         _ configuration: RedisClientConfiguration,
         eventLoopGroup: any EventLoopGroup,
@@ -60,9 +60,9 @@ package final class RedisClient: Sendable {
         self.loops = loops
     }
 
-    /// Sends a command and returns its reply, an error of the server's included.
+    /// Sends a command and returns its reply, which may be an error of the server.
     ///
-    /// A timeout other than the configuration's is for commands that no others follow closely: those would wait with it.
+    /// Use another timeout than the configuration's only if no other commands follow closely: they would wait too.
     package func call(
         _ command: RedisCommand,
         timeout: Duration? = nil
@@ -74,7 +74,7 @@ package final class RedisClient: Sendable {
         return try outcome.get()
     }
 
-    /// Closes every connection; commands under way and later ones fail with `shutDown`.
+    /// Closes all connections. Current and later commands fail with `shutDown`.
     package func shutdown() async {
         for loop in self.loops.values { await loop.shutDown() }
     }
@@ -90,34 +90,34 @@ package final class RedisClient: Sendable {
     }
 }
 
-/// The part of a client that lives on one event loop: its connection, and the attempts to have one.
+/// The part of a client on one event loop: its connection, and the attempts to make one.
 final class RedisClientLoop: Sendable {
     private enum Phase {
-        /// No command has come yet. Next: `connecting`, `shutDown`.
+        /// No command has arrived yet. Next: `connecting`, `shutDown`.
         case idle
         /// A channel is being opened, or its connection introduces itself. Next: `connected`, `resting`, `shutDown`.
         case connecting(RedisConnection)
         /// Next: `resting`, `shutDown`.
         case connected(RedisConnection)
-        /// Until the next attempt. Next: `connecting`, `shutDown`.
+        /// Pauses until the next attempt. Next: `connecting`, `shutDown`.
         case resting(RedisClientError)
         case shutDown
     }
 
     private struct State {
         var phase = Phase.idle
-        /// Calls that wait for the attempt under way, by number.
+        /// Calls that wait for the current attempt, by number.
         var waiting: [UInt64: RedisCall] = [:]
         var nextNumber: UInt64 = 0
-        /// Attempts that failed since there was a connection.
+        /// Attempts that failed since the last connection.
         var failures = 0
-        /// Which endpoint is asked next.
+        /// The index of the next endpoint to try.
         var nextEndpoint = 0
     }
 
     private static let shortestRest = Duration.milliseconds(25)
     private static let longestRest = Duration.milliseconds(500)
-    /// Attempts after which the rest no longer grows.
+    /// The pause no longer grows after this many attempts.
     private static let growingRests = 5
 
     private let eventLoop: any EventLoop
@@ -193,7 +193,7 @@ final class RedisClientLoop: Sendable {
 
     private func wait(_ call: RedisCall) {
         guard self.state.value.waiting.count < self.configuration.maxCallsPerConnection else {
-            call.finish(.failure(RedisClientError(.tooManyCommands, "Too many commands wait for a connection")))
+            call.finish(.failure(RedisClientError(.tooManyCommands, "Too many commands are waiting for a connection")))
             return
         }
         let number = self.state.value.nextNumber
@@ -201,7 +201,7 @@ final class RedisClientLoop: Sendable {
         self.state.value.waiting[number] = call
         self.eventLoop.assumeIsolated()
             .scheduleTask(deadline: call.deadline) {
-                let error = RedisClientError(.unavailable, "There was no connection in time")
+                let error = RedisClientError(.unavailable, "No connection was ready in time")
                 self.state.value.waiting.removeValue(forKey: number)?.finish(.failure(error))
             }
     }
@@ -218,12 +218,12 @@ final class RedisClientLoop: Sendable {
         if case .shutDown = self.state.value.phase { return }
         let location = self.configuration.location
         let endpoint = location.endpoints[self.state.value.nextEndpoint % location.endpoints.count]
-        // Whatever comes of it, the next attempt begins with the next one.
+        // The next attempt begins with the next endpoint, whether this one succeeds or fails.
         self.state.value.nextEndpoint = (self.state.value.nextEndpoint + 1) % location.endpoints.count
         self.open(endpoint, service: location.service)
     }
 
-    /// Opens a connection to the server, or to a Sentinel that is asked for it.
+    /// Opens a connection to the server, or to a Sentinel that names it.
     private func open(_ endpoint: RedisLocation.Endpoint, service: String?) {
         let location = self.configuration.location
         let connection = RedisConnection(
@@ -284,12 +284,12 @@ final class RedisClientLoop: Sendable {
             connection.close(RedisClientError(.shutDown, "The client is shut down"))
             return
         }
-        // The phase has its successor before it ends, so that its end means nothing.
+        // The phase has moved to the next connection, so the end of this one has no effect.
         self.open(endpoint, service: nil)
-        connection.close(RedisClientError(.connectionClosed, "The Sentinel has been asked"))
+        connection.close(RedisClientError(.connectionClosed, "The Sentinel has named the server"))
     }
 
-    /// A connection is over, by its own decision or its peer's.
+    /// A connection has ended, by its own decision or its peer's.
     func ended(_ connection: RedisConnection, _ error: RedisClientError) {
         switch self.state.value.phase {
         case .connecting(let current), .connected(let current):
@@ -305,7 +305,10 @@ final class RedisClientLoop: Sendable {
         self.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(rest)) { self.connect() }
     }
 
-    /// How long is waited before the next attempt, after so many that failed in a row.
+    /// The pause before the next attempt, after `failures` consecutive failures.
+    ///
+    /// It doubles from 25 ms to 500 ms and is multiplied by the jitter, 0.5 to 1. Example: after the third failure in a
+    /// row (`failures` is 2) it is 50 to 100 ms.
     static func rest(after failures: Int, jitter: Double) -> Duration {
         let rest = Self.shortestRest * (1 << min(failures, Self.growingRests))
         return min(rest, Self.longestRest) * jitter

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A command as it goes over the wire: an array of strings, which every version of the protocol takes.
+/// A command in its wire form: an array of strings, which every version of the protocol accepts.
 package struct RedisCommand: Sendable {
     private static let lineEnd = Array("\r\n".utf8)
 
@@ -32,31 +32,31 @@ package struct RedisCommand: Sendable {
     }
 }
 
-/// Why a command has no reply.
+/// The reason that a command has no reply.
 package struct RedisClientError: Error, Sendable, CustomStringConvertible {
-    /// What went wrong; callers switch over it.
+    /// The reason. Callers switch over it.
     package enum Code: String, Sendable, CaseIterable {
-        /// There is no connection, and none was to be had in time.
+        /// There was no connection, and none could be made in time.
         case unavailable
-        /// The command was sent; whether it was carried out is not known.
+        /// The command was sent. It is unknown if it was carried out.
         case timedOut
-        /// The connection ended with the command sent; whether it was carried out is not known.
+        /// The connection ended after the command was sent. It is unknown if it was carried out.
         case connectionClosed
-        /// What came is no reply, or more than one may be.
+        /// The bytes received are no reply, or exceed its bounds.
         case invalidReply
         /// The server refuses the user or the password.
         case authenticationFailed
-        /// The server is a node of a Redis Cluster, for which this client has no map of slots.
+        /// The server is a node of a Redis Cluster. This client has no map of slots.
         case clusterNode
-        /// The server is one that can't be used now: a replica, a Sentinel, one that loads its data.
+        /// The server can't be used now: it is a replica or a Sentinel, or loads its data.
         case unusableServer
-        /// As many commands wait for replies as may.
+        /// The limit of commands that wait for replies is reached.
         case tooManyCommands
         case shutDown
     }
 
     package let code: Code
-    /// For the log: never holds a password.
+    /// For the log. Never contains a password.
     package let message: String
 
     package init(_ code: Code, _ message: String) {
@@ -64,29 +64,29 @@ package struct RedisClientError: Error, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// A failure of the network or of TLS in words; the libraries' own texts name types and source files.
+    /// A failure of the network or of TLS in plain words. The libraries' own texts name types and source files.
     init(_ code: Code, _ subject: String, causedBy error: any Error) {
         let connecting = error as? NIOConnectionError
         let cause = connecting?.connectionErrors.first?.error ?? error
         let reason =
             if let system = cause as? IOError {
-                // The text belongs to the system and is copied at once.
+                // The system owns the text. It is copied at once.
                 unsafe String(cString: strerror(system.errnoCode))
             } else if connecting != nil {
-                "its name is not known"
+                "its name can't be resolved"
             } else if "\(cause)".contains("CERTIFICATE_VERIFY_FAILED") {
                 "its certificate is expired, or not signed by a trusted authority"
             } else if "\(cause)".contains("failedToValidateHostname") {
                 "its certificate is for another name"
             } else {
-                "the connection failed, perhaps since one side speaks TLS and the other does not"
+                "the connection failed, perhaps because only one side uses TLS"
             }
         self.init(code, "\(subject): \(reason)")
     }
 
     package var description: String { "\(self.code.rawValue): \(self.message)" }
 
-    /// The same of a command that was never sent.
+    /// The same error for a command that was never sent.
     var beforeSending: RedisClientError {
         switch self.code {
         case .timedOut, .connectionClosed, .invalidReply:

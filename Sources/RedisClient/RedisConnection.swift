@@ -1,7 +1,7 @@
 import NIOCore
 import NIOSSL
 
-/// A command under way, and who waits for its reply.
+/// A command in progress, and its caller's continuation.
 struct RedisCall: Sendable {
     typealias Outcome = Result<RESPValue, RedisClientError>
 
@@ -14,10 +14,10 @@ struct RedisCall: Sendable {
     }
 }
 
-/// One connection: does on its channel what the ``RedisConnectionState`` decides.
+/// One connection. It carries out the decisions of ``RedisConnectionState`` on its channel.
 ///
-/// The last handler of its pipeline; everything happens on its event loop. It closes whatever is left unanswered for too
-/// long, its own introduction included.
+/// It is the last handler of its pipeline, and runs on its event loop. It closes if any command, including those of its
+/// own introduction, is unanswered for too long.
 final class RedisConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -47,10 +47,10 @@ final class RedisConnection: ChannelInboundHandler {
 
     // MARK: Calls
 
-    /// Sends a command; it is told of an end that it meets.
+    /// Sends a command. Its caller gets the reply, or the error that ends the connection.
     func submit(_ call: RedisCall) {
         guard self.state.submit(call) else {
-            call.finish(.failure(RedisClientError(.tooManyCommands, "Too many commands wait for replies")))
+            call.finish(.failure(RedisClientError(.tooManyCommands, "Too many commands are waiting for replies")))
             return
         }
         self.write(call.command)
@@ -63,7 +63,7 @@ final class RedisConnection: ChannelInboundHandler {
         self.wakeUp?.task.cancel()
         for call in self.state.close() { call.finish(.failure(error)) }
         if let context = self.context {
-            // The peer may hang, so it is not asked to agree on the end of TLS.
+            // The peer may hang, so the close does not wait for its end of TLS.
             if let encryption = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
                 encryption.close(promise: nil)
             } else {
@@ -81,7 +81,7 @@ final class RedisConnection: ChannelInboundHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        // Without a transport the attempt's failure says more.
+        // Without a transport, the failure of the attempt says more.
         if self.isOpened { self.close(RedisClientError(.connectionClosed, "The connection was closed")) }
         self.context = nil
     }
@@ -106,7 +106,8 @@ final class RedisConnection: ChannelInboundHandler {
         if self.received.readableBytes == 0 {
             self.received = bytes
         } else {
-            // What was read is let go, or a server whose every piece ends amid a reply would have all of it kept.
+            // Releases the bytes that have been read. Otherwise a server whose pieces all end within a reply would make
+            // all of them stay.
             self.received.discardReadBytes()
             self.received.writeBuffer(&bytes)
         }
@@ -123,7 +124,7 @@ final class RedisConnection: ChannelInboundHandler {
     private func open() {
         guard !self.isOpened, let context = self.context else { return }
         guard !self.isEnded else {
-            // It was given up while the transport was on its way.
+            // The attempt was given up while the transport was opening.
             context.close(promise: nil)
             return
         }
@@ -162,10 +163,10 @@ final class RedisConnection: ChannelInboundHandler {
 
     // MARK: Timeouts
 
-    /// Looks again when the oldest call has waited for as long as it may.
+    /// Schedules a wake-up for the oldest call's deadline.
     ///
-    /// The calls of a client have the same timeout, so that the oldest one's deadline is the first. One wake-up is
-    /// scheduled at a time, whatever has been answered meanwhile.
+    /// All calls of a client have the same timeout, so the oldest call has the first deadline. One wake-up is scheduled
+    /// at a time, regardless of calls that are answered meanwhile.
     private func watch() {
         guard !self.isEnded, let context = self.context,
             let deadline = self.introductionDeadline ?? self.state.oldestCall?.deadline

@@ -1,18 +1,18 @@
-/// Decides what one connection to Redis does: how it introduces itself, which reply belongs to which command, and when
-/// nothing that comes can be trusted any more.
+/// Decides the actions of one connection to Redis: its introduction, the command to which a reply belongs, and the end
+/// of the connection when its input can't be trusted any more.
 ///
-/// Pure: it is told what comes and says what to do. Replies come in the order of the commands, so that one that is given
-/// up would be taken for the next one's: a call that timed out therefore closes the connection, as does every reply that
-/// nobody waits for.
+/// Pure: it receives events and returns actions. Replies arrive in the order of the commands. The late reply to an
+/// abandoned command would be taken for the next command's. So a call that times out closes the connection, and so does
+/// a reply without a call.
 struct RedisConnectionState<Call> {
-    /// Who connects, and to what.
+    /// The client's identity, and its destination.
     struct Introduction: Sendable {
         var user: String?
         var password: String?
-        /// What the server's list of clients shows.
+        /// The name in the server's list of clients.
         var name: String
         var database = 0
-        /// The service that a Sentinel is asked for; nil at the server itself.
+        /// The service for which a Sentinel is asked; nil for the server itself.
         var service: String?
     }
 
@@ -21,18 +21,18 @@ struct RedisConnectionState<Call> {
         case write(RedisCommand)
         /// Commands may be sent.
         case ready
-        /// The Sentinel has named the server; the connection has done its work.
+        /// The Sentinel has named the server. The connection has done its work.
         case discovered(RedisLocation.Endpoint)
         case deliver(Call, RESPValue)
-        /// The reply belongs to a call, and the connection is of no further use.
+        /// The reply belongs to a call, but the connection can't be used any more.
         case deliverAndClose(Call, RESPValue, RedisClientError)
         case close(RedisClientError)
     }
 
     private enum Step {
-        /// `HELLO 3` with user, password and name: for Redis from 6 on.
+        /// `HELLO 3` with user, password and name, for Redis 6 and later.
         case hello
-        /// For those that know no `HELLO`.
+        /// For servers without `HELLO`.
         case authenticate
         case setName
         case select
@@ -40,7 +40,7 @@ struct RedisConnectionState<Call> {
     }
 
     private enum Phase {
-        /// A step's reply is awaited. Next: `ready`, `closed`.
+        /// The connection waits for a step's reply. Next: `ready`, `closed`.
         case introducing(Step)
         /// Next: `closed`.
         case ready
@@ -50,7 +50,7 @@ struct RedisConnectionState<Call> {
     private let introduction: Introduction
     private let maxCalls: Int
     private var phase = Phase.closed
-    /// Calls whose replies are awaited, the oldest first from `firstCall` on.
+    /// Calls that wait for replies. The oldest is at `firstCall`.
     private var calls: [Call] = []
     private var firstCall = 0
 
@@ -59,31 +59,31 @@ struct RedisConnectionState<Call> {
         self.maxCalls = maxCalls
     }
 
-    /// The call whose reply comes next.
+    /// The call to which the next reply belongs.
     var oldestCall: Call? { self.firstCall < self.calls.count ? self.calls[self.firstCall] : nil }
 
-    /// The transport is there: the first command.
+    /// The transport is open. Returns the first command.
     mutating func opened() -> RedisCommand {
         let step: Step = self.introduction.service == nil ? .hello : .discover
         self.phase = .introducing(step)
         return self.command(of: step)
     }
 
-    /// Takes a call whose command is about to be written; false where it can't be.
+    /// Records a call whose command is about to be written. Returns false if it can't be sent.
     mutating func submit(_ call: Call) -> Bool {
         guard case .ready = self.phase, self.calls.count - self.firstCall < self.maxCalls else { return false }
         self.calls.append(call)
         return true
     }
 
-    /// Ends it; the calls whose replies will not come.
+    /// Closes the state. Returns the calls without replies.
     mutating func close() -> [Call] {
         defer { (self.phase, self.calls, self.firstCall) = (.closed, [], 0) }
         return Array(self.calls[self.firstCall...])
     }
 
     mutating func received(_ value: RESPValue) -> Action {
-        // Nothing is subscribed to; what a server says unasked, such as keys to forget, is no reply.
+        // The client has no subscriptions. A push, such as keys to forget, is no reply.
         if case .push = value { return .nothing }
         switch self.phase {
         case .closed:
@@ -113,7 +113,7 @@ struct RedisConnectionState<Call> {
         return call
     }
 
-    /// Errors after which another server is to be looked for.
+    /// Returns the reason to look for another server after some errors.
     private func end(after value: RESPValue) -> RedisClientError? {
         switch value.errorCode {
         case "READONLY":
@@ -169,10 +169,10 @@ struct RedisConnectionState<Call> {
     private mutating func introduced(_ step: Step, _ value: RESPValue) -> Action {
         if case .error(let text) = value {
             switch (step, value.errorCode) {
-            // Before 6 there is no such command; a proxy may know version 2 alone.
+            // Servers before 6 lack this command, and a proxy may support only version 2.
             case (.hello, "ERR"), (.hello, "NOPROTO"):
                 return self.go(to: self.introduction.password == nil ? .setName : .authenticate)
-            // Only a name for an operator's eyes.
+            // The name is only for operators.
             case (.setName, _):
                 return self.named()
             case (_, "NOAUTH"), (_, "WRONGPASS"), (.authenticate, _):
@@ -209,7 +209,7 @@ struct RedisConnectionState<Call> {
             guard case .array(let parts) = value, parts.count == 2, let host = parts[0].text, !host.isEmpty,
                 let port = parts[1].text.flatMap({ Int($0) }), (1...65_535).contains(port)
             else {
-                return .close(RedisClientError(.unavailable, "The Sentinel knows no such service"))
+                return .close(RedisClientError(.unavailable, "The Sentinel does not know the service"))
             }
             return .discovered(RedisLocation.Endpoint(host: host, port: port))
         }

@@ -1,9 +1,9 @@
-/// Where a Redis or Valkey server is, or the Sentinels that know where it is: what a URL says.
+/// The address of a Redis or Valkey server, or of the Sentinels that know it, from a URL.
 ///
 /// - `redis://user@host:port/database`, and `rediss://` with TLS
 /// - `redis+sentinel://user@host:port,host:port/service/database`, and `rediss+sentinel://` with TLS to all of them
 ///
-/// The user and the database may be left out, and a port that is the usual one.
+/// The user, the database and a default port may be left out.
 package struct RedisLocation: Sendable, Hashable {
     /// A server's name or address, and its port.
     package struct Endpoint: Sendable, Hashable, CustomStringConvertible {
@@ -20,7 +20,7 @@ package struct RedisLocation: Sendable, Hashable {
         }
     }
 
-    /// What is wrong with a URL, in words for an operator that do not repeat it: it may hold a password.
+    /// A fault of a URL, in words for an operator. It never repeats the URL, which may contain a password.
     package struct Fault: Error, Sendable, Hashable {
         package let message: String
     }
@@ -31,9 +31,9 @@ package struct RedisLocation: Sendable, Hashable {
 
     package var usesTLS: Bool
     package var user: String?
-    /// The server, or the Sentinels in the order in which they are asked.
+    /// The server, or the Sentinels in the order of asking.
     package var endpoints: [Endpoint]
-    /// The name by which Sentinels know the server; nil without Sentinels.
+    /// The Sentinels' name for the server; nil without Sentinels.
     package var service: String?
     package var database: Int
 
