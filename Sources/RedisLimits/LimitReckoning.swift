@@ -1,51 +1,51 @@
 import GatewayCore
 import RedisClient
 
-/// One request's way through the ``LimiterScript``: what is asked, chunk after chunk, and what came of it.
+/// The questions that one request asks the ``LimiterScript``, chunk by chunk, and their answers.
 ///
-/// The script looks at the tenant's bucket first. Once that refuses, the rest of the request is refused without asking.
+/// The script checks the tenant's bucket first. When that refuses, the rest of the request is refused without asking.
 struct LimitReckoning {
     struct Chunk {
         var keys: [[UInt8]]
         var numbers: [Int64]
     }
 
-    /// A bucket that had no room for one message.
+    /// A bucket without room for one message.
     struct RefusedBucket {
         var name: BucketName
-        /// Nanoseconds until it has room for one.
+        /// The nanoseconds until it has room for one.
         var wait: Int64
     }
 
     let request: LimitRequest
     /// The scopes of a recipient's own keys that have policies: its classes.
     private let scopes: [LimitScope]
-    /// All topics of a request are one recipient.
+    /// All topics of a request count as one recipient.
     private let recipientCount: Int
     private let calls: Int
     private let jitter: RetryJitter
 
-    /// The server's time at the last answer.
+    /// The server's time of the last answer.
     private(set) var now = Timestamp(microseconds: 0)
     private(set) var tenant = LimitBucket(arrivals: [], policies: [])
-    /// Buckets without room for one message now, for ``RefusalCache``.
+    /// Buckets that have no room for one message now, for ``RefusalCache``.
     private(set) var refusedBuckets: [RefusedBucket] = []
-    /// Each recipient's refusal; empty before the first.
+    /// Each recipient's refusal. Empty before the first one.
     private var denials: [LimitDenial?] = []
     /// The recipients that the tenant's bucket refused.
     private var refusedByTenant: [Int] = []
-    /// What is left of each recipient's quotas, where nothing is charged.
+    /// The remainder of each recipient's quotas, if nothing is charged.
     private var statuses: [[LimitStatus.Entry]] = []
     private var charges = true
-    /// Of the calls that the tenant alone is charged for.
+    /// The granted part of `calls`, for which only the tenant is charged.
     private var granted = 0
-    /// The first recipient that has not been asked about.
+    /// The first recipient without a question.
     private var next = 0
-    /// The recipients of the chunk under way.
+    /// The recipients of the current chunk.
     private var asked: [Int] = []
     private var hasAnswer = false
 
-    /// Recipients whose refusals are known are not asked about.
+    /// Recipients with known refusals are not asked about.
     init(_ request: LimitRequest, known: [Int: LimitDenial] = [:], jitter: @escaping RetryJitter) {
         self.request = request
         self.jitter = jitter
@@ -68,7 +68,7 @@ struct LimitReckoning {
         self.denials[index] = denial
     }
 
-    /// The buckets that a recipient's message is charged to, in the order in which they are asked.
+    /// The buckets that a recipient's message is charged to, in the order of asking.
     private func keys(of recipient: Int) -> [LimitKey] {
         switch self.request.recipients {
         case .devices(let keys):
@@ -99,7 +99,7 @@ struct LimitReckoning {
             }
             let devices = self.keys(of: self.next)
             let count = devices.count * self.scopes.count
-            // The first is the tenant's.
+            // The first key is the tenant's.
             guard self.asked.isEmpty || keys.count - 1 + count <= RedisRateLimiter.chunkKeys else { break }
             for device in devices {
                 for scope in self.scopes { keys.append(self.name(scope, device, prefix)) }
@@ -124,7 +124,7 @@ struct LimitReckoning {
 
     // MARK: Answers
 
-    /// Takes the answer to the chunk; false where it is none.
+    /// Reads the answer to the chunk. Returns false if it is not a valid one.
     mutating func add(_ reply: RESPValue) -> Bool {
         let policies = self.request.policies
         guard case .bytes(let bytes) = reply, var rest = LimiterScript.numbers(bytes),
@@ -174,7 +174,7 @@ struct LimitReckoning {
     }
 
     private mutating func addStatus(of recipient: Int, _ rest: inout ArraySlice<Int64>) -> Bool {
-        // Each topic is shown by itself, and a device group without its members.
+        // Each topic is reported separately, and a device group without its members.
         let isTopic = if case .topics = self.request.recipients { true } else { false }
         var entries: [[LimitStatus.Entry]] = []
         for _ in self.keys(of: recipient) {
@@ -224,7 +224,7 @@ struct LimitReckoning {
 }
 
 extension ArraySlice<Int64> {
-    /// Takes so many off the front; `nil` where there are fewer.
+    /// Removes `count` numbers from the front. `nil` if there are fewer.
     fileprivate mutating func popFirst(_ count: Int) -> ArraySlice<Int64>? {
         guard self.count >= count else { return nil }
         defer { self.removeFirst(count) }

@@ -1,28 +1,33 @@
-/// Decides whether limits are kept in Redis or, while it fails, without it.
+/// Decides if limits are shared in Redis, or applied without it while it fails.
 ///
-/// Pure. A decision that gets no answer in time may have waited behind commands of this process alone. Three of them are
-/// therefore a doubt, which one probe on a connection of its own settles. Requests never find out whether Redis is back,
-/// since each would wait as long as it may; probes beside them do.
+///     shared ─ 3 more failures than answers ─► doubted ─ probe fails ─► fallback
+///        ▲                                        │                        │
+///        └───────────── probe answered ───────────┴── 4 probes in a row ───┘
+///
+/// Pure. A decision without an answer in time may have waited only behind commands of this process. So three of them
+/// raise a doubt, and one probe on a separate connection settles it. In the fallback only probes test Redis, because
+/// each request would wait for its whole timeout.
 struct LimiterHealth: Sendable, Equatable {
     private enum Phase: Equatable {
-        /// Redis is asked; so many decisions more had no answer than had one. Next: `doubted`, `fallback`.
+        /// Redis decides. `failures` counts decisions without an answer, minus those with one. Next: `doubted`,
+        /// `fallback`.
         case shared(failures: Int)
-        /// Redis is asked, and a probe finds out whether it answers. Next: `shared`, `fallback`.
+        /// Redis decides, and a probe tests if it answers. Next: `shared`, `fallback`.
         case doubted
-        /// Only probes ask Redis; so many in a row had an answer. Next: `shared`.
+        /// Only probes ask Redis. `answers` counts consecutive answered probes. Next: `shared`.
         case fallback(answers: Int)
     }
 
-    /// What a probe has changed.
+    /// A change of state by a probe.
     enum Change: Equatable {
         case failed
         case recovered
     }
 
-    /// One alone may be a slow moment. An answer makes up for one failure only: a server that answers one decision of
-    /// three never fails three in a row.
+    /// A single failure may be a slow moment. An answer makes up for one failure only: a server that answers one
+    /// decision in three never fails three in a row.
     static let maxFailures = 3
-    /// Most of a second of them: each time that limits stop being shared lets a burst through.
+    /// Nearly a second of probes. Each time limits stop being shared, a burst passes.
     static let goodProbes = 4
 
     private var phase = Phase.shared(failures: 0)
@@ -34,7 +39,7 @@ struct LimiterHealth: Sendable, Equatable {
         }
     }
 
-    /// Counts a decision; true if Redis is now in doubt, so that the caller has to probe it.
+    /// Counts a decision. Returns true if Redis is now in doubt, so that the caller must probe it.
     mutating func decided(isAnswered: Bool) -> Bool {
         guard case .shared(let failures) = self.phase else { return false }
         let count = isAnswered ? max(0, failures - 1) : failures + 1
@@ -58,7 +63,7 @@ struct LimiterHealth: Sendable, Equatable {
         }
     }
 
-    /// Redis is known to fail, as at a start without it; true if that is news.
+    /// Redis is known to fail, as at a start without it. Returns true if it was shared before.
     mutating func fail() -> Bool {
         defer { self.phase = .fallback(answers: 0) }
         return self.isShared

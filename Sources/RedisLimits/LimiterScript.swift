@@ -2,14 +2,15 @@ import Crypto
 import GatewayCore
 import RedisClient
 
-/// The program by which Redis charges buckets, and how it is called.
+/// The Lua program with which Redis charges buckets, and its command.
 ///
-/// One run is atomic. It is told the keys of a tenant's bucket and of everything that one chunk of a request would
-/// charge, and the policies in force; it knows nothing of messages. The arithmetic is that of `GCRA`, in nanoseconds.
-/// Lua's numbers are doubles, exact up to 2^53. Nanoseconds since 1970 exceed that, so the script uses an arrival time's
-/// distance from now, at most 30 days, and stores the time in two parts: microseconds since 1970 and nanoseconds.
+/// One run is atomic. Its arguments are the keys of a tenant's bucket and of all buckets that one chunk of a request
+/// would charge, and the current policies. It knows nothing about messages. Its arithmetic is that of `GCRA`, in
+/// nanoseconds. Lua's numbers are doubles, exact up to 2^53. Nanoseconds since 1970 exceed that. So the script uses an
+/// arrival time's distance from now, at most 30 days, and stores the time in two parts: microseconds since 1970 and
+/// nanoseconds.
 ///
-/// A tenant that is over its quota costs one `GET`: once its bucket refuses, no other key is read.
+/// A tenant over its quota costs one `GET`: when its bucket refuses, no other key is read.
 struct LimiterScript: Sendable {
     private let whole: [[UInt8]]
     private let known: [[UInt8]]
@@ -20,7 +21,7 @@ struct LimiterScript: Sendable {
         self.known = [Array("EVALSHA".utf8), Array(Hex.text(Insecure.SHA1.hash(data: text)).utf8)]
     }
 
-    /// The command that runs it; whole where the server does not know it yet.
+    /// The command that runs the program. It contains the whole text if the server does not know it yet.
     func command(_ chunk: LimitReckoning.Chunk, whole: Bool) -> RedisCommand {
         var numbers: [UInt8] = []
         for number in chunk.numbers {
@@ -32,7 +33,7 @@ struct LimiterScript: Sendable {
         return RedisCommand((whole ? self.whole : self.known) + [count] + chunk.keys + [numbers])
     }
 
-    /// The numbers of an answer; `nil` where bytes are none, or one is larger than Lua's are exact.
+    /// The numbers of an answer. `nil` if the bytes are none, or one is too large to be exact in Lua.
     static func numbers(_ bytes: [UInt8]) -> ArraySlice<Int64>? {
         guard bytes.count.isMultiple(of: 8) else { return nil }
         var numbers: [Int64] = []
@@ -44,15 +45,17 @@ struct LimiterScript: Sendable {
         return numbers[...]
     }
 
-    /// The arguments are numbers of eight bytes, the highest byte first, in this order:
+    /// The arguments are numbers of eight bytes, highest byte first, in this order:
     ///
-    /// - 1 to charge, 0 to look; how many events the tenant alone is charged; how many classes of keys a recipient has;
-    /// - for the tenant and for each class the number of policies, and each one's interval in nanoseconds and burst;
-    /// - for each recipient how many of the keys behind the tenant's are its own, class after class.
+    /// - 1 to charge or 0 to look; the number of events charged to the tenant alone; the number of classes of a
+    ///   recipient's keys;
+    /// - for the tenant and for each class, the number of policies, and each one's interval in nanoseconds and burst;
+    /// - for each recipient, how many of the keys after the tenant's are its own, class by class.
     ///
-    /// It answers in the same form: now in microseconds, the events granted to the tenant alone, the tenant's backlogs, and
-    /// for each recipient 0 if it was admitted, -1 if the tenant's bucket refused it, else the place of the key that refused
-    /// it and the nanoseconds until that has room. Where it only looks, each recipient has the backlogs of all its keys.
+    /// The answer has the same form: the time in microseconds, the events granted to the tenant alone, and the tenant's
+    /// backlogs. Each recipient follows with 0 if it was admitted, or -1 if the tenant's bucket refused it. Otherwise
+    /// it has the index of the key that refused it, and the nanoseconds until that key has room. A look returns the
+    /// backlogs of all keys of each recipient instead.
     static let limits = #"""
         -- Charges one chunk of a request to a tenant's buckets. All times are nanoseconds that a double holds exactly:
         -- a bucket is its backlogs, one for each policy: how far its theoretical arrival time lies ahead of now.

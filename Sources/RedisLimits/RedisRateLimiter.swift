@@ -4,13 +4,13 @@ package import RedisClient
 import ServiceLifecycle
 import Synchronization
 
-/// Limits by what all replicas have let through, kept in Redis or Valkey.
+/// Limits that all replicas share, in Redis or Valkey.
 ///
-/// Each bucket is a key, `rl:{<tenant>}:<kind>:<pseudonym>`, in the slot of its tenant; it expires when it is whole again.
-/// A request is one run of the ``LimiterScript``, a long list one for each chunk, which charges everything that it admits
-/// or nothing. The time is the server's. What Redis does not answer in time is decided without it.
+/// Each bucket is a key, `rl:{<tenant>}:<kind>:<pseudonym>`, in its tenant's slot. It expires when the bucket is full
+/// again. A request is one run of the ``LimiterScript``; a long list is one run for each chunk. A run charges all that
+/// it admits, or nothing. The time is the server's. If Redis does not answer in time, the decision is made without it.
 package final class RedisRateLimiter: RateLimiter, Service {
-    /// What is decided by while Redis fails.
+    /// The rule for decisions while Redis fails.
     package enum Fallback: String, Sendable, CaseIterable {
         /// Limits in memory, divided by the number of replicas.
         case local
@@ -20,16 +20,16 @@ package final class RedisRateLimiter: RateLimiter, Service {
         case closed
     }
 
-    /// Recipients of one run: it takes up to two milliseconds, in which Redis does nothing else.
+    /// The recipients of one run. It takes up to two milliseconds, in which Redis does nothing else.
     static let chunkRecipients = 250
-    /// Keys of one run beyond which it ends earlier, as groups have members.
+    /// The keys after which a run ends earlier, for groups with members.
     static let chunkKeys = 500
 
-    /// How long a list waits for the tenant's other lists before it is refused.
+    /// The time for which a list waits for the tenant's other lists before it is refused.
     private static let queueTimeout = Duration.seconds(1)
 
     private let redis: RedisClient
-    /// A client whose connection carries probes alone, so that none waits behind decisions.
+    /// A client whose connection is only for probes, so that they never wait behind decisions.
     private let probes: RedisClient
     private let script: LimiterScript
     private let whenRedisFails: Fallback
@@ -42,11 +42,10 @@ package final class RedisRateLimiter: RateLimiter, Service {
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let health = Mutex(LimiterHealth())
     private let refusals = RefusalCache()
-    /// A tenant's lists ask one after the other: one run takes up to two milliseconds, in which Redis serves no other
-    /// tenant.
+    /// Orders the lists of each tenant: one run takes up to two milliseconds, in which Redis serves no other tenant.
     private let lists = KeyedLock<LimitKey>()
 
-    /// A limiter over a client, whose timeout is a decision's; replicas are counted for each decision without Redis.
+    /// A limiter whose decisions have the client's timeout. `replicas` is called for each decision without Redis.
     package convenience init(
         redis: RedisClient,
         probes: RedisClient,
@@ -143,7 +142,8 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     // MARK: Asking Redis
 
-    /// Returns the decision by what Redis answers, or answered within the last second; `nil` where it fails or has failed.
+    /// Returns Redis's decision, or one that follows from an answer of the last second. `nil` if Redis fails or has
+    /// failed.
     private func ask(_ request: LimitRequest) async -> LimitDecision? {
         guard request.isList else { return await self.askNow(request) }
         guard await self.lists.acquire(request.tenant, until: .now + Self.queueTimeout) else {
@@ -154,7 +154,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
         return await self.askNow(request)
     }
 
-    /// Where Redis fails amid a list, what earlier chunks charged stays so, though it is decided anew.
+    /// If Redis fails within a list, the charges of earlier chunks stay, although the whole list is decided again.
     private func askNow(_ request: LimitRequest) async -> LimitDecision? {
         guard self.health.withLock({ $0.isShared }) else { return nil }
         let known = self.refusals.isEmpty ? Known() : self.known(of: request)
@@ -168,10 +168,10 @@ package final class RedisRateLimiter: RateLimiter, Service {
         return answered.decision
     }
 
-    /// What is remembered of a request's buckets.
+    /// The known refusals of a request's buckets.
     private struct Known {
         var denials: [Int: LimitDenial] = [:]
-        /// The decision, if all is known.
+        /// The decision, if all refusals are known.
         var decision: LimitDecision?
     }
 
@@ -242,7 +242,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
                 throw RedisClientError(.unusableServer, "Redis refuses: \(text.prefix(200))")
             }
             guard reckoning.add(reply) else {
-                throw RedisClientError(.invalidReply, "What Redis says of limits can't be understood")
+                throw RedisClientError(.invalidReply, "Redis gave an invalid reply to the limiter's script")
             }
         } while !reckoning.isComplete
         return reckoning
@@ -250,7 +250,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     // MARK: Failing and coming back
 
-    /// Returns what Redis answers; `nil` where it fails, after a probe if that makes Redis doubtful.
+    /// Returns Redis's answer. `nil` if it fails; the failure that puts Redis in doubt is followed by a probe.
     private func noting(
         _ body: () async throws(RedisClientError) -> LimitReckoning
     ) async -> LimitReckoning? {
@@ -265,7 +265,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
     }
 
     private func beginFallback(_ error: RedisClientError) {
-        // Without it, buckets of another limiter would be answered for.
+        // Otherwise, buckets of another limiter would decide.
         self.refusals.removeAll()
         self.metrics.show(isFallbackActive: true)
         self.logger.warning(
@@ -274,7 +274,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
         )
     }
 
-    /// Asks Redis about a bucket of its own, writing included; true if it answers.
+    /// Asks Redis about a separate bucket, with a write. Returns true if it answers.
     @discardableResult
     package func probe() async -> Bool {
         var failure: RedisClientError?
@@ -295,13 +295,13 @@ package final class RedisRateLimiter: RateLimiter, Service {
         return failure == nil
     }
 
-    /// Asks Redis once with time to connect.
+    /// Asks Redis once, with time to connect.
     package func ask(timeout: Duration = .seconds(2)) async throws(RedisClientError) {
         _ = try await self.reckon(self.probeRequest, charges: true, timeout: timeout)
     }
 
-    /// Asks Redis as well; throws where it can't be used with this configuration, while a server that can't be reached
-    /// may come.
+    /// Asks Redis, and throws if it can't be used with this configuration. A server that can't be reached may still
+    /// come up, so that is no error.
     package func verify(timeout: Duration = .seconds(2)) async throws(RedisClientError) {
         do throws(RedisClientError) {
             try await self.ask(timeout: timeout)
@@ -331,11 +331,11 @@ package final class RedisRateLimiter: RateLimiter, Service {
         return LimitReckoning(request, jitter: self.jitter)
     }
 
-    /// Limits are to be shared within two seconds of Redis' return: half a second until the client connects, then as many
-    /// as are wanted.
+    /// Limits must be shared within two seconds of Redis's return. The client takes up to half a second to connect, and
+    /// the required probes follow.
     private static let probeInterval = Duration.milliseconds(200)
 
-    /// Finds out, while limits are not shared, when they can be again; closes the client at shutdown.
+    /// Probes Redis while limits are not shared. Closes the clients at shutdown.
     package func run() async throws {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             if !self.health.withLock({ $0.isShared }) { await self.probe() }
@@ -348,6 +348,6 @@ package final class RedisRateLimiter: RateLimiter, Service {
 }
 
 extension LimitRequest {
-    /// True if it charges more than one device's buckets, so that a run takes long.
+    /// True if it charges the buckets of more than one device, so that a run takes long.
     fileprivate var isList: Bool { self.recipientCount > 1 || !self.members.isEmpty }
 }

@@ -11,38 +11,39 @@ struct BucketName: Hashable {
     }
 }
 
-/// Buckets that had no room for one message when Redis was asked, so that it is not asked again while they must refuse.
+/// Buckets that had no room for one message in Redis's last answer, so that it is not asked again while they must
+/// refuse.
 ///
-/// An entry holds until its bucket has room for one message, and at most for a second of monotonic time: a bucket that
-/// refuses for a minute is asked about once a second by each replica. Whatever a caller sends, Redis answers for a used up
-/// quota no more often than that. A change of policy gives buckets other names, so that no entry survives it.
+/// An entry lasts until its bucket has room for one message, and at most for a second of monotonic time. Example: for a
+/// bucket that refuses for a minute, each replica asks once a second. No caller can make Redis answer for a used-up
+/// quota more often. A changed policy changes the buckets' names, so no entry survives it.
 final class RefusalCache: Sendable {
     struct Entry: Sendable {
-        /// The tenant's bucket when the refusal came, and the server's time then.
+        /// The tenant's bucket at the time of the refusal, and the server's time.
         var tenant: LimitBucket
         var serverTime: Timestamp
         var notedAt: ContinuousClock.Instant
-        /// Nanoseconds from then until the refusing bucket has room for one message.
+        /// The nanoseconds from then until the refusing bucket has room for one message.
         var wait: Int64
 
         fileprivate var end: ContinuousClock.Instant {
             self.notedAt.advanced(by: min(.nanoseconds(self.wait), RefusalCache.longest))
         }
 
-        /// The server's time at a moment, as far as this process can tell.
+        /// This process's estimate of the server's time at a moment.
         func serverTime(at now: ContinuousClock.Instant) -> Timestamp {
             self.serverTime.advanced(by: now - self.notedAt)
         }
     }
 
     static let longest = Duration.seconds(1)
-    /// About 2 MB; beyond it new refusals are not remembered, but for those of tenants' own buckets.
+    /// About 2 MB. Beyond it, only refusals of tenants' own buckets are added.
     static let maxEntries = 10_000
 
     private let entries = Mutex<[BucketName: Entry]>([:])
     private let count = Atomic(0)
 
-    /// True if no lookup can find anything; costs one load.
+    /// True if no look-up can find anything. Costs one load.
     var isEmpty: Bool { self.count.load(ordering: .relaxed) == 0 }
 
     func entry(_ name: BucketName, at now: ContinuousClock.Instant) -> Entry? {
