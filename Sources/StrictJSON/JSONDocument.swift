@@ -1,19 +1,19 @@
 package import NIOCore
 
-/// A JSON text that was read and checked whole.
+/// A JSON text that was read and checked completely.
 ///
-/// Stricter than RFC 8259 in two ways: a member name must not occur twice in one object, and ``JSONLimits`` bound
-/// what costs time. The text stays in its buffer; strings are made only when asked for.
+/// It is stricter than RFC 8259 in two ways. A member name must not occur twice in one object, and ``JSONLimits`` bound
+/// the cost. The text stays in its buffer; strings are created only on request.
 package struct JSONDocument: Sendable {
     private let tape: JSONTape
 
-    /// Reads a text; any value may be its root.
+    /// Reads a text. Its root may be any value.
     ///
-    /// One pass without recursion; the work is linear in the number of bytes.
+    /// The reader makes one pass without recursion. Its work is linear in the number of bytes.
     ///
-    /// Throws `malformed` for anything but JSON in UTF-8 (lone surrogate escapes included) and for numbers that are too
-    /// long, `duplicateKey` for a name occurring twice in one object (compared after unescaping, without Unicode
-    /// normalisation), `tooDeep` and `tooManyMembers` over the limits.
+    /// Throws `malformed` for anything but JSON in UTF-8 (including lone surrogate escapes) and for numbers that are
+    /// too long. Throws `duplicateKey` for a name that occurs twice in one object, compared after unescaping and
+    /// without Unicode normalisation. Throws `tooDeep` and `tooManyMembers` beyond the limits.
     package init(parsing bytes: ByteBuffer, limits: JSONLimits = JSONLimits()) throws(JSONParseError) {
         let text = bytes.readableBytesUInt8Span
         var builder = JSONTapeBuilder(limits: limits, byteCount: text.count)
@@ -33,22 +33,22 @@ package struct JSONDocument: Sendable {
     package var root: JSONValue { JSONValue(tape: self.tape, index: 0) }
 }
 
-/// The bounds a text must keep to be read.
+/// The bounds of a text that is read.
 ///
-/// They bound the work one text can cause; JSON knows none of them (RFC 8259, section 9, leaves them to the reader).
+/// They bound the work that one text can cause. JSON has none (RFC 8259, section 9, leaves them to the reader).
 package struct JSONLimits: Sendable {
-    /// The deepest nesting of objects and arrays, in levels; a root object or array is level 1.
+    /// The deepest nesting of objects and arrays. A root object or array is level 1.
     package var maxDepth: Int
-    /// The most object members the whole document may have, all objects added up.
+    /// The most object members in the whole document, over all objects.
     package var maxMembers: Int
-    /// The most array elements the whole document may have, all arrays added up.
+    /// The most array elements in the whole document, over all arrays.
     package var maxElements: Int
-    /// The most characters that are escaped or beyond ASCII, in all strings together; each takes many times as long as a
-    /// plain one, and longer still where Unicode's rules are applied to it.
+    /// The most characters that are escaped or beyond ASCII, in all strings together. Each takes many times as long as
+    /// a plain one, and longer still if Unicode's rules are applied to it.
     package var maxSpecialCharacters: Int
     package var maxNumberBytes: Int
 
-    /// The limits of bodies that hold no message.
+    /// The limits of bodies that contain no message.
     package static let small = JSONLimits(maxMembers: 200, maxElements: 1_000, maxSpecialCharacters: 1_000)
 
     package init(
@@ -66,11 +66,11 @@ package struct JSONLimits: Sendable {
     }
 }
 
-/// Says why a text was refused, and where.
+/// The reason for which a text was refused, and the place.
 package struct JSONParseError: Error, Hashable, Sendable {
-    /// What the text broke: the grammar or one of ``JSONLimits``.
+    /// The violated rule: the grammar or one of ``JSONLimits``.
     package enum Code: Sendable {
-        /// The text is not JSON as RFC 8259 has it, or a number is longer than ``JSONLimits/maxNumberBytes``.
+        /// The text is not JSON by RFC 8259, or a number is longer than ``JSONLimits/maxNumberBytes``.
         case malformed
         case duplicateKey
         case tooDeep
@@ -78,14 +78,14 @@ package struct JSONParseError: Error, Hashable, Sendable {
     }
 
     package let code: Code
-    /// The offset of the first offending byte from the start of the text; its length in bytes when the text ends early.
+    /// The offset of the first invalid byte from the start of the text. It is the text's length if the text ends early.
     package let offset: Int
     package let pointer: JSONPointer
-    /// What is wrong, in constant words that never repeat the text.
+    /// The fault, in constant words that never repeat the text.
     package let reason: String
 }
 
-/// A refusal on its way out of the reader, before its pointer is made; trivial to copy, so throwing costs nothing.
+/// A fault within the reader, before its pointer is made. It is trivial to copy, so throwing costs nothing.
 struct JSONFault: Error {
     let code: JSONParseError.Code
     let offset: Int
@@ -96,21 +96,21 @@ struct JSONFault: Error {
     }
 }
 
-/// Names one place in a JSON document, as RFC 6901 writes it.
+/// A place in a JSON document, in the form of RFC 6901.
 package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
-    /// The pointer's text: empty for the whole document, else tokens that each start with `/`.
+    /// The pointer's text: empty for the whole document, otherwise tokens that each start with `/`.
     package private(set) var description: String
 
-    /// The longest name, in Unicode scalars, that stands in a pointer whole.
+    /// The longest name, in Unicode scalars, that a pointer has in full.
     private static let maxNameScalars = 64
 
     package init() {
         self.description = ""
     }
 
-    /// Points to a member of the object this pointer names.
+    /// Points to a member of the object that this pointer names.
     ///
-    /// A pointer is for people to read: names beyond 64 Unicode scalars, longer than any that a protocol has, are cut.
+    /// A pointer is for people. A name of more than 64 Unicode scalars is truncated; no protocol has longer ones.
     package func appending(_ key: String) -> JSONPointer {
         let scalars = key.unicodeScalars
         let end = scalars.index(scalars.startIndex, offsetBy: Self.maxNameScalars, limitedBy: scalars.endIndex)
@@ -134,7 +134,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         return pointer
     }
 
-    /// Compares without Unicode normalisation, as member names are compared.
+    /// Compares without Unicode normalisation, like member names.
     package static func == (lhs: JSONPointer, rhs: JSONPointer) -> Bool {
         lhs.description.utf8.elementsEqual(rhs.description.utf8)
     }

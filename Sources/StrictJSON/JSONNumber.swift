@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A JSON number, kept exactly as it was written; no rounding ever happens.
+/// A JSON number in its exact spelling. It is never rounded.
 package struct JSONNumber: Hashable, Sendable {
     /// The number as it was written, such as `1.0` or twenty digits.
     package let text: String
@@ -16,19 +16,19 @@ package struct JSONNumber: Hashable, Sendable {
         self.text = text
     }
 
-    /// Whether the number is written with digits and at most a minus sign: no fraction, no exponent.
+    /// True if the number has only digits and at most a minus sign: no fraction, no exponent.
     package var isPlainInteger: Bool {
         self.text.utf8.allSatisfy { JSONByteClass.isDigit($0) || $0 == UInt8(ascii: "-") }
     }
 
-    /// The exact value when it is integral and fits; nil otherwise.
+    /// The exact value if it is integral and fits, otherwise nil.
     ///
-    /// `60`, `60.0`, `6e1` and `600e-1` are all 60, and `-0` is 0. Exponents of any magnitude are compared without
+    /// `60`, `60.0`, `6e1` and `600e-1` are all 60, and `-0` is 0. Exponents of any magnitude are handled without
     /// overflow, in time proportional to the length of the text.
     package var integer: Int? {
-        // Digits are gathered downwards from zero, since the negative range is the larger one. Zeros wait until a
-        // further digit shows that they are not trailing: what remains ends in a digit other than zero, so any
-        // negative power of ten left over makes the number a fraction.
+        // Digits are accumulated downwards from zero, since the negative range is larger. Zeros wait until a further
+        // digit shows that they are not trailing. The accumulated digits end in a digit other than zero, so a remaining
+        // negative power of ten means a fraction.
         var value = 0
         var fits = true
         var isNegative = false
@@ -68,8 +68,8 @@ package struct JSONNumber: Hashable, Sendable {
 
     /// The same text for every spelling of a value: its digits without zeros at either end, and a power of ten.
     ///
-    /// `60`, `60.0`, `6e1` and `600e-1` are all `6e1`, and `-0` is `0`. An exponent that is larger than any real one is
-    /// left as it was written.
+    /// `60`, `60.0`, `6e1` and `600e-1` are all `6e1`, and `-0` is `0`. An exponent beyond any real one keeps its
+    /// spelling.
     package var canonicalText: String {
         let parts = self.text.utf8.split(omittingEmptySubsequences: false) {
             $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E")
@@ -89,7 +89,7 @@ package struct JSONNumber: Hashable, Sendable {
         return "\(isNegative ? "-" : "")\(String(decoding: digits[...last], as: UTF8.self))e\(exponent)"
     }
 
-    /// Reads an exponent's sign and digits; beyond ±2⁴⁰ it stops growing, which no text is long enough to make good.
+    /// Reads an exponent's sign and digits. It stops growing at ±2⁴⁰, which no text has enough digits to balance.
     private static func exponent(from bytes: inout String.UTF8View.Iterator) -> Int {
         var exponent = 0
         var isNegative = false
@@ -103,10 +103,10 @@ package struct JSONNumber: Hashable, Sendable {
         return isNegative ? -exponent : exponent
     }
 
-    /// Multiplies by a power of ten; false when the result does not fit.
+    /// Multiplies by a power of ten. Returns false if the result does not fit.
     private static func shift(_ value: inout Int, by power: Int) -> Bool {
         guard value != 0 else { return true }
-        // Nineteen digits are the most that fit.
+        // At most nineteen digits fit.
         guard power < 19 else { return false }
         for _ in 0..<power {
             let (product, overflow) = value.multipliedReportingOverflow(by: 10)

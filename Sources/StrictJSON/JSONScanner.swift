@@ -1,10 +1,10 @@
-/// Finds the ends of strings and numbers, and checks everything on the way.
+/// Finds the ends of strings and numbers, and checks their syntax.
 enum JSONScanner {
-    /// Passes over a string's contents.
+    /// Scans a string's contents.
     ///
-    /// Returns the position of the closing quote, and whether an escape was met.
-    /// Throws `malformed` for a missing end, controls, broken escapes, lone surrogates and bytes that are not UTF-8;
-    /// `tooManyMembers` beyond the budget.
+    /// Returns the position of the closing quote, and true if there was an escape. Throws `malformed` for a missing
+    /// end, control characters, invalid escapes, lone surrogates and bytes that are not UTF-8. Throws `tooManyMembers`
+    /// beyond the budget.
     static func string(
         _ bytes: Span<UInt8>,
         from start: Int,
@@ -49,9 +49,9 @@ enum JSONScanner {
         }
     }
 
-    /// Passes over plain characters, eight at a time; may stop early, near the end of the text.
+    /// Skips plain characters, eight at a time. May stop early, near the end of the text.
     ///
-    /// Not inlined: on its own, the optimiser proves all bounds checks of the load away.
+    /// Not inlined: on its own, the optimiser removes all bounds checks of the load.
     @inline(never)
     private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let lastWord = bytes.count &- 8
@@ -66,10 +66,10 @@ enum JSONScanner {
         return position
     }
 
-    /// Checks the UTF-8 sequence of two to four bytes at a position (RFC 3629, section 4): no overlong forms, no surrogates,
-    /// nothing over U+10FFFF.
+    /// Checks the UTF-8 sequence of two to four bytes at a position (RFC 3629, section 4): no overlong forms, no
+    /// surrogates, nothing over U+10FFFF.
     ///
-    /// Returns the position after the sequence; nil when it is not UTF-8.
+    /// Returns the position after the sequence; nil if it is not UTF-8.
     @inline(__always)
     private static func end(of bytes: Span<UInt8>, sequenceAt position: Int) -> Int? {
         let remaining = bytes.count &- position
@@ -103,7 +103,7 @@ enum JSONScanner {
         byte & 0xC0 == 0x80
     }
 
-    /// Passes over a number (RFC 8259, section 6); returns the position after it.
+    /// Scans a number (RFC 8259, section 6). Returns the position after it.
     static func number(_ bytes: Span<UInt8>, from start: Int) throws(JSONFault) -> Int {
         var position = start
         if position < bytes.count, bytes[position] == UInt8(ascii: "-") {
@@ -134,7 +134,7 @@ enum JSONScanner {
             position &+= 1
         }
         guard position > start else {
-            throw .malformed(at: start, "a digit must stand here")
+            throw .malformed(at: start, "a digit is expected here")
         }
         return position
     }
@@ -142,7 +142,7 @@ enum JSONScanner {
 
 /// The escapes in strings (RFC 8259, section 7).
 enum JSONEscape {
-    /// Checks one escape, a surrogate pair counting as one; returns the position after it.
+    /// Checks one escape; a surrogate pair counts as one. Returns the position after it.
     static func end(of bytes: Span<UInt8>, escapeAt position: Int) throws(JSONFault) -> Int {
         guard position &+ 1 < bytes.count else {
             throw .malformed(at: position, "the text ends inside an escape")
@@ -170,7 +170,7 @@ enum JSONEscape {
         }
     }
 
-    /// The byte a two-character escape stands for.
+    /// The byte that a two-character escape represents.
     static func meaning(of letter: UInt8) -> UInt8? {
         switch letter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
@@ -183,7 +183,7 @@ enum JSONEscape {
         }
     }
 
-    /// The UTF-16 code unit written as four hexadecimal digits.
+    /// The UTF-16 code unit in four hexadecimal digits.
     static func unit(in bytes: Span<UInt8>, at position: Int) -> UInt32? {
         guard position &+ 4 <= bytes.count else { return nil }
         var unit: UInt32 = 0
@@ -201,7 +201,7 @@ enum JSONEscape {
         return unit
     }
 
-    /// The low surrogate written as an escape.
+    /// The low surrogate in an escape.
     static func lowSurrogate(in bytes: Span<UInt8>, at position: Int) -> UInt32? {
         guard position &+ 6 <= bytes.count, bytes[position] == UInt8(ascii: "\\"),
             bytes[position &+ 1] == UInt8(ascii: "u"), let unit = Self.unit(in: bytes, at: position &+ 2),
@@ -211,7 +211,7 @@ enum JSONEscape {
     }
 }
 
-/// Tells apart the bytes that matter inside and between strings, one at a time or eight at a time.
+/// Classifies the bytes inside and between strings, one or eight at a time.
 enum JSONByteClass {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
     private static let highBits: UInt64 = 0x8080_8080_8080_8080
@@ -219,10 +219,11 @@ enum JSONByteClass {
     private static let backslashes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
     private static let blanks: UInt64 = 0x2020_2020_2020_2020
 
-    /// Finds the bytes of a word that end a run of plain string text: `"`, `\`, controls and everything beyond ASCII.
+    /// Finds the bytes of a word that end a run of plain string text: `"`, `\`, control characters and everything
+    /// beyond ASCII.
     ///
-    /// Returns 0 when there are none; else the lowest set bit lies in the first such byte (higher bits mean nothing,
-    /// because the subtractions borrow upwards from a hit).
+    /// Returns 0 if there are none. Otherwise the lowest set bit is in the first such byte. Higher bits mean nothing,
+    /// because the subtractions borrow upwards from a hit.
     @inline(__always)
     static func stops(in word: UInt64) -> UInt64 {
         let quote = (word ^ Self.quotes) &- Self.ones
@@ -233,16 +234,16 @@ enum JSONByteClass {
 
     /// Finds the backslashes of a word.
     ///
-    /// Returns 0 when there are none; else the lowest set bit lies in the first one.
+    /// Returns 0 if there are none. Otherwise the lowest set bit is in the first one.
     @inline(__always)
     static func backslashes(in word: UInt64) -> UInt64 {
         let difference = word ^ Self.backslashes
         return (difference &- Self.ones) & ~difference & Self.highBits
     }
 
-    /// Whether a word may hold a byte that must be escaped when written: `"`, `\` or a control.
+    /// True if a word may contain a byte that must be escaped when it is written: `"`, `\` or a control character.
     ///
-    /// Returns `false` only when no byte needs an escape.
+    /// False only if no byte needs an escape.
     @inline(__always)
     static func needsEscape(in word: UInt64) -> Bool {
         let quote = word ^ Self.quotes
@@ -263,13 +264,13 @@ enum JSONByteClass {
         byte &- UInt8(ascii: "0") < 10
     }
 
-    /// Passes over blanks (RFC 8259, section 2).
+    /// Skips blanks (RFC 8259, section 2).
     @inline(__always)
     static func skipBlanks(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var position = start
         while position < bytes.count {
             let byte = bytes[position]
-            // Blanks lie at the low end of ASCII: nearly always this first comparison decides.
+            // Blanks are at the low end of ASCII, so this first comparison nearly always decides.
             if byte > 0x20 { break }
             guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { break }
             position = Self.skipRun(of: byte, bytes, from: position &+ 1)
@@ -277,7 +278,7 @@ enum JSONByteClass {
         return position
     }
 
-    /// Passes over words of one byte, as indented texts have them.
+    /// Skips words of one repeated byte, as in indented texts.
     @inline(never)
     private static func skipRun(of byte: UInt8, _ bytes: Span<UInt8>, from start: Int) -> Int {
         let run = UInt64(byte) &* Self.ones
@@ -291,8 +292,8 @@ enum JSONByteClass {
 extension Span where Element == UInt8 {
     /// Reads eight bytes as one word, the first byte lowest.
     ///
-    /// Written byte by byte to stay in safe code; the optimiser makes a single load of it when the caller has already
-    /// compared the position with the bounds.
+    /// It reads byte by byte to stay in safe code. The optimiser makes a single load of it if the caller has compared
+    /// the position with the bounds.
     @inline(__always)
     func word(at position: Int) -> UInt64 {
         var word = UInt64(self[position])

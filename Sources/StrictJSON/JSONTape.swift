@@ -1,6 +1,10 @@
 import NIOCore
 
-/// What all values of a document share: the text and its tape.
+/// The text and the tape that all values of a document share.
+///
+///     text:  {"a":[1,2]}
+///     tape:  0 object, 1 member ─ 1 name "a" ─ 2 array, 2 elements ─ 3 number 1 ─ 4 number 2
+///            end: 5               no end       end: 5                end: 4       end: 5
 ///
 /// A class, so that a view of a value costs one reference count.
 final class JSONTape: Sendable {
@@ -39,28 +43,27 @@ final class JSONTape: Sendable {
     }
 }
 
-/// One entry of the tape: a value or a member name, sixteen bytes, trivial to copy.
+/// One entry of the tape: a value or a member name. It takes sixteen bytes and is trivial to copy.
 ///
-/// The tape holds them in the order of the text: a container, then its contents; a member is its name and then its
-/// value.
+/// The tape has the order of the text: a container precedes its contents, and a member's name precedes its value.
 struct JSONNode {
-    /// Where the value starts, as an offset in the text; for strings the first byte inside the quotes.
+    /// The start of the value, as an offset in the text. For a string, the first byte inside the quotes.
     let start: UInt32
-    /// Bytes for a scalar (strings without their quotes); members or elements for a container.
+    /// The bytes of a scalar (a string without its quotes), or the members or elements of a container.
     var extent: UInt32
-    /// The index of the first node after this one and all it contains; the parent's index while a container is open.
+    /// The index of the first node after this one and its contents. While a container is open, its parent's index.
     ///
-    /// A member's name has its value next to it and needs none: where it ``isLong``, its hash stands here.
+    /// A member's name needs none, because its value follows it. A name that ``isLong`` stores its hash here.
     var end: UInt32
-    /// What the node is; names are strings.
+    /// The kind of the node. Names are strings.
     let kind: JSONValue.Kind
-    /// Whether a string holds escapes; whether a bool is true.
+    /// True if a string has escapes, or if a bool is true.
     let flag: Bool
 
-    /// The parent's index for a root that is still open.
+    /// The parent's index of a root that is still open.
     static let noParent = UInt32.max
 
-    /// Whether comparing a name with every other of its object could take long, so that hashes are compared first.
+    /// True if comparing a name with all others of its object could take long. Their hashes are compared first.
     @inline(__always)
     var isLong: Bool {
         self.flag || self.extent > 32
@@ -85,10 +88,10 @@ struct JSONNode {
     }
 }
 
-/// Reads a text in one pass and lays its values out on a tape.
+/// Reads a text in one pass and writes its values to a tape.
 ///
-/// A loop without recursion: the stack of open containers is kept in their own nodes, whose `end` holds the parent
-/// until they close.
+/// A loop without recursion: the stack of open containers is in their own nodes, whose `end` is the parent until they
+/// close.
 struct JSONTapeBuilder: ~Copyable {
     /// Objects up to this size are searched for duplicates name by name, larger ones through the hash table.
     private static let maxScannedMembers = 8
@@ -99,26 +102,27 @@ struct JSONTapeBuilder: ~Copyable {
     /// The node of the innermost open container.
     private var container = JSONNode.noParent
     private var isInObject = false
-    /// What the innermost container holds so far; its node learns it when another container opens or this one closes.
+    /// The number of items in the innermost container so far. Its node gets it when another container opens or this one
+    /// closes.
     private var count = 0
     private var depth = 0
     private var memberCount = 0
     private var elementCount = 0
     private var specialCharacterBudget: Int
-    /// Whether an element, or a member whose name is known, is being read: then errors point to it.
+    /// True while an element, or a member with a known name, is being read: then errors point to it.
     private var isInsideItem = false
 
     init(limits: JSONLimits, byteCount: Int) {
         self.limits = limits
         self.specialCharacterBudget = limits.maxSpecialCharacters
-        // Messages have a node for every twelve bytes or so. A long text may be one long string: let the tape grow.
+        // Messages have a node for about every twelve bytes. A long text may be one long string, so the tape grows.
         self.nodes.reserveCapacity(min(byteCount / 8 + 8, 512))
     }
 
     mutating func build(_ bytes: Span<UInt8>) throws(JSONFault) {
         var position = JSONByteClass.skipBlanks(bytes, from: 0)
         values: while true {
-            // A value must come, and `position` is at its first byte.
+            // A value must follow, and `position` is at its first byte.
             guard position < bytes.count else { throw Self.endsEarly(bytes) }
             let byte = bytes[position]
             if byte == UInt8(ascii: "\"") {
@@ -144,7 +148,7 @@ struct JSONTapeBuilder: ~Copyable {
             } else {
                 position = try self.readNumberOrWord(bytes, at: position, startingWith: byte)
             }
-            // A value is complete. Close what ends here, until another value must come or the text is over.
+            // A value is complete. Closes what ends here, until another value must follow or the text ends.
             while true {
                 self.isInsideItem = false
                 position = JSONByteClass.skipBlanks(bytes, from: position)
@@ -177,7 +181,7 @@ struct JSONTapeBuilder: ~Copyable {
                     continue values
                 }
                 guard byte == (self.isInObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
-                    throw .malformed(at: position, "a comma or the end of the object or array must stand here")
+                    throw .malformed(at: position, "a comma or the end of the object or array is expected here")
                 }
                 self.close()
                 position &+= 1
@@ -185,7 +189,7 @@ struct JSONTapeBuilder: ~Copyable {
         }
     }
 
-    /// Names the value or member being read; meant for errors, so it takes its time.
+    /// Returns a pointer to the value or member being read. Used only for errors, so it may be slow.
     func pointer(in bytes: Span<UInt8>) -> JSONPointer {
         // The open containers, innermost first.
         var open: [Int] = []
@@ -243,9 +247,9 @@ struct JSONTapeBuilder: ~Copyable {
             kind = .null
             end = try Self.skip("null", bytes, at: position)
         case UInt8(ascii: "'"):
-            throw .malformed(at: position, "a text must stand in double quotes")
+            throw .malformed(at: position, "a string must be in double quotes")
         default:
-            throw .malformed(at: position, "a value must stand here")
+            throw .malformed(at: position, "a value is expected here")
         }
         let isTrue = byte == UInt8(ascii: "t")
         self.nodes.append(JSONNode(scalar: kind, from: position, to: end, index: self.nodes.count, flag: isTrue))
@@ -256,7 +260,7 @@ struct JSONTapeBuilder: ~Copyable {
         var position = start
         for byte in word.utf8 {
             guard position < bytes.count, bytes[position] == byte else {
-                throw .malformed(at: position, "a value must stand here")
+                throw .malformed(at: position, "a value is expected here")
             }
             position &+= 1
         }
@@ -265,7 +269,7 @@ struct JSONTapeBuilder: ~Copyable {
 
     private mutating func open(_ kind: JSONValue.Kind, at position: Int) throws(JSONFault) {
         guard self.depth < self.limits.maxDepth else {
-            throw JSONFault(code: .tooDeep, offset: position, reason: "objects and arrays nest too deep")
+            throw JSONFault(code: .tooDeep, offset: position, reason: "objects and arrays are nested too deeply")
         }
         self.depth &+= 1
         if self.container != JSONNode.noParent {
@@ -291,11 +295,11 @@ struct JSONTapeBuilder: ~Copyable {
         self.count = Int(self.nodes[Int(parent)].extent)
     }
 
-    /// Reads a member's name and its colon; returns the position where the member's value must start.
+    /// Reads a member's name and its colon. Returns the start of the member's value.
     private mutating func readKey(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
         guard position < bytes.count else { throw Self.endsEarly(bytes) }
         guard bytes[position] == UInt8(ascii: "\"") else {
-            throw .malformed(at: position, "a member's name in double quotes must stand here")
+            throw .malformed(at: position, "a member's name in double quotes is expected here")
         }
         let end = try self.readString(bytes, at: position)
         self.count &+= 1
@@ -314,12 +318,12 @@ struct JSONTapeBuilder: ~Copyable {
         let colon = JSONByteClass.skipBlanks(bytes, from: end)
         guard colon < bytes.count else { throw Self.endsEarly(bytes) }
         guard bytes[colon] == UInt8(ascii: ":") else {
-            throw .malformed(at: colon, "a colon must stand here")
+            throw .malformed(at: colon, "a colon is expected here")
         }
         return JSONByteClass.skipBlanks(bytes, from: colon &+ 1)
     }
 
-    /// Whether the innermost object has no other member of the name that was just added to it.
+    /// Returns true if the innermost object has no other member with the name that was just added.
     @inline(__always)
     private mutating func isNew(_ key: Int, in bytes: Span<UInt8>) -> Bool {
         guard self.count <= Self.maxScannedMembers else {
@@ -341,7 +345,7 @@ struct JSONTapeBuilder: ~Copyable {
     private mutating func isNewInLargeObject(_ key: Int, in bytes: Span<UInt8>) -> Bool {
         let object = Int(self.container)
         if self.count == Self.maxScannedMembers + 1 {
-            // The object has just become large: its earlier names, known to differ, go into the table first.
+            // The object has just become large. Its earlier names, which are known to differ, enter the table first.
             var other = object &+ 1
             while other < key {
                 _ = self.largeObjects.insert(other, of: object, nodes: self.nodes, in: bytes)
@@ -352,14 +356,14 @@ struct JSONTapeBuilder: ~Copyable {
     }
 }
 
-/// Finds duplicate names in large objects: one open-addressed hash table for all of a document.
+/// Finds duplicate names in large objects with one open-addressed hash table for the whole document.
 ///
-/// The hash is the standard library's, keyed at random per process, so names cannot be chosen to collide.
+/// The hash is the standard library's, keyed at random per process, so names can't be chosen to collide.
 struct JSONKeyIndex {
     private struct Entry {
-        /// The name's node; 0, which is always the root's, marks a free slot.
+        /// The name's node. 0, which is always the root's, marks a free slot.
         var key: UInt32 = 0
-        /// The node of the object the name belongs to.
+        /// The node of the name's object.
         var object: UInt32 = 0
         var hash = 0
     }
@@ -367,14 +371,14 @@ struct JSONKeyIndex {
     private var slots: [Entry] = []
     private var used = 0
 
-    /// Returns whether the object had no such name before.
+    /// Returns true if the object had no such name before.
     mutating func insert(_ key: Int, of object: Int, nodes: [JSONNode], in bytes: Span<UInt8>) -> Bool {
         let name = nodes[key]
         let nameHash = name.isLong ? name.end : JSONText.hash(name, in: bytes)
         let entry = Entry(
             key: UInt32(truncatingIfNeeded: key),
             object: UInt32(truncatingIfNeeded: object),
-            // Spreads the same name in many objects; names alone are what callers choose.
+            // Spreads the same name in many objects. Callers choose only names.
             hash: Int(nameHash) ^ object &* 0x9E37_79B9
         )
         if (self.used &+ 1) &* 2 > self.slots.count {

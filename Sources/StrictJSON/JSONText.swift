@@ -1,4 +1,4 @@
-/// Reads a string's contents byte by byte, escapes resolved; the scanner has accepted them before.
+/// Reads a string's contents byte by byte, with escapes resolved. The scanner has validated them.
 struct JSONText {
     private var position: Int
     private let end: Int
@@ -33,9 +33,9 @@ struct JSONText {
         return byte
     }
 
-    /// Passes over everything before the next escape.
+    /// Skips everything before the next escape.
     ///
-    /// Returns the positions passed over; none in the middle of an escape's bytes.
+    /// Returns the skipped positions. The range is empty in the middle of an escape's bytes.
     mutating func skipPlain(in bytes: Span<UInt8>) -> Range<Int> {
         let start = self.position
         guard self.pendingCount == 0 else { return start..<start }
@@ -87,7 +87,7 @@ extension JSONText {
     @inline(__always)
     static func areEqual(_ first: JSONNode, _ second: JSONNode, in bytes: Span<UInt8>) -> Bool {
         guard first.flag || second.flag else {
-            // Nothing to unescape: nearly always the lengths decide.
+            // There is nothing to unescape, and the lengths nearly always decide.
             return first.extent == second.extent && Self.haveEqualBytes(first, second, in: bytes)
         }
         return Self.areEqualUnescaped(first, second, in: bytes)
@@ -140,9 +140,9 @@ extension JSONText {
         return text.next(in: bytes) == nil
     }
 
-    /// Hashes a string after unescaping, so that strings `areEqual` finds equal hash alike.
+    /// Hashes a string after unescaping, so that strings that `areEqual` finds equal have equal hashes.
     ///
-    /// The hash is the standard library's, keyed at random per process: nobody can choose names that collide.
+    /// The hash is the standard library's, keyed at random per process: names can't be chosen to collide.
     static func hash(_ node: JSONNode, in bytes: Span<UInt8>) -> UInt32 {
         if node.flag {
             let name = Self.unescaped(node, in: bytes)
@@ -153,19 +153,19 @@ extension JSONText {
 
     private static func hash(_ name: Span<UInt8>) -> UInt32 {
         var hasher = Hasher()
-        // Unsafe: the bytes are read while the span lives. Word by word, hashing takes twice as long.
+        // Unsafe: the bytes are read while the span lives. Hashing word by word takes twice as long.
         unsafe name.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
         return UInt32(truncatingIfNeeded: hasher.finalize())
     }
 }
 
 extension JSONText {
-    /// Makes a string of a node that has escapes, or of any node when speed is no matter.
+    /// Makes a string of a node with escapes, or of any node if speed does not matter.
     static func string(_ node: JSONNode, in bytes: Span<UInt8>) -> String {
         String(decoding: Self.unescaped(node, in: bytes), as: UTF8.self)
     }
 
-    /// Resolves a string's escapes; what stands between them is copied as a whole.
+    /// Resolves a string's escapes. Plain text between them is copied as a whole.
     static func unescaped(_ node: JSONNode, in bytes: Span<UInt8>) -> ContiguousArray<UInt8> {
         var text = JSONText(node)
         var unescaped: ContiguousArray<UInt8> = []
@@ -194,7 +194,7 @@ extension JSONText {
 enum JSONStringEncoder {
     /// Writes a string without its quotes.
     static func write(_ value: String, to bytes: inout ContiguousArray<UInt8>) {
-        // Nearly no string needs an escape: copy first, look afterwards, and start again if one does.
+        // Hardly any string needs an escape. So it copies first, checks after that, and starts again if one does.
         let start = bytes.count
         bytes.append(utf8: value)
         guard Self.needsEscape(bytes, from: start) else { return }
@@ -216,7 +216,7 @@ enum JSONStringEncoder {
             guard !JSONByteClass.needsEscape(in: span.word(at: position)) else { return true }
             position &+= 8
         }
-        // What is left is the end of the last word, where there is one.
+        // The remaining bytes are the end of the last word, if there is one.
         if position < span.count, start >= 0, start <= lastWord {
             return JSONByteClass.needsEscape(in: span.word(at: lastWord))
         }
@@ -227,7 +227,7 @@ enum JSONStringEncoder {
         return false
     }
 
-    /// How many bytes ``write(_:to:)`` writes.
+    /// The number of bytes that ``write(_:to:)`` writes.
     static func byteCount(of value: String) -> Int {
         var count = value.utf8.count
         for byte in value.utf8 where JSONByteClass.needsEscape(byte) {
@@ -258,11 +258,11 @@ enum JSONStringEncoder {
 }
 
 extension ContiguousArray<UInt8> {
-    /// Appends a string's bytes; `append(contentsOf:)` takes twice as long for one of a few dozen bytes.
+    /// Appends a string's bytes. `append(contentsOf:)` takes twice as long for a few dozen bytes.
     mutating func append(utf8 text: String) {
         let bytes = text.utf8.span
         guard bytes.count < 32 else {
-            // Unsafe: the bytes are copied while the span lives, all at once, as tokens are worth it.
+            // Unsafe: the bytes are copied while the span lives, all at once, which pays for tokens.
             unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
             return
         }

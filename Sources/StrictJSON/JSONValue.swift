@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A view of one value of a document; cheap to copy, and keeps the whole document alive.
+/// A view of one value of a document. It is cheap to copy, and keeps the whole document alive.
 package struct JSONValue: Sendable {
     /// The kinds of values (RFC 8259, section 3).
     package enum Kind: Sendable {
@@ -19,7 +19,7 @@ package struct JSONValue: Sendable {
 
     /// The unescaped text; nil unless the value is a string.
     ///
-    /// Made anew on every call.
+    /// Created on each call.
     package var string: String? {
         guard self.kind == .string else { return nil }
         return self.tape.string(at: self.index)
@@ -57,13 +57,13 @@ package struct JSONValue: Sendable {
         return JSONElements(tape: self.tape, array: self.index)
     }
 
-    /// The offset of the value's first byte from the start of the text; for strings that of the opening quote.
+    /// The offset of the value's first byte from the start of the text; for a string, of its opening quote.
     package var offset: Int {
         let node = self.tape.nodes[self.index]
         return node.kind == .string ? Int(node.start) - 1 : Int(node.start)
     }
 
-    /// The value of the member of that name; nil when the object has none, or when the value is no object.
+    /// The value of the member with this name; nil if there is none, or the value is not an object.
     ///
     /// Names are compared byte by byte in place, one after the other.
     package subscript(key: String) -> JSONValue? {
@@ -83,9 +83,9 @@ package struct JSONValue: Sendable {
     }
 }
 
-/// The members of an object, in the order of the text: a sequence that is its own iterator.
+/// The members of an object in the order of the text: a sequence that is its own iterator.
 package struct JSONMembers: Sequence, IteratorProtocol, Sendable {
-    /// How many are left.
+    /// The number of remaining members.
     package private(set) var count: Int
     private let tape: JSONTape
     private var key: Int
@@ -113,7 +113,7 @@ package struct JSONMembers: Sequence, IteratorProtocol, Sendable {
 package struct JSONMember: Sendable {
     package let value: JSONValue
 
-    /// The name, unescaped; made anew on every call.
+    /// The name, unescaped. Created on each call.
     package var key: String {
         self.value.tape.string(at: self.value.index - 1)
     }
@@ -123,7 +123,7 @@ package struct JSONMember: Sendable {
         self.value.tape.byteCount(at: self.value.index - 1)
     }
 
-    /// Compares the name in place, without making a string of it and without Unicode normalisation.
+    /// Compares the name in place, without creating a string and without Unicode normalisation.
     package func keyEquals(_ key: String) -> Bool {
         self.value.tape.string(at: self.value.index - 1, equals: key)
     }
@@ -131,7 +131,7 @@ package struct JSONMember: Sendable {
 
 /// The elements of an array: a sequence that is its own iterator.
 package struct JSONElements: Sequence, IteratorProtocol, Sendable {
-    /// How many are left.
+    /// The number of remaining elements.
     package private(set) var count: Int
     private let tape: JSONTape
     private var element: Int
@@ -156,10 +156,10 @@ package struct JSONElements: Sequence, IteratorProtocol, Sendable {
 }
 
 extension JSONValue {
-    /// The value as JSON without blanks, members sorted by the Unicode code points of their names.
+    /// The value as JSON without blanks. Members are sorted by the Unicode code points of their names.
     ///
-    /// A value of more than 32 KiB, which no message of FCM has room for, keeps its order: putting long names in order that
-    /// are nearly alike takes long. Numbers stay as written, `null` is kept, escapes are those ``JSONWriter`` writes.
+    /// A value of more than 32 KiB, which exceeds any message of FCM, keeps its order: sorting long names that are
+    /// nearly equal takes long. Numbers keep their spelling, `null` stays, and escapes are those of ``JSONWriter``.
     package var canonicalText: String {
         var bytes: ContiguousArray<UInt8> = []
         let nodes = self.tape.nodes
@@ -179,7 +179,8 @@ extension JSONTape {
 
     /// Writes a value as JSON without blanks.
     func write(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
-        // What is still to be written, the next piece last: the input's depth must not become the stack's.
+        // The pending output, next piece last. A stack of our own, because the input's depth must not become the call
+        // stack's.
         var pending = [Step.element(index, isFirst: true)]
         while let step = pending.popLast() {
             let node: Int
@@ -221,7 +222,7 @@ extension JSONTape {
         if node.kind == .string {
             output.append(UInt8(ascii: "\""))
             if node.flag, isCanonical {
-                // The text may escape more than is written, or differently.
+                // The text may have more escapes than the writer makes, or others.
                 JSONStringEncoder.write(self.string(at: index), to: &output)
             } else {
                 self.writeBytes(of: node, to: &output)
@@ -243,7 +244,7 @@ extension JSONTape {
     private func items(of container: Int) -> [Int] {
         var items: [Int] = []
         items.reserveCapacity(Int(self.nodes[container].extent))
-        // A name has its value behind it.
+        // A name's value follows it.
         let valueOffset = self.nodes[container].kind == .object ? 1 : 0
         var item = container + 1
         while item < Int(self.nodes[container].end) {
@@ -254,14 +255,14 @@ extension JSONTape {
     }
 
     private func sortedKeys(of object: Int) -> [Int] {
-        // UTF-8 sorts like the code points it encodes; `String` itself would compare normalised forms.
+        // UTF-8 sorts like its code points. `String` would compare normalised forms.
         self.items(of: object)
             .map { (index: $0, name: self.string(at: $0)) }
             .sorted { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
             .map(\.index)
     }
 
-    /// Compares byte by byte, eight at a time: names may be long and alike.
+    /// Compares byte by byte, eight at a time: names may be long and similar.
     private static func precedes(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         let count = min(left.count, right.count)
         var position = 0

@@ -1,33 +1,33 @@
 package import NIOCore
 
-/// Writes one JSON value without blanks; commas and colons are placed by the writer.
+/// Writes one JSON value without blanks. The writer adds commas and colons.
 ///
-/// Escapes written: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other controls below U+0020 as `\u00xx` in lower case;
-/// nothing else, in particular neither `/` nor anything beyond ASCII. Calls that would not make JSON (a value where a
-/// name must come, an end without a beginning) are programmer errors and stop the process, as does nesting more than 64
-/// levels by `beginObject` and `beginArray`.
+/// It writes these escapes: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, and other control characters below U+0020 as
+/// `\u00xx` in lower case. It escapes nothing else, neither `/` nor anything beyond ASCII. Calls that would not make
+/// JSON, such as a value in place of a name or an end without a beginning, are programmer errors and stop the process.
+/// So does nesting `beginObject` and `beginArray` more than 64 levels deep.
 package struct JSONWriter: Sendable {
     private enum State {
         /// Nothing was written. Next: `firstKey`, `firstElement`, `complete`.
         case root
-        /// An object has begun. Next: `memberValue`, or whatever follows its end.
+        /// An object has begun. Next: `memberValue`, or the state after its end.
         case firstKey
-        /// A member is complete. Next: `memberValue`, or whatever follows the object's end.
+        /// A member is complete. Next: `memberValue`, or the state after the object's end.
         case nextKey
         /// A name was written. Next: `nextKey`, `firstKey`, `firstElement`.
         case memberValue
-        /// An array has begun. Next: `nextElement`, `firstKey`, `firstElement`, or whatever follows its end.
+        /// An array has begun. Next: `nextElement`, `firstKey`, `firstElement`, or the state after its end.
         case firstElement
-        /// An element is complete. Next: the same as for `firstElement`.
+        /// An element is complete. Next: as for `firstElement`.
         case nextElement
         case complete
     }
 
-    /// What was written: an array, because writing small pieces to it costs a fraction of what a buffer asks for.
+    /// The output. An array, because appending small pieces to it costs a fraction of a buffer's writes.
     private var bytes: ContiguousArray<UInt8> = []
     private var state = State.root
     private var depth = 0
-    /// One bit for each open level, the innermost lowest; set for objects.
+    /// One bit for each open level, the innermost lowest. Set for objects.
     private var objects: UInt64 = 0
 
     package init() {}
@@ -57,17 +57,17 @@ package struct JSONWriter: Sendable {
         self.end(UInt8(ascii: "]"))
     }
 
-    /// Writes a member's name that is known to need no escape; its value must follow.
+    /// Writes a member's name that needs no escape. Its value must follow.
     package mutating func key(_ key: StaticString) {
         self.beginKey()
         let start = self.bytes.count
-        // Unsafe: the bytes of a literal outlive everything. As a string they would be checked anew each time.
+        // Unsafe: the bytes of a literal live for ever. A string would be checked again each time.
         key.withUTF8Buffer { unsafe self.bytes.append(contentsOf: $0) }
         assert(!JSONStringEncoder.needsEscape(self.bytes, from: start), "the name \(key) needs an escape")
         self.endKey()
     }
 
-    /// Writes a member's name; its value must follow.
+    /// Writes a member's name. Its value must follow.
     package mutating func key(_ key: String) {
         self.beginKey()
         JSONStringEncoder.write(key, to: &self.bytes)
@@ -112,23 +112,23 @@ package struct JSONWriter: Sendable {
         self.endValue()
     }
 
-    /// Writes a value that was read, without its blanks; members keep their order, numbers and strings their text.
+    /// Writes a value that was read, without blanks. Members keep their order, and numbers and strings their text.
     package mutating func value(_ value: JSONValue) {
         self.beginValue()
         value.tape.write(value.index, to: &self.bytes, isCanonical: false)
         self.endValue()
     }
 
-    /// Writes a value that is JSON already, byte by byte; the writer does not check it.
+    /// Writes a value that is JSON already, byte by byte. The writer does not check it.
     package mutating func encoded(_ json: ByteBuffer) {
         self.beginValue()
         self.bytes.append(contentsOf: json.readableBytesView)
         self.endValue()
     }
 
-    /// How many bytes a list of strings has as JSON without blanks; found without writing it.
+    /// The bytes of a list of strings as JSON without blanks, computed without writing it.
     package static func byteCount(of strings: [String]) -> Int {
-        // Brackets and commas around the strings, quotes around each.
+        // Brackets and commas around the strings, and quotes around each.
         strings.reduce(2 + max(0, strings.count - 1)) { $0 + 2 + JSONStringEncoder.byteCount(of: $1) }
     }
 
@@ -139,7 +139,7 @@ package struct JSONWriter: Sendable {
     }
 
     private mutating func begin(_ bracket: UInt8, isObject: Bool) {
-        precondition(self.depth < 64, "the writer nests 64 levels at most, and \(self.depth) are open")
+        precondition(self.depth < 64, "the writer nests at most 64 levels, and \(self.depth) are open")
         self.beginValue()
         self.bytes.append(bracket)
         self.depth &+= 1
@@ -163,7 +163,7 @@ package struct JSONWriter: Sendable {
             self.bytes.append(UInt8(ascii: ","))
             self.bytes.append(UInt8(ascii: "\""))
         case .root, .memberValue, .firstElement, .nextElement, .complete:
-            preconditionFailure("no name can stand in state \(self.state)")
+            preconditionFailure("no name is allowed in state \(self.state)")
         }
     }
 
@@ -182,7 +182,7 @@ package struct JSONWriter: Sendable {
         case .nextElement:
             self.bytes.append(UInt8(ascii: ","))
         case .firstKey, .nextKey, .complete:
-            preconditionFailure("no value can stand in state \(self.state)")
+            preconditionFailure("no value is allowed in state \(self.state)")
         }
     }
 

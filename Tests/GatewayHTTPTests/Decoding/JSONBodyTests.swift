@@ -70,8 +70,8 @@ struct JSONBodyTests {
     @Test(
         "Single quotes are answered with the ones that JSON takes",
         arguments: [
-            ("{'token':1}", "a member's name in double quotes must stand here"),
-            (#"{"token":'t'}"#, "a text must stand in double quotes"),
+            ("{'token':1}", "a member's name in double quotes is expected here"),
+            (#"{"token":'t'}"#, "a string must be in double quotes"),
         ]
     )
     func quotes(body: String, detail: String) async throws {
