@@ -4,7 +4,7 @@
 struct ExpositionWriter {
     private(set) var bytes: [UInt8] = []
 
-    /// Writes the lines that stand before a metric's first series.
+    /// Writes the lines before a metric's first series.
     mutating func writeHeader(name: String, help: String, kind: MetricDescription.Kind) {
         self.write("# HELP ")
         self.write(name)
@@ -26,7 +26,7 @@ struct ExpositionWriter {
         self.write("\n")
     }
 
-    /// Writes one sample; a bucket's upper bound stands in the label `le`.
+    /// Writes one sample. A bucket's upper bound is in the label `le`.
     mutating func writeSample(_ identity: SeriesIdentity, suffix: String = "", bound: String? = nil, value: String) {
         self.write(identity.name)
         self.write(suffix)
@@ -48,7 +48,7 @@ struct ExpositionWriter {
         self.write("\n")
     }
 
-    /// Renders a number: whole numbers without a fraction, infinities and NaN by the format's names.
+    /// Renders a number: integers without a fraction, infinities and NaN by the format's names.
     static func text(_ value: Double) -> String {
         if value.isNaN {
             return "NaN"
@@ -56,7 +56,7 @@ struct ExpositionWriter {
         if value.isInfinite {
             return value < 0 ? "-Inf" : "+Inf"
         }
-        // Below 2^53 every whole number is exact, so the shorter text says the same.
+        // Every integer below 2^53 is exact, so the shorter text is equivalent.
         if value.magnitude < 9_007_199_254_740_992, let whole = Int64(exactly: value) {
             return whole.description
         }
@@ -68,14 +68,14 @@ struct ExpositionWriter {
     }
 }
 
-/// The name and labels of one series, rendered once, when the series is made.
+/// The name and labels of one series, rendered once when the series is created.
 struct SeriesIdentity: Sendable, Equatable {
     let name: String
     /// The labels' names, valid and sorted.
     let labelNames: [String]
-    /// The labels as they stand between the braces, sorted by name; empty without labels.
+    /// The labels as they are between the braces, sorted by name. Empty without labels.
     let labels: String
-    /// Whether two labels have the same name, so that the series cannot be rendered.
+    /// True if two labels have the same name, so that the series can't be rendered.
     let hasDuplicateLabels: Bool
 
     /// Labels are sorted: the same labels in another order are the same series.
@@ -90,7 +90,7 @@ struct SeriesIdentity: Sendable, Equatable {
         self.hasDuplicateLabels = zip(self.labelNames, self.labelNames.dropFirst()).contains { $0 == $1 }
     }
 
-    /// Escapes a label's value: backslash, quotation mark and line feed, as the format asks.
+    /// Escapes a label's value as the format requires: backslash, quotation mark and line feed.
     private static func escaped(_ value: String) -> String {
         var result = String.UnicodeScalarView()
         for scalar in value.unicodeScalars {

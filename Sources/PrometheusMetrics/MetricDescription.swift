@@ -1,11 +1,11 @@
-/// What a metric means, said before it is first used.
+/// A metric's description, given before its first use.
 ///
-/// The exposition format wants a help text and a type for every metric, and swift-metrics has no place for either. A
-/// registry keeps descriptions by name and applies them when a metric of that name is made.
+/// The exposition format requires a help text and a type for each metric, and swift-metrics has neither. A registry
+/// keeps descriptions by name, and applies them when a metric with that name is created.
 package struct MetricDescription: Sendable, Equatable {
-    /// The types of metric, by their names in the exposition format.
+    /// The types of metrics, with their names in the exposition format.
     package enum Kind: String, Sendable, Equatable {
-        /// A sum that only grows; its name ends in `_total`.
+        /// A sum that only grows. Its name ends in `_total`.
         case counter
         /// A value that goes up and down.
         case gauge
@@ -13,15 +13,15 @@ package struct MetricDescription: Sendable, Equatable {
         case histogram
     }
 
-    /// The metric's name, made valid as `PrometheusRegistry` does for names it is given.
+    /// The metric's name, made valid as in `PrometheusRegistry`.
     package let name: String
     package let help: String
-    /// A metric of another type under this name counts as a clash.
+    /// A metric of another type with this name is a clash.
     package let kind: Kind
-    /// Upper bounds of a histogram's buckets in its base unit, ascending, `+Inf` left out; nil takes the registry's.
+    /// The upper bounds of a histogram's buckets in its base unit, ascending, without `+Inf`; nil for the registry's.
     package let buckets: [Double]?
 
-    /// Describes one metric; buckets are put in order, duplicates and bounds that are not finite dropped.
+    /// Describes one metric. Sorts buckets, and drops duplicates and bounds that are not finite.
     package init(name: String, help: String, kind: Kind, buckets: [Double]? = nil) {
         self.name = MetricName.valid(name, kind: kind)
         self.help = help
@@ -29,7 +29,7 @@ package struct MetricDescription: Sendable, Equatable {
         self.buckets = buckets.map(Self.ordered)
     }
 
-    /// Sorts bounds, and drops duplicates and what is not finite: `+Inf` is always there and is never listed.
+    /// Sorts bounds, and drops duplicates and infinite ones: `+Inf` always exists and is never listed.
     static func ordered(_ bounds: [Double]) -> [Double] {
         var result: [Double] = []
         for bound in bounds.filter(\.isFinite).sorted() where result.last != bound {
@@ -39,12 +39,12 @@ package struct MetricDescription: Sendable, Equatable {
     }
 }
 
-/// Turns the names programs use into names the exposition format allows.
+/// Converts programs' names to names that the exposition format allows.
 enum MetricName {
-    /// Makes a metric's name valid: `[a-zA-Z_][a-zA-Z0-9_]*`, and for a counter the ending `_total`.
+    /// Makes a metric's name valid: `[a-zA-Z_][a-zA-Z0-9_]*`, with the ending `_total` for a counter.
     ///
-    /// Every other character becomes an underscore, the colon too: the format allows it, but leaves it to recording
-    /// rules.
+    /// Every other character becomes an underscore, including the colon: the format allows it, but reserves it for
+    /// recording rules.
     static func valid(_ name: String, kind: MetricDescription.Kind) -> String {
         let name = Self.identifier(name)
         switch kind {
@@ -57,8 +57,8 @@ enum MetricName {
 
     /// Makes a label's name valid: `[a-zA-Z_][a-zA-Z0-9_]*`, not beginning with two underscores.
     ///
-    /// Names beginning with `__` are Prometheus' own. In a histogram `le` is the bucket's bound; a label of that name
-    /// gets the prefix that Prometheus itself uses for labels that were taken.
+    /// Names that begin with `__` are Prometheus's own. In a histogram, `le` is the bucket's bound. A label with that
+    /// name gets the prefix that Prometheus itself uses for conflicting labels.
     static func validLabel(_ name: String, kind: MetricDescription.Kind) -> String {
         var name = Self.identifier(name)
         while name.hasPrefix("__") {

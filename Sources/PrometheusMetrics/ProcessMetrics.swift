@@ -4,9 +4,9 @@ import Glibc
 import Musl
 #endif
 
-/// The metrics that Prometheus' client libraries give of their process, read from `/proc`.
+/// The process metrics of Prometheus's client libraries, read from `/proc`.
 ///
-/// On systems without `/proc` there are none.
+/// Systems without `/proc` have none.
 package struct ProcessMetrics: Sendable {
     struct Sample {
         let description: MetricDescription
@@ -22,7 +22,7 @@ package struct ProcessMetrics: Sendable {
     private static let ticksPerSecond = Double(sysconf(Int32(_SC_CLK_TCK)))
     #endif
 
-    /// Read once: the machine's start is derived from its clock and moves when that is set.
+    /// Read once: the system computes its start from its clock, so it moves when the clock is set.
     private let startTimeSeconds: Double?
 
     package init() {
@@ -40,7 +40,7 @@ package struct ProcessMetrics: Sendable {
     }
 
     #if os(Linux)
-    /// The soft limit of open files, which can be asked for when no descriptor is left; without a limit, infinity.
+    /// The soft limit of open files, readable even when no descriptor is left. Infinity without a limit.
     private static var openFilesLimit: Double? {
         var limits = rlimit()
         #if canImport(Glibc)
@@ -48,7 +48,7 @@ package struct ProcessMetrics: Sendable {
         #else
         let resource = RLIMIT_NOFILE
         #endif
-        // The call fills the structure it is handed and keeps no reference to it.
+        // The call fills the structure and keeps no reference to it.
         guard unsafe getrlimit(resource, &limits) == 0 else { return nil }
         return limits.rlim_cur == .max ? .infinity : Double(limits.rlim_cur)
     }
@@ -87,7 +87,7 @@ package struct ProcessMetrics: Sendable {
         if let entries = ProcessFile.entryCount(of: "/proc/self/fd"), entries > 0 {
             samples.append(Sample("process_open_fds", Double(entries - 1), help: "Open file descriptors."))
         } else if errno == EMFILE, let maximumFiles {
-            // There was none left to read the folder with.
+            // No descriptor was left to read the folder.
             samples.append(Sample("process_open_fds", maximumFiles, help: "Open file descriptors."))
         }
         if let maximumFiles {
@@ -104,16 +104,16 @@ package struct ProcessMetrics: Sendable {
 struct ProcessStat: Sendable, Equatable {
     /// Time in user and kernel mode (fields 14 and 15), in clock ticks.
     let cpuTicks: UInt64
-    /// When the process started (field 22), in clock ticks after boot.
+    /// The start of the process (field 22), in clock ticks after boot.
     let startTicks: UInt64
     /// Address space (field 23), in bytes.
     let virtualBytes: UInt64
     /// Memory in RAM (field 24), in pages.
     let residentPages: UInt64
 
-    /// Reads the file's one line; nil if it is not as proc(5) says.
+    /// Reads the file's only line; nil if it does not follow proc(5).
     init?(line: String) {
-        // Field 2 is the program's name in parentheses, which may hold spaces and parentheses of its own.
+        // Field 2 is the program's name in parentheses, which may contain spaces and parentheses itself.
         guard let nameEnd = line.lastIndex(of: ")") else { return nil }
         let fields = line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
         func field(_ number: Int) -> UInt64? {
@@ -130,7 +130,7 @@ struct ProcessStat: Sendable, Equatable {
         self.residentPages = residentPages
     }
 
-    /// Reads when the machine was started from `/proc/stat`, in seconds since the epoch.
+    /// Reads the machine's start from `/proc/stat`, in seconds since the epoch.
     static func bootTimeSeconds(stat: String) -> UInt64? {
         for line in stat.split(separator: "\n") where line.hasPrefix("btime ") {
             return UInt64(line.dropFirst("btime ".count))
@@ -142,7 +142,7 @@ struct ProcessStat: Sendable, Equatable {
 #if os(Linux)
 /// Reads the small files and folders of `/proc`.
 enum ProcessFile {
-    /// More than any file read here holds, even on machines with hundreds of processors.
+    /// More bytes than any file read here has, even on machines with hundreds of processors.
     private static let maximumBytes = 1 << 20
 
     static func text(of path: String) -> String? {
@@ -151,7 +151,7 @@ enum ProcessFile {
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
-        // These files have no size beforehand: they are read until there is nothing more.
+        // These files report no size, so they are read to their end.
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while bytes.count < Self.maximumBytes {
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
@@ -165,9 +165,9 @@ enum ProcessFile {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Counts a folder's entries; nil if it cannot be read.
+    /// Counts a folder's entries; nil if it can't be read.
     static func entryCount(of path: String) -> Int? {
-        // The stream is POSIX' own; it is closed before this function returns.
+        // POSIX owns the stream. It is closed before this function returns.
         guard let folder = unsafe opendir(path) else { return nil }
         defer { unsafe closedir(folder) }
         var count = 0

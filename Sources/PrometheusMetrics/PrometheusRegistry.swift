@@ -3,13 +3,13 @@ import Synchronization
 
 /// A swift-metrics factory whose metrics Prometheus can scrape.
 ///
-/// Making a metric takes a lock and renders its name and labels; recording to it takes neither, only atomics. Programs
-/// therefore make their metrics once and keep them. The same name and labels give the same series, which stays for as
-/// long as the registry. Names and labels that Prometheus would refuse are made valid: other characters become
-/// underscores, a counter's name gets `_total`.
+/// Creating a metric takes a lock and renders its name and labels. Recording to it takes only atomics. So programs
+/// should create their metrics once and keep them. The same name and labels give the same series, which lives as long
+/// as the registry. Invalid names and labels are made valid: other characters become underscores, and a counter's name
+/// gets `_total`.
 ///
-/// Nothing a program names can stop it: a metric whose name already means something else still records, but is not
-/// rendered, and `metrics_registration_clashes_total` counts it.
+/// No name can stop the program. A metric whose name already has another meaning still records, but is not rendered,
+/// and `metrics_registration_clashes_total` counts it.
 package final class PrometheusRegistry: MetricsFactory {
     /// The media type of the exposition.
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
@@ -17,7 +17,8 @@ package final class PrometheusRegistry: MetricsFactory {
     private let state: Mutex<RegistryState>
     private let processMetrics: ProcessMetrics?
 
-    /// The default buckets are those of histograms whose description has none; without process metrics, those are left out.
+    /// `defaultBuckets` are for histograms whose description has none. Without `processMetrics` there are no metrics of
+    /// the process.
     package init(
         descriptions: [MetricDescription] = [],
         defaultBuckets: [Double] = [],
@@ -29,16 +30,16 @@ package final class PrometheusRegistry: MetricsFactory {
 
     /// Renders all metrics in the text format, ordered by name and then by labels.
     ///
-    /// With process metrics it reads a few files of `/proc`, which never waits for a disk.
+    /// Process metrics read a few files of `/proc`, which never waits for a disk.
     package func render() -> String {
         String(decoding: self.renderBytes(), as: UTF8.self)
     }
 
     package func renderBytes() -> [UInt8] {
         let process = self.processMetrics?.samples() ?? []
-        // Copying the tables under the lock takes no time: writing happens without it.
+        // Only the tables are copied under the lock, which takes no time. Writing needs no lock.
         let (families, descriptions) = self.state.withLock { ($0.families, $0.descriptions) }
-        // A metric of the program's own that takes the name of one of the process is the one shown.
+        // A metric of the program replaces a process metric with the same name.
         let shown = process.filter { families[$0.description.name] == nil }
         let names = families.keys + shown.map(\.description.name)
 
@@ -81,7 +82,8 @@ package final class PrometheusRegistry: MetricsFactory {
         self.series(PrometheusHistogram.self, label, dimensions)
     }
 
-    // A series that vanished would look like a target that forgot it; what is bounded need not be destroyed.
+    // A series that disappeared would look like a target that lost it. The series are bounded, so none needs to be
+    // destroyed.
     package func destroyCounter(_ handler: any CounterHandler) {}
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}
@@ -95,7 +97,7 @@ package final class PrometheusRegistry: MetricsFactory {
     }
 }
 
-/// What was described and what was made; the registry holds it under its lock.
+/// The descriptions and the created series. The registry's lock protects them.
 struct RegistryState: Sendable {
     /// The series of one name.
     struct Family: Sendable {
@@ -105,25 +107,25 @@ struct RegistryState: Sendable {
         var series: [String: any PrometheusSeries] = [:]
     }
 
-    /// Why a series could not be registered, so that what it records is not rendered.
+    /// The reason that a series could not be registered. Its values are not rendered.
     enum Clash: String {
         /// The name belongs to a metric of another type, or was described as one.
         case type
         /// The metric has series with other label names, or two of the labels have the same name.
         case labels
-        /// A sample would carry the name of another metric's sample, such as `x_count` beside a histogram `x`.
+        /// A sample would have the name of another metric's sample, such as `x_count` beside a histogram `x`.
         case name
 
         static let counter = MetricDescription(
             name: "metrics_registration_clashes_total",
-            help: "Metrics made under a name whose type or labels were already different; their values are not shown.",
+            help: "Metrics created with a name that has another type or other labels; their values are not shown.",
             kind: .counter
         )
     }
 
     private(set) var families: [String: Family] = [:]
     let descriptions: [String: MetricDescription]
-    /// Names of samples and the family that writes them; a histogram's own name is here too.
+    /// The names of samples, with the family that writes each. A histogram's own name is here too.
     private var owners: [String: String] = [:]
     private let defaultBuckets: [Double]
 
@@ -132,10 +134,10 @@ struct RegistryState: Sendable {
         self.defaultBuckets = MetricDescription.ordered(defaultBuckets)
     }
 
-    /// Returns the series of a name and labels, made now if there is none.
+    /// Returns the series with a name and labels. Creates it if there is none.
     ///
-    /// A program that gives one name two meanings still gets something that records; nobody can read it, and the clash
-    /// is counted where an operator sees it.
+    /// A program that gives one name two meanings still gets a series that records. Its values are not rendered, and an
+    /// operator sees the clash in the counter.
     mutating func series<Series: PrometheusSeries>(
         _ type: Series.Type,
         name: String,
@@ -154,7 +156,7 @@ struct RegistryState: Sendable {
                 buckets: []
             )
             let known = self.families[counter.identity.name]?.series[counter.identity.labels] as? PrometheusCounter
-            // If the program itself took this name for something else, there is nowhere left to say so.
+            // If the program itself used this name for something else, the clash can't be reported.
             if known == nil { _ = self.insert(counter) }
             (known ?? counter).increment(by: 1)
         }

@@ -7,15 +7,15 @@ protocol PrometheusSeries: AnyObject, Sendable {
 
     var identity: SeriesIdentity { get }
 
-    /// Makes a series without a sample; only histograms have buckets.
+    /// Creates a series without a sample. Only histograms have buckets.
     init(identity: SeriesIdentity, buckets: [Double])
 
     func write(to writer: inout ExpositionWriter)
 }
 
-/// A sum of whole numbers that only grows.
+/// A sum of integers that only grows.
 ///
-/// Fractions are added up by swift-metrics, and come here once they are whole.
+/// swift-metrics accumulates fractions, and records them when they are whole.
 final class PrometheusCounter: PrometheusSeries, CounterHandler {
     static let kind = MetricDescription.Kind.counter
 
@@ -30,7 +30,7 @@ final class PrometheusCounter: PrometheusSeries, CounterHandler {
         writer.writeSample(self.identity, value: self.value.load(ordering: .relaxed).description)
     }
 
-    /// Adds an amount; one below zero is ignored, since a counter that falls reads as a restart.
+    /// Adds an amount. A negative one is ignored, since a counter that falls looks like a restart.
     func increment(by amount: Int64) {
         guard amount > 0 else { return }
         self.value.wrappingAdd(UInt64(amount), ordering: .relaxed)
@@ -68,12 +68,12 @@ extension PrometheusGauge: MeterHandler, RecorderHandler {
 
 /// Counts observations by upper bound and sums them.
 ///
-/// An observation is counted in the one bucket it falls into; the format's running totals are added up when rendered,
-/// and the total number with them, so that `+Inf` and `_count` always agree.
+/// Each observation is counted in one bucket. Rendering adds up the format's running totals and the total number, so
+/// that `+Inf` and `_count` always agree.
 final class PrometheusHistogram: PrometheusSeries {
     /// One bucket's observations.
     ///
-    /// An `Atomic` cannot be an array's element, a reference to one can.
+    /// A class, because an array can't hold an `Atomic`.
     private final class Bucket: Sendable {
         let count = Atomic<UInt64>(0)
     }
@@ -110,7 +110,7 @@ final class PrometheusHistogram: PrometheusSeries {
     }
 
     private func observe(_ value: Double) {
-        // Bounds are few and small values frequent: a walk from the lowest is as quick as a search.
+        // There are few bounds, and small values are frequent. A walk from the lowest is as fast as a search.
         var index = 0
         while index < self.bounds.count, value > self.bounds[index] {
             index += 1
@@ -123,12 +123,12 @@ final class PrometheusHistogram: PrometheusSeries {
 extension PrometheusHistogram: RecorderHandler, TimerHandler {
     func record(_ value: Int64) { self.observe(Double(value)) }
 
-    /// Counts an observation; one that is not finite is ignored, since it would spoil the sum for good.
+    /// Counts an observation. One that is not finite is ignored, since it would spoil the sum for ever.
     func record(_ value: Double) {
         if value.isFinite { self.observe(value) }
     }
 
-    /// Counts a duration, in seconds; one below zero, from a clock set back, counts as zero.
+    /// Counts a duration, in seconds. A negative one, after a clock was set back, counts as zero.
     func recordNanoseconds(_ duration: Int64) {
         self.observe(Double(max(0, duration)) / 1_000_000_000)
     }
@@ -137,7 +137,7 @@ extension PrometheusHistogram: RecorderHandler, TimerHandler {
 extension Atomic where Value == Double {
     /// Adds an amount without a lock.
     ///
-    /// No order with other memory is promised or needed: a scrape reads each number by itself.
+    /// No memory order is needed: a scrape reads each number separately.
     fileprivate func add(_ amount: Double) {
         var current = self.load(ordering: .relaxed)
         while true {
