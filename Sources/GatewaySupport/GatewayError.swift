@@ -1,10 +1,10 @@
 /// A failure inside the gateway, as opposed to an expected refusal.
 package struct GatewayError: Error, Sendable {
-    /// The kinds, a closed set that metrics may use.
+    /// The kinds. Metrics may use them, since the set is closed.
     package enum Code: String, Sendable, Hashable {
         /// The store did not answer, or refused to write.
         case storeUnavailable = "store_unavailable"
-        /// Too much of the same is under way; a later attempt may succeed.
+        /// Too many of the same operation are running. A later attempt may succeed.
         case overloaded
         case notFound = "not_found"
         case conflict
@@ -14,12 +14,12 @@ package struct GatewayError: Error, Sendable {
         case auditUnavailable = "audit_unavailable"
         case invalid
         case cancelled
-        /// A change may have been made although the store's answer was lost; repeating it blindly may make it twice.
+        /// The store's answer was lost, so a change may have been made. Repeating it blindly may make it twice.
         case outcomeUnknown = "outcome_unknown"
     }
 
     package var code: Code
-    /// Shown to the caller: never holds a token, key or payload.
+    /// Shown to the caller. Never contains a token, key or payload.
     package var message: String
     /// Logged, never shown.
     package var cause: (any Error)?
@@ -30,11 +30,12 @@ package struct GatewayError: Error, Sendable {
         self.cause = cause
     }
 
-    /// True if the change may have been stored all the same.
+    /// True if the change may have been stored despite the error.
     package var leavesOutcomeUnknown: Bool { self.cause is CommitOutcomeUnknown }
 }
 
-/// The cause of a `storeUnavailable` that leaves open if the transaction was committed; its unique keys tell.
+/// The cause of a `storeUnavailable` after which the transaction may have been committed. Its unique keys show the
+/// outcome.
 package struct CommitOutcomeUnknown: Error, CustomStringConvertible {
     package init() {}
 

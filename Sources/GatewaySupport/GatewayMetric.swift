@@ -1,7 +1,7 @@
-/// A metric that the gateway exposes; the raw value is its name.
+/// A metric that the gateway exposes. The raw value is its name.
 ///
-/// The table is the one place that says what metrics there are. ``GatewayMetrics`` makes handles of its rows, the
-/// exposition takes the descriptions from them, and a test compares them with `docs/operations/monitoring.md`.
+/// This table is the only list of metrics. ``GatewayMetrics`` makes handles for its rows, the exposition takes their
+/// descriptions, and a test compares them with `docs/operations/monitoring.md`.
 package enum GatewayMetric: String, CaseIterable, Sendable {
     case messages = "fcmgw_messages_total"
     case subscriptionChanges = "fcmgw_subscription_changes_total"
@@ -56,15 +56,15 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case draining = "fcmgw_draining"
     case buildInfo = "fcmgw_build_info"
 
-    /// The kind of a metric, after swift-metrics' handles and Prometheus' types.
+    /// The kind of a metric, as in swift-metrics and Prometheus.
     package enum Kind: Sendable {
         case counter
         case gauge
-        /// The buckets' upper bounds in seconds; every histogram of the gateway is one of durations.
+        /// The upper bounds of the buckets, in seconds. All histograms of the gateway are durations.
         case histogram([Double])
     }
 
-    /// The description of one metric for Prometheus; the labels stand in the order in which ``GatewayMetrics`` takes their
+    /// The description of one metric for Prometheus. The labels have the order in which ``GatewayMetrics`` takes their
     /// values.
     package struct Row: Sendable {
         package let kind: Kind
@@ -89,7 +89,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     /// See https://opentelemetry.io/docs/specs/semconv/http/http-metrics/.
     private static let requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-    /// For what takes a lock, a hash or a transaction.
+    /// For operations that take a lock, a hash or a transaction.
     private static let shortSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
 
     package var row: Row {
@@ -97,12 +97,12 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .messages:
             .counter(
                 ["tenant", "kind", "outcome"],
-                "Recipients that messages were asked to be sent to, by tenant, kind of target and outcome."
+                "Recipients of requested messages, by tenant, kind of target and outcome."
             )
         case .subscriptionChanges:
             .counter(
                 ["tenant", "change", "outcome"],
-                "Devices whose subscription to a topic was to be changed, by tenant, change and outcome."
+                "Requested changes of devices' topic subscriptions, by tenant, change and outcome."
             )
         case .deviceGroupRequests:
             .counter(
@@ -113,7 +113,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
             .histogram(
                 Self.requestSeconds,
                 ["route", "method", "status"],
-                "Time from a whole request to its answer, by route template, method and status."
+                "Time from a complete request to its answer, by route template, method and status."
             )
         case .httpActiveRequests:
             .gauge(["listener"], "Requests being answered now, by listener.")
@@ -140,7 +140,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .limiterFallbackActive:
             .gauge([], "1 while Redis fails and rate limits are not shared with other replicas.")
         case .idempotency:
-            .counter(["result"], "Requests and records with an idempotency key, by what became of the key.")
+            .counter(["result"], "Requests and records with an idempotency key, by the key's outcome.")
         case .upstreamAttemptDuration:
             .histogram(
                 Self.requestSeconds,
@@ -152,18 +152,18 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .breakerState:
             .gauge(
                 ["api", "project"],
-                "Whether calls to FCM go through, by protocol and tenant: 0 all, 1 some, 2 none."
+                "Calls to FCM that the circuit breaker passes, by protocol and tenant: 0 all, 1 some, 2 none."
             )
         case .retries:
-            .counter(["reason"], "Calls to FCM that were made once more, by reason.")
+            .counter(["reason"], "Calls to FCM that were repeated, by reason.")
         case .retryBudgetExhausted:
-            .counter(["reason"], "Calls to FCM that were not made once more for want of budget, by reason.")
+            .counter(["reason"], "Calls to FCM that were not repeated for lack of retry budget, by reason.")
         case .oauthRefreshes:
             .counter(["result"], "Exchanges for access tokens, by result.")
         case .retiredTokens:
             .gauge(["state"], "Tokens that this replica knows to be dead, replaced, or suspected to be dead, by state.")
         case .retiredTokenRefusals:
-            .counter([], "Recipients that were refused without asking FCM, because it called them unregistered lately.")
+            .counter([], "Recipients that were refused without asking FCM: FCM had reported them as unregistered.")
         case .retiredTokenChanges:
             .counter(
                 ["result"],
@@ -184,23 +184,23 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
                 "Time from a call of the store to its result, by store and operation."
             )
         case .storeConnections:
-            .gauge(["state"], "Connections that may be made to PostgreSQL, by whether a call has one.")
+            .gauge(["state"], "Connections that the pool may make to PostgreSQL, by state: busy or idle.")
         case .storePoolWaiters:
             .gauge([], "Calls that wait for a connection to PostgreSQL now.")
         case .storeRetries:
-            .counter(["reason"], "Transactions of PostgreSQL that were run again, by what got in between.")
+            .counter(["reason"], "Transactions of PostgreSQL that were run again, by the kind of conflict.")
         case .storeCommitsUnknown:
-            .counter([], "Commits whose answer was lost and of which the server could not tell what became.")
+            .counter([], "Commits whose answer was lost and whose outcome the server did not know.")
         case .cacheAge:
-            .gauge(["cache"], "Time since the store last told what other replicas had changed, by what is cached.")
+            .gauge(["cache"], "Time since the store last reported other replicas' changes, by cache.")
         case .replicas:
-            .gauge([], "Replicas of which the store had heard within ten seconds when it last answered this one.")
+            .gauge([], "Replicas whose heartbeat was at most ten seconds old at the store's last answer to this one.")
         case .leader:
-            .gauge([], "Whether this replica does what one does for all: 0 or 1.")
+            .gauge([], "1 if this replica is the leader, which does the work of one for all, else 0.")
         case .leaseTakeovers:
-            .counter(["kind"], "Leases that this replica took over from others, by what they are of.")
+            .counter(["kind"], "Leases that this replica took over from others, by kind.")
         case .leaseLosses:
-            .counter(["kind"], "Leases that others took over while this replica was at work, by what they are of.")
+            .counter(["kind"], "Leases that others took over while this replica was still working, by kind.")
         case .auditChainsClosed:
             .counter([], "Audit chains of dead replicas that this one closed as their leader.")
         case .auditRecords:
@@ -213,17 +213,17 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .auditWriteDuration:
             .histogram(Self.shortSeconds, ["result"], "Time that one batch of audit records took to become durable.")
         case .auditSpoolBytes:
-            .gauge([], "Bytes of the spool that the audit's store does not have yet.")
+            .gauge([], "Bytes of the spool that are not in the audit's store yet.")
         case .auditChanged:
-            .gauge([], "1 while this process knows that the stored audit is not what was written, else 0.")
+            .gauge([], "1 if this process has found that the stored audit differs from what was written, else 0.")
         case .auditLastCheckpoint:
             .gauge([], "Unix time up to which all audit records of the store are under a signed checkpoint.")
         case .auditCheckpointInterval:
-            .gauge([], "How often a checkpoint of the audit is made while anything is written, as configured.")
+            .gauge([], "Configured interval of the audit's checkpoints while records are written.")
         case .auditCheckpointFailures:
             .counter([], "Attempts to sign and store a checkpoint of the audit that failed.")
         case .auditRecordsRemoved:
-            .counter([], "Audit records that were removed because they were older than they are to be kept.")
+            .counter([], "Audit records that were removed after their retention period.")
         case .auditSinkDelivered:
             .gauge(
                 [],
@@ -234,14 +234,14 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case .configLastReloadSuccessful:
             .gauge(
                 [],
-                "Whether the configuration was good when it was read last: 1, or 0 where an older one is in force."
+                "1 if the configuration was valid when it was last read, 0 if an older one is in force."
             )
         case .traceSpansDropped:
             .counter(["reason"], "Spans that were recorded and never reached the receiver, by reason.")
         case .traceExports:
             .counter(["result"], "Requests to the receiver of spans, by result.")
         case .draining:
-            .gauge([], "Whether the gateway is on its way out and wants no more traffic: 0 or 1.")
+            .gauge([], "1 while the gateway drains and wants no more traffic, else 0.")
         case .buildInfo:
             .gauge(["version"], "Always 1; the version is the label.")
         }

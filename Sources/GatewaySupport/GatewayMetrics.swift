@@ -3,16 +3,15 @@ import Synchronization
 
 /// Makes the handles of ``GatewayMetric``'s rows.
 ///
-/// Each part makes the handles that it records to once, when it is made itself. Labels' values come from bounded sets:
-/// enumerations, a ``MetricFamily`` that folds what callers choose, and ``TenantLabels``, which all metrics of a gateway
-/// share.
+/// Each part makes its handles once, when it is created. Labels' values come from bounded sets: enumerations, a
+/// ``MetricFamily`` that folds callers' values, and ``TenantLabels``, which all metrics of a gateway share.
 package struct GatewayMetrics: Sendable {
     package typealias Label = CaseIterable & Hashable & RawRepresentable<String>
 
     private let factory: any MetricsFactory
     package let tenantLabels = TenantLabels()
 
-    /// Metrics made by a factory; without one, nothing is measured.
+    /// Metrics from a factory. Without one, nothing is measured.
     package init(factory: any MetricsFactory = NOOPMetricsHandler.instance) {
         self.factory = factory
     }
@@ -50,17 +49,17 @@ package struct GatewayMetrics: Sendable {
     // MARK: Making
 
     package func counter(_ metric: GatewayMetric, _ values: [String]) -> Counter {
-        guard case .counter = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no counter") }
+        guard case .counter = metric.row.kind else { preconditionFailure("\(metric.rawValue) is not a counter") }
         return Counter(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
     }
 
     package func gauge(_ metric: GatewayMetric, _ values: [String]) -> Meter {
-        guard case .gauge = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no gauge") }
+        guard case .gauge = metric.row.kind else { preconditionFailure("\(metric.rawValue) is not a gauge") }
         return Meter(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
     }
 
     package func timer(_ metric: GatewayMetric, _ values: [String]) -> Timer {
-        guard case .histogram = metric.row.kind else { preconditionFailure("\(metric.rawValue) is no histogram") }
+        guard case .histogram = metric.row.kind else { preconditionFailure("\(metric.rawValue) is not a histogram") }
         return Timer(label: metric.rawValue, dimensions: metric.dimensions(values), factory: self.factory)
     }
 }
@@ -79,21 +78,22 @@ extension Meter {
     }
 }
 
-/// Keeps the labels that name tenants within bounds: the first 200 tenants have their own, the others share one.
+/// Bounds the labels that name tenants: the first 200 tenants have their own, and all others share one.
 ///
-/// All metrics of a gateway share these, so that they speak of the same tenants and are bounded together. A label is its
-/// tenant's until the process ends.
+/// All metrics of a gateway share this object, so that they name the same tenants and are bounded together. A label
+/// belongs to its tenant until the process ends.
 package final class TenantLabels: Sendable {
-    /// Of all tenants that have no label of their own, and of what they share.
+    /// The label of all tenants without their own, and of shared values.
     package static let shared = "other"
     package static let maxLabels = 200
-    /// Series that tenants have of their own, over all metrics that differ in more than the tenant.
+    /// The series that tenants may have of their own, over all metrics with more labels than the tenant.
     private static let maxSeries = 600
 
     private let known = Mutex<Set<String>>([])
     private let seriesCount = Atomic(0)
 
-    /// The label of a tenant: its own, or the shared one for a tenant that came too late and for one of that name.
+    /// A tenant's label: its own, or the shared one for a tenant beyond the bound, and for a tenant with the shared
+    /// label's name.
     package func label(of tenant: String) -> String {
         guard tenant != Self.shared else { return Self.shared }
         let isKnown = self.known.withLock { known in

@@ -10,7 +10,7 @@ import Glibc
 
 /// Makes time-ordered identifiers: UUID version 7 (RFC 9562, 5.7).
 package enum UUIDv7 {
-    /// The place of each byte's first digit.
+    /// The position of each byte's first digit.
     private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
     private static let randomness = Mutex(RandomReserve())
 
@@ -20,7 +20,7 @@ package enum UUIDv7 {
         let high = milliseconds << 16 | 0x7000 | random.0 & 0x0FFF
         let low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
 
-        // Unsafe: the string's own bytes are written, each of the 36 once.
+        // Unsafe: writes each of the string's own 36 bytes once.
         return unsafe String(unsafeUninitializedCapacity: 36) { text in
             for hyphen in [8, 13, 18, 23] { unsafe text[hyphen] = UInt8(ascii: "-") }
             for index in 0..<16 {
@@ -35,7 +35,7 @@ package enum UUIDv7 {
     }
 }
 
-/// Random words from the system, many for one call to it: a call costs as much as the rest of an identifier.
+/// Random words from the system, many in one call: a call costs as much as the rest of an identifier.
 package struct RandomReserve {
     private static let bytesPerCall = 256
 
@@ -46,7 +46,7 @@ package struct RandomReserve {
     package mutating func next() -> UInt64 {
         if let word = self.words.popLast() { return word }
         self.words = Array(repeating: 0, count: Self.bytesPerCall / 8)
-        // The call fills the array it is handed and keeps no reference to it.
+        // The call fills the array and keeps no reference to it.
         let status = unsafe getentropy(&self.words, Self.bytesPerCall)
         precondition(status == 0, "getentropy answered \(status)")
         return self.words.removeLast()
@@ -57,7 +57,7 @@ package struct RandomReserve {
 package enum Base62 {
     package static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 
-    /// A number in base 62, padded with leading zeros; digits beyond the width are dropped.
+    /// A number in base 62, padded with leading zeros. Digits beyond the width are dropped.
     package static func text(_ number: UInt32, width: Int) -> String {
         var digits = [UInt8](repeating: Self.alphabet[0], count: width)
         var rest = number
@@ -68,7 +68,7 @@ package enum Base62 {
         return String(decoding: digits, as: UTF8.self)
     }
 
-    /// The number of at most ten digits in base 62; `nil` where one is none.
+    /// The number of at most ten digits in base 62; `nil` if one is invalid.
     package static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
         var number: UInt64 = 0
         for digit in digits {
@@ -139,7 +139,7 @@ package enum Hex {
 }
 
 extension [UInt8] {
-    /// Appends a string's bytes; `append(contentsOf:)` takes twice as long for one of a few dozen bytes.
+    /// Appends a string's bytes. `append(contentsOf:)` takes twice as long for a few dozen bytes.
     package mutating func append(utf8 text: String) {
         let bytes = text.utf8.span
         self.append(addingCapacity: bytes.count) { room in
@@ -154,7 +154,7 @@ extension [UInt8] {
         }
     }
 
-    /// Appends a number in decimal digits, without a text in between.
+    /// Appends a number in decimal digits, without an intermediate string.
     package mutating func append(decimal number: Int) {
         guard number >= 0 else {
             self.append(utf8: String(number))

@@ -22,7 +22,7 @@ package final class OutageLog: Sendable {
     }
 
     package func succeeded() {
-        // Most calls find no outage, and an exchange would have each of them write.
+        // Most calls find no outage, and an exchange would be a write in each of them.
         guard self.isFailing else { return }
         if self.hasFailed.exchange(false, ordering: .relaxed) { self.logger.notice(self.end) }
     }

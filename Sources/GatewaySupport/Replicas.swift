@@ -3,27 +3,27 @@ import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// One run of a process that serves a store: the replica's name and its start. Whatever it reserves in the store is
-/// reserved under this id, so that what an earlier run left is never taken for its own.
+/// One run of a process that serves a store: the replica's name and its start. Its reservations in the store carry this
+/// id, so that it never takes an earlier run's for its own.
 package struct ReplicaID: Sendable, Hashable {
     package let text: String
 
-    /// An id as it is stored.
+    /// A stored id.
     package init(text: String) {
         self.text = text
     }
 
-    /// The id of a run that starts now; two replicas of one name have different ids all the same.
+    /// The id of a run that starts now. Two replicas with one name still have different ids.
     package init(name: String, startedAt time: Timestamp) {
         self.text = "\(name)/\(UUIDv7.generate(at: time))"
     }
 }
 
-/// When the store heard last of a replica.
+/// The store's last heartbeat of a replica.
 package struct ReplicaSighting: Sendable, Hashable {
     /// A replica that is silent for this long does not count as alive: five heartbeats.
     package static let aliveAge = Duration.seconds(10)
-    /// From when on its chains are closed for it.
+    /// A replica that is silent for this long counts as dead, and others close its chains.
     package static let deadAge = Duration.seconds(60)
 
     package var id: ReplicaID
@@ -35,31 +35,31 @@ package struct ReplicaSighting: Sendable, Hashable {
     }
 }
 
-/// Knows which replicas serve a store; its calls throw `storeUnavailable`.
+/// The replicas that serve a store. Calls throw `storeUnavailable`.
 package protocol ReplicaStore: Sendable {
-    /// Notes that a replica lives, and returns all that were noted and not removed, by id.
+    /// Records that a replica is alive. Returns all replicas that were recorded and not removed, by id.
     func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting]
 
-    /// Forgets a replica that has ended, unless a chain of its audit is open: then it is to be taken for dead, so that the
-    /// chain is closed for it.
+    /// Removes a replica that has ended, unless a chain of its audit is open: it must then count as dead, so that
+    /// others close the chain.
     func leave(_ id: ReplicaID) async throws(GatewayError)
 
-    /// Forgets the replicas that have been silent for so long, by the store's clock, but for those with an open chain.
+    /// Removes the replicas that have been silent for `age` by the store's clock, except those with an open chain.
     func removeSilent(for age: Duration) async throws(GatewayError)
 }
 
-/// The replicas of a store, as one of them saw them with its latest heartbeat. Pure.
+/// One replica's view of all replicas of a store, from its latest heartbeat. Pure.
 struct ReplicaRoster: Sendable, Hashable {
     private let own: ReplicaID
     private var sightings: [ReplicaSighting] = []
-    /// The first and the latest of the heartbeats that followed each other without a long pause.
+    /// The first and the latest of its consecutive heartbeats without a long pause.
     private var beats: ClosedRange<ContinuousClock.Instant>?
 
     init(of own: ReplicaID) {
         self.own = own
     }
 
-    /// Takes the store's answer. Without an answer the roster stays as it is: the others most likely live.
+    /// Applies the store's answer. Without an answer the roster stays as it is: the others are most likely alive.
     mutating func update(_ sightings: [ReplicaSighting], at now: ContinuousClock.Instant) {
         self.sightings = sightings
         guard let beats = self.beats, now - beats.upperBound < ReplicaSighting.aliveAge else {
@@ -69,8 +69,11 @@ struct ReplicaRoster: Sendable, Hashable {
         self.beats = beats.lowerBound...max(now, beats.upperBound)
     }
 
-    /// True if silent replicas can be taken for dead: this one was not paused, and its heartbeats have arrived for as long as
-    /// the others need for theirs after an outage of the store.
+    /// True if silent replicas can be taken for dead. This replica was not paused, and its heartbeats have arrived for
+    /// as long as the others need to resume theirs after an outage of the store.
+    ///
+    /// Example: the store returns after an outage at 0 s. At 2 s another replica's heartbeat may still be missing; from
+    /// 10 s on a silent replica is dead if its last one is 60 s old.
     func isSteady(at now: ContinuousClock.Instant) -> Bool {
         guard let beats = self.beats else { return false }
         let age = ReplicaSighting.aliveAge
@@ -81,7 +84,8 @@ struct ReplicaRoster: Sendable, Hashable {
     var aliveCount: Int { 1 + self.sightings.count { $0.id != self.own && $0.age < ReplicaSighting.aliveAge } }
 }
 
-/// This process among the replicas that serve a store: a heartbeat every two seconds, and who else lives.
+/// This process as one of the replicas that serve a store. It sends a heartbeat every two seconds, and counts the live
+/// ones.
 package final class Replicas: Service {
     private static let interval = Duration.seconds(2)
 
@@ -101,8 +105,8 @@ package final class Replicas: Service {
     ) {
         (self.id, self.store, self.uptime) = (id, store, uptime)
         self.outage = OutageLog(
-            "The store does not take this replica's heartbeats; the others will take it for dead",
-            end: "The store takes this replica's heartbeats again",
+            "The store does not accept this replica's heartbeats; the other replicas will take it for dead",
+            end: "The store accepts this replica's heartbeats again",
             logger
         )
         self.roster = Mutex(ReplicaRoster(of: id))
@@ -110,8 +114,8 @@ package final class Replicas: Service {
         self.count.set(1)
     }
 
-    /// The number of live replicas, this one included: those whose heartbeat was at most ten seconds old when the store
-    /// answered last.
+    /// The number of live replicas, this one included: those whose heartbeat was at most ten seconds old at the store's
+    /// last answer.
     package var aliveCount: Int { self.roster.withLock { $0.aliveCount } }
 
     /// True if silent replicas can be taken for dead.
@@ -120,17 +124,17 @@ package final class Replicas: Service {
         return self.roster.withLock { $0.isSteady(at: now) }
     }
 
-    /// Beats until shutdown, and takes leave of the others then.
+    /// Sends heartbeats until shutdown, and then leaves.
     package func run() async throws {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             await self.beat()
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.interval) }
         }
-        // Without this message the others find out by the silence.
+        // Without this call, the others notice only the silence.
         try? await self.store.leave(self.id)
     }
 
-    /// Beats once; the first failure of several is logged, and so is their end.
+    /// Sends one heartbeat. Logs the first failure of several, and their end.
     package func beat() async {
         do throws(GatewayError) {
             let sightings = try await self.store.heartbeat(of: self.id)
@@ -143,7 +147,7 @@ package final class Replicas: Service {
         }
     }
 
-    /// Forgets the dead, of whom nothing is left to be done.
+    /// Removes dead replicas that have left nothing to do.
     package func forgetDead() async throws(GatewayError) {
         try await self.store.removeSilent(for: ReplicaSighting.deadAge)
     }

@@ -1,7 +1,6 @@
 package import Crypto
 
-/// Writes what the gateway stores in a form of its own: numbers of four bytes, the highest first, and texts behind
-/// their lengths.
+/// Writes the gateway's own storage format: numbers of four bytes, highest byte first, and texts after their lengths.
 package struct ByteWriter {
     package private(set) var bytes: [UInt8] = []
 
@@ -9,7 +8,7 @@ package struct ByteWriter {
         self.bytes.reserveCapacity(capacity)
     }
 
-    /// Writes a number; one that does not fit becomes the nearest that does.
+    /// Writes a number. One that does not fit is clamped.
     package mutating func write(number: Int) {
         let number = UInt32(clamping: number)
         for shift in [24, 16, 8, 0] as [UInt32] { self.bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
@@ -21,15 +20,15 @@ package struct ByteWriter {
         self.bytes.append(contentsOf: text.utf8)
     }
 
-    /// Writes what stands to the end, without its length.
+    /// Writes the remaining bytes, without their length.
     package mutating func write(rest: some Sequence<UInt8>) {
         self.bytes.append(contentsOf: rest)
     }
 }
 
-/// Reads what a ``ByteWriter`` wrote; `nil` if the bytes are not its own.
+/// Reads the format of ``ByteWriter``; `nil` if the bytes are not in it.
 package struct ByteReader {
-    /// The length that stands for an absent text.
+    /// The length that represents an absent text.
     package static let absent = Int(UInt32.max)
 
     package private(set) var rest: ArraySlice<UInt8>
@@ -44,7 +43,7 @@ package struct ByteReader {
         return self.rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// A text that may be absent; the outer `nil` is for bytes that hold none.
+    /// A text that may be absent. The outer `nil` is for bytes without a valid one.
     package mutating func optionalText() -> String?? {
         guard let length = self.number() else { return nil }
         if length == Self.absent { return .some(nil) }
@@ -60,17 +59,17 @@ package struct ByteReader {
 }
 
 extension SymmetricKey {
-    /// Seals bytes by AES-256-GCM; they open with this key and for the same purpose alone. Throws `storeUnavailable`
-    /// when the cryptographic library fails, which it does not for keys of 256 bits.
+    /// Seals bytes with AES-256-GCM. They open only with this key and for the same purpose. Throws `storeUnavailable`
+    /// if the cryptographic library fails, which it does not for keys of 256 bits.
     package func seal(_ bytes: [UInt8], for purpose: String) throws(GatewayError) -> [UInt8] {
         let sealed = try? AES.GCM.seal(bytes, using: self, authenticating: Array(purpose.utf8))
         guard let combined = sealed?.combined else {
-            throw GatewayError(.storeUnavailable, "What is to be stored can't be sealed")
+            throw GatewayError(.storeUnavailable, "The data can't be sealed")
         }
         return [UInt8](combined)
     }
 
-    /// Returns the sealed bytes; `nil` if they were changed, or are of another key or purpose.
+    /// Returns the sealed bytes; `nil` if they were changed, or sealed with another key or for another purpose.
     package func open(_ sealed: [UInt8], for purpose: String) -> [UInt8]? {
         guard let box = try? AES.GCM.SealedBox(combined: sealed),
             let bytes = try? AES.GCM.open(box, using: self, authenticating: Array(purpose.utf8))

@@ -6,7 +6,7 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// A secret that is held in memory that is wiped when released, and that never shows itself in text.
+/// A secret in memory that is wiped when it is released. It never appears in text.
 package struct Secret: Sendable {
     private let key: SymmetricKey
 
@@ -30,14 +30,14 @@ package struct Secret: Sendable {
 
     package var count: Int { self.key.bitCount / 8 }
 
-    /// For the moment it is written to a wire; do not keep it.
+    /// For the moment of writing it to a wire. Don't keep the text.
     package func revealText() -> String {
         String(decoding: self.revealBytes(), as: UTF8.self)
     }
 
-    /// For the moment they are needed; do not keep them.
+    /// For the moment of use. Don't keep the bytes.
     package func revealBytes() -> [UInt8] {
-        // The pointer does not outlive the closure; the copy is what the caller asked for.
+        // The pointer does not outlive the closure. The caller asked for the copy.
         unsafe self.key.withUnsafeBytes { unsafe Array($0) }
     }
 }
@@ -45,12 +45,12 @@ package struct Secret: Sendable {
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String { "<redacted>" }
     package var debugDescription: String { "<redacted>" }
-    /// A mirror without children, so that dumps tell nothing either.
+    /// A mirror without children, so that dumps don't show the secret either.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 extension SymmetricKey {
-    /// A key of 256 bits for one use alone (HKDF, RFC 5869).
+    /// A key of 256 bits for one use (HKDF, RFC 5869).
     package func derived(for use: String, salt: [UInt8] = []) -> SymmetricKey {
         HKDF<SHA256>.deriveKey(inputKeyMaterial: self, salt: salt, info: Array(use.utf8), outputByteCount: 32)
     }

@@ -20,7 +20,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     /// Whole milliseconds since 1970, rounded down.
     package var milliseconds: Int64 { self.microseconds.flooredQuotient(by: 1_000) }
 
-    /// The moment a duration later; fractions of a microsecond are dropped.
+    /// The time after a duration. Fractions of a microsecond are dropped.
     package func advanced(by duration: Duration) -> Timestamp {
         let (seconds, attoseconds) = duration.components
         return Timestamp(microseconds: self.microseconds + seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
@@ -37,7 +37,7 @@ extension Int64 {
 }
 
 extension Timestamp {
-    /// The moment in RFC 3339 form, UTC, with milliseconds: `2026-03-01T12:00:00.000Z`.
+    /// The time in RFC 3339 form, UTC, with milliseconds: `2026-03-01T12:00:00.000Z`.
     package var rfc3339: String {
         let secondsOfDay = self.seconds % 86_400
         let second = secondsOfDay < 0 ? secondsOfDay + 86_400 : secondsOfDay
@@ -48,7 +48,7 @@ extension Timestamp {
         return "\(day)T\(time).\(Self.text(millisecond, 3))Z"
     }
 
-    /// Reads RFC 3339 text with or without a fraction of a second and with any offset; leap seconds are refused.
+    /// Reads RFC 3339 text, with or without a fraction of a second, and with any offset. Leap seconds are refused.
     package init?(rfc3339 text: String) {
         var reader = RFC3339Reader(rest: text[...].utf8)
         guard let moment = reader.read() else { return nil }
@@ -61,13 +61,13 @@ extension Timestamp {
     }
 }
 
-/// Reads a moment in RFC 3339 form (section 5.6), and nothing before or after it.
+/// Reads a time in RFC 3339 form (section 5.6), with nothing before or after it.
 ///
-/// A leap second, which no count of seconds since 1970 has room for, is refused.
+/// It refuses a leap second, because the seconds since 1970 don't count it.
 private struct RFC3339Reader {
     var rest: Substring.UTF8View
 
-    /// The moment, fractions of a microsecond dropped; `nil` for any other text.
+    /// The time without fractions of a microsecond; `nil` for any other text.
     mutating func read() -> Timestamp? {
         guard let year = self.number(digits: 4), self.take("-"), let month = self.number(digits: 2), self.take("-"),
             let day = self.number(digits: 2), let date = CivilDate(year: year, month: month, day: day),
@@ -81,7 +81,7 @@ private struct RFC3339Reader {
         return Timestamp(microseconds: Int64(seconds) * 1_000_000 + Int64(microsecond))
     }
 
-    /// Microseconds; 0 where no fraction stands.
+    /// Microseconds; 0 without a fraction.
     private mutating func fraction() -> Int? {
         guard self.take(".") else { return 0 }
         guard let tenths = self.number(digits: 1) else { return nil }
@@ -123,9 +123,9 @@ private struct RFC3339Reader {
 
 /// A day of the proleptic Gregorian calendar.
 package struct CivilDate: Sendable, Hashable {
-    /// The days from 1 March of the year 0, where the reckoning below begins, to 1 January 1970.
+    /// The days from 1 March of the year 0, where the calculation below begins, to 1 January 1970.
     private static let daysTo1970 = 719_468
-    /// The days of 400 years, after which the calendar repeats itself.
+    /// The days of 400 years, after which the calendar repeats.
     private static let daysPerEra = 146_097
 
     package let year: Int
@@ -133,7 +133,7 @@ package struct CivilDate: Sendable, Hashable {
     package let day: Int
 
     package init(daysSince1970: Int) {
-        // Years are reckoned from March, so that a leap day is the last of its year and moves no other.
+        // Years start in March, so that a leap day is the last of its year and moves no other day.
         let days = daysSince1970 + Self.daysTo1970
         let era = (days >= 0 ? days : days - Self.daysPerEra + 1) / Self.daysPerEra
         let dayOfEra = days - era * Self.daysPerEra
@@ -148,7 +148,7 @@ package struct CivilDate: Sendable, Hashable {
     package init?(year: Int, month: Int, day: Int) {
         guard (0...9_999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
-        // A day too many would be the next month's first.
+        // A day beyond the month's end would be one of the next month.
         guard CivilDate(daysSince1970: self.daysSince1970) == self else { return nil }
     }
 
@@ -163,7 +163,7 @@ package struct CivilDate: Sendable, Hashable {
     }
 }
 
-/// Tells wall-clock time; the one source of it for everything that runs.
+/// The source of wall-clock time for everything that runs.
 package protocol WallClock: Sendable {
     func now() -> Timestamp
 }
@@ -174,7 +174,7 @@ package struct SystemWallClock: WallClock {
 
     package func now() -> Timestamp {
         var time = timespec()
-        // The call fills the structure it is handed and keeps no reference to it.
+        // The call fills the structure and keeps no reference to it.
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000)
     }
