@@ -26,7 +26,8 @@ struct HTTPServerVectorTests {
         .map { Vector(topic: "which host", name: $0.0, request: $0.1, answered: nil, refused: 400) }
 
         static func all() throws -> [Vector] {
-            let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            let folder = URL(filePath: #filePath)
+                .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             let table = try Data(contentsOf: folder.appending(path: "Hostile/smuggling.json"))
             return try JSONDecoder().decode([Vector].self, from: table)
                 // How long a body may be is a matter of the program.

@@ -5,7 +5,7 @@ import VectorTestKit
 
 @testable import FCMEmulator
 
-struct DeviceGroupTests {
+struct GroupEndpointTests {
     private static let headers = [
         "Authorization: key=AAAA-known", "project_id: 123456789012", "Content-Type: application/json",
     ]

@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-struct BreakerTests {
+struct UpstreamHealthTests {
     @Test("A server in trouble is soon left alone in the midst of a list, and each token may be repeated")
     func trouble() async throws {
         try await V1Fixture.run(fanOut: 4) { fixture in

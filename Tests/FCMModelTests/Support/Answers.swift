@@ -1,5 +1,4 @@
 import NIOCore
-import StrictJSON
 import Testing
 import VectorTestKit
 
