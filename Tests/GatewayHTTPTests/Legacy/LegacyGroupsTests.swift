@@ -21,7 +21,8 @@ struct LegacyGroupsTests {
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
             try await gateway.setSender()
             let body = #"{"operation":"create","notification_key_name":"n","registration_ids":["r1"]}"#
-            let headers = ["Authorization": scheme + key, "project_id": senderID ?? ""]
+            var headers = ["Authorization": scheme + key]
+            headers["project_id"] = senderID
             let answer = await gateway.data(.post, Self.path, key: nil, body: body, headers: headers)
             #expect(answer.status == status)
             #expect(upstream.requests.count == (status == 200 ? 1 : 0))
