@@ -128,7 +128,7 @@ struct GroupLeasesTests {
 
     @Test("After a takeover FCM is asked for the group's key again; until that is stored, the lease is not released")
     func takeover() async throws {
-        let (groupStore, upstream) = (InMemoryGroupStore(), ScriptedGroupUpstream())
+        let (groupStore, upstream) = (TestGroupStore(), ScriptedGroupUpstream())
         let audit = AuditLog.sample(store: InMemoryAuditStore())
         let groups = DeviceGroups(
             store: groupStore,
@@ -154,7 +154,7 @@ struct GroupLeasesTests {
             #expect(self.store.state.current.releases == 3)
         }
         let requests = upstream.requests.suffix(2)
-        let name = try #require(groupStore.groups.first).upstreamName
+        let name = try #require(try await groupStore.groups().first).upstreamName
         #expect(requests.first == .lookUp(name: name))
         #expect(requests.last == .change(GroupChange(.add, name: name, key: "key-2", tokens: ["c"])))
     }

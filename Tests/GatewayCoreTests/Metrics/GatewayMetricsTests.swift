@@ -3,7 +3,7 @@ import GatewayTestKit
 import MetricsTestKit
 import Testing
 
-@testable import GatewaySupport
+@testable import GatewayCore
 
 @Suite("GatewayMetrics")
 struct GatewayMetricsTests {
