@@ -5,8 +5,8 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// Changes by `PATCH` with a JSON merge patch (RFC 7396), and only if the caller has seen the current state: `If-Match`
-/// holds the `ETag` of an earlier answer (RFC 9110, 13.1.1).
+/// Reads merge patches (RFC 7396), and checks `If-Match`: a request that has it must name the current `ETag` (RFC 9110,
+/// 13.1.1).
 extension Exchange {
     /// The members of a merge patch; `application/json` is accepted too.
     func patchMembers() throws(Refusal) -> JSONMembers {
@@ -44,7 +44,7 @@ struct EntityTag: Sendable, Equatable {
         return EntityTag(text: "\"\(String(CRC32.checksum(bytes[...]), radix: 16))-\(String(bytes.count, radix: 16))\"")
     }
 
-    /// True if an `If-Match` or `If-None-Match` field names it, weak or strong, or any by `*`.
+    /// True if an `If-Match` or `If-None-Match` field names this tag, as a weak or strong one, or is `*`.
     func isNamed(in field: String) -> Bool {
         field.split(separator: ",")
             .contains { candidate in

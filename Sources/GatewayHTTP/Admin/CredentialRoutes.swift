@@ -140,7 +140,8 @@ extension LegacyCredential {
 extension ServiceAccountCredential {
     /// Reads the body that stores a service account.
     ///
-    /// - Throws: all faulty fields of the body; of the account's own members, the first.
+    /// - Throws: all faulty fields of the body, or all members of the account that are not strings, or else the account's first
+    ///   fault.
     convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Refusal) {
         let accountPointer = JSONPointer().appending("service_account")
         var problems = FieldProblems()
@@ -161,7 +162,7 @@ extension ServiceAccountCredential {
         guard let account, problems.list.isEmpty else {
             throw problems.orMissing("service_account")
         }
-        // Other members of the file are neither stored nor checked.
+        // Only the members in `fileMembers` are checked and stored.
         var writer = JSONWriter()
         writer.beginObject()
         for member in account.members.map(Array.init) ?? [] {

@@ -175,7 +175,7 @@ extension FieldProblems {
 }
 
 extension JSONWriter {
-    /// Writes a key's record; with the key in clear only when it is created, the one time it is shown.
+    /// Writes a key's record. It holds the key itself only when the key is created.
     fileprivate mutating func write(_ record: APIKeyRecord, secret: APIKey?) {
         self.beginObject()
         self.member("id", record.id)

@@ -26,7 +26,7 @@ enum JSONBody {
         return members
     }
 
-    /// True if a media type is `application/json`, in any case and with any parameters.
+    /// True for `application/json`, regardless of letter case and parameters.
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
         if contentType == "application/json" { return true }
@@ -47,7 +47,7 @@ struct FieldProblems {
 
     private(set) var list: [Refusal.Field] = []
 
-    /// True if no further problem will be reported, so that reading on is useless.
+    /// True if no further problem will be reported. Reading more is useless then.
     var isFull: Bool { self.list.count >= Self.maxCount }
 
     mutating func report(
@@ -59,7 +59,7 @@ struct FieldProblems {
         self.list.append(Refusal.Field(code, at: pointer().description, detail()))
     }
 
-    /// Reports a member of an object that has only members with these names.
+    /// Reports a member as unknown. The object allows only these names.
     mutating func unknown(
         _ key: String,
         in object: @autoclosure () -> JSONPointer = JSONPointer(),
@@ -146,7 +146,7 @@ struct FieldProblems {
         return word
     }
 
-    /// Reads a list of strings, which must not be empty unless that is allowed.
+    /// Reads a list of strings. Each string must have text unless `allowingEmpty` is true.
     mutating func strings(
         _ value: JSONValue,
         atMost maxCount: Int = Target.maxRecipients,

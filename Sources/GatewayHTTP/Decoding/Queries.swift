@@ -46,7 +46,7 @@ struct QueryReader {
         self.values[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// The most entries of a page: 50 by default, at most 500.
+    /// Returns the maximum number of entries on a page: 50 by default, at most 500.
     func limit() throws(Refusal) -> Int {
         guard let text = self.text("limit") else { return 50 }
         guard let limit = Int(digits: text), (1...500).contains(limit) else {
@@ -83,7 +83,7 @@ struct QueryReader {
 }
 
 extension Exchange {
-    /// Reads the query of a list: the most entries of its page, and its cursor's content.
+    /// Reads the query of a list: the page's maximum number of entries, and the cursor's content.
     func pageQuery() throws(Refusal) -> (limit: Int, cursor: String?) {
         let query = try self.query(["limit", "cursor"])
         return (try query.limit(), try query.cursor())
@@ -119,7 +119,7 @@ extension HTTPServerResponse {
 struct FacadeQuery {
     private var values: [String: String] = [:]
 
-    /// Reads the query behind a path; the last value of a repeated parameter counts.
+    /// Reads the query of a path. The last value of a repeated parameter counts.
     init(_ path: [UInt8]) {
         guard let start = path.firstIndex(of: UInt8(ascii: "?")) else { return }
         for pair in path[(start + 1)...].split(separator: UInt8(ascii: "&")) {
@@ -154,7 +154,8 @@ enum Cursor {
             .replacing("=", with: "")
     }
 
-    /// The content of a cursor; `nil` for other text, since no entry of a list has control characters.
+    /// Returns the content of a cursor, or `nil` for other text. Text with control characters is no cursor: no list has an
+    /// entry with them.
     static func content(of text: String) -> String? {
         self.bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
             .flatMap { ValueRules.hasControls($0) ? nil : $0 }

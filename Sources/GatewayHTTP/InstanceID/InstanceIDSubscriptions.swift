@@ -122,7 +122,7 @@ enum InstanceIDSubscriptions {
 }
 
 extension Refusal {
-    /// A missing credential of the gateway is an internal error in FCM's words, without a reason.
+    /// The refusal without the detail about a missing FCM credential: FCM's clients get an internal error.
     fileprivate var inFCMsWords: Refusal {
         var refusal = self
         if refusal.code == .upstreamCredentials { refusal.detail = nil }

@@ -6,13 +6,14 @@ import NIOCore
 
 /// Manages device groups as FCM does: `POST` and `GET /fcm/notification`.
 ///
-/// Names, keys and errors are FCM's own; only the credential and the sender id are the gateway's (G-PROJECT).
+/// Names, keys and errors are FCM's own. Callers authenticate with the gateway's API key, and `project_id` must be the
+/// tenant's sender id (G-PROJECT).
 struct LegacyGroups: Endpoint {
     let route: Route
     let groups: DeviceGroups
 
     init(_ method: HTTPRequest.Method, _ groups: DeviceGroups) {
-        // The body names the change, but it is not read for a key without the scope.
+        // Every POST counts as a put here: the body names the real change, and the scope is checked before it is read.
         let action: AuditAction = method == .get ? .deviceGroupLookUp : .deviceGroupPut
         self.route = Route(method, GroupRequestEncoder.path)
             .with(\.credential, .legacyKey)

@@ -5,7 +5,7 @@ import HTTPTypes
 
 /// Sends a message as the legacy protocol does: `POST /fcm/send`, JSON or a form.
 ///
-/// Requests are read and answered as the protocol page says; in between they pass through the pipeline of all sends.
+/// Requests and replies are legacy FCM's. In between, a message passes through the pipeline of all sends.
 struct SendLegacyMessage: SendEndpoint {
     typealias Writer = LegacyReplyWriter
 
@@ -46,7 +46,7 @@ struct SendLegacyMessage: SendEndpoint {
         return Sending(command: command, idempotent: idempotent, writer: writer)
     }
 
-    /// Reads the body; a refusal has the shape of the body's target, as far as that is known.
+    /// Reads the body. The body's target, if it is known, decides the form of a refusal.
     private static func request(
         in exchange: Exchange,
         _ format: LegacyFormat,
@@ -82,9 +82,9 @@ extension LegacyReplyWriter: SendReplyWriter {
 }
 
 extension Target {
-    /// True if a lone recipient can be a token: it is within a token's bounds, and does not look like a topic.
+    /// False for a lone recipient that is out of a token's bounds, or a token that looks like a topic.
     ///
-    /// A legacy upstream would read a topic's prefix as a topic. No token may bypass a key's topic prefixes or the
+    /// A legacy upstream would treat a token that begins with `/topics/` as a topic. No token may bypass a key's topic prefixes or the
     /// topic's own limit.
     var isPossible: Bool {
         switch self {

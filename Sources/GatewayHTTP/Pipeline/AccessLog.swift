@@ -6,10 +6,10 @@ import NIOCore
 
 /// The line that is logged for every request.
 ///
-/// Requests are logged at `info`, the gateway's failures at `warning`, probes at `debug`. Paths are logged as
-/// templates, and tenants only by possible names, so that no token in a path reaches the log.
+/// Requests are logged at `info`, the gateway's failures at `warning`, probes at `debug`. A path is
+/// logged as its template, and a tenant only if its name is valid. So no token in a path reaches the log.
 ///
-/// A class, since every request would copy its properties.
+/// It is a class because every request would copy a struct's properties.
 package final class AccessLog: Sendable {
     private let logger: Logger
     private let sink: (any AccessLogSink)?
@@ -27,7 +27,7 @@ package final class AccessLog: Sendable {
         self.write(entry(), at: level)
     }
 
-    @inline(never)  // So that it takes no room where nothing is written.
+    @inline(never)  // Callers that log nothing should not carry this code.
     private func write(_ entry: AccessLogEntry, at level: Logger.Level) {
         if let sink = self.sink {
             sink.write(entry, at: level)
@@ -71,7 +71,7 @@ package struct AccessLogEntry: Sendable {
 
     package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
 
-    /// Calls a closure with each non-empty field, in reading order; the names are plain words.
+    /// Calls a closure with each field that has a value, in the order of a log line. Names need no escaping.
     package func forEachField(_ body: (String, Value) -> Void) {
         body("method", .text(self.method))
         body("route", .text(self.route ?? "none"))
@@ -145,13 +145,13 @@ extension AccessLogEntry {
 extension HTTPServerResponse {
     typealias Summary = (status: Int, code: String?, bytesOut: Int)
 
-    /// The logged parts of an answer; a whole answer would be copied.
+    /// The logged parts of an answer. Passing these avoids a copy of the whole answer.
     var summary: Summary { (self.status.code, self.code, self.body.readableBytes) }
 }
 
 extension Exchange {
-    /// The tenant that sends the request, or that it is about. Only a possible name is returned, so that no other text
-    /// of a path reaches the log.
+    /// The tenant that sent the request, or the tenant named in its path. Only a valid name is returned, so that no other
+    /// text of a path reaches the log.
     fileprivate var tenantName: String? {
         if let principal = self.principal { return principal.profile.id.text }
         return self.parameters["tenant"].flatMap { TenantID(String(decoding: $0, as: UTF8.self)) }?.text

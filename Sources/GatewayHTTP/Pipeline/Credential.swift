@@ -11,7 +11,7 @@ enum Credential: Sendable {
     private static let bearerScheme = Array("bearer".utf8)
     private static let keyPrefix = Array("key=".utf8)
 
-    /// Returns the credential in a field's value; ignores the case of `bearer` and `key`, and blanks behind them.
+    /// Returns the credential in a field's value. Ignores the case of `bearer` and `key`, and blanks after them.
     func bytes(in value: [UInt8]) -> ArraySlice<UInt8>? {
         switch self {
         case .bearer: Self.bearerToken(in: value)
@@ -48,7 +48,7 @@ enum Credential: Sendable {
 /// The callers of a listener.
 enum Callers: Sendable {
     case tenants(Authenticator)
-    /// Operators, by the admin token.
+    /// Operators, who authenticate with the admin token.
     ///
     /// A wrong token is answered after a pause; an API key, which is not a guess at the token, is answered at once. The
     /// admin listener has few connections, and each serves one request at a time. That bounds the guesses per second

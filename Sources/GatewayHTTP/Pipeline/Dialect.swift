@@ -14,7 +14,7 @@ enum Dialect: Int, Sendable, CaseIterable {
     case instanceID
     case groups
 
-    /// True if compressed bodies are refused by their field; such a body can expand a thousandfold.
+    /// True if a body with a `Content-Encoding` is refused. A compressed body can expand a thousandfold.
     var refusesEncodedBodies: Bool { self != .rest }
 
     /// The answer to a refused request; `method_not_allowed` names the methods that are served.
@@ -70,7 +70,7 @@ extension HTTPServerResponse {
         self.init(status: status, headers: .json, body: body)
     }
 
-    /// An answer in the words of one of FCM's protocols, with the remaining quotas of the caller.
+    /// Makes the answer for a protocol's reply, with the caller's remaining quotas.
     init(_ reply: Reply, _ quotas: [QuotaStatus] = []) {
         var headers = HTTPHeaderLines()
         headers.append(.contentType, reply.contentType)

@@ -27,7 +27,7 @@ struct Route: Sendable {
     let template: String
     /// The form of the credential; `nil` for an endpoint without one.
     var credential: Credential? = .bearer
-    /// The action; a tenant's key needs its scope.
+    /// The action of the route. A tenant's key needs the scope of this action.
     var action: AuditAction?
     var dialect = Dialect.rest
     /// The body's size limit; needed before the first byte of the body is read.
@@ -53,7 +53,7 @@ struct Route: Sendable {
 /// One operation of a listener: reads a request, calls the core, writes the answer.
 ///
 /// ``RequestPipeline``, specialised for each endpoint, does everything else. The route's ``Dialect`` renders thrown
-/// errors.
+/// refusals. Other errors become problem details.
 protocol Endpoint: Sendable {
     associatedtype Work: Sendable
 
@@ -64,7 +64,8 @@ protocol Endpoint: Sendable {
     func load(of work: Work) -> RequestLoad
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse
 
-    /// Passes a request through the pipeline. A requirement, so that calls through a table reach the specialised code.
+    /// Passes a request through the pipeline. It is a requirement so that calls through the route table reach the
+    /// specialised code.
     func respond(
         to request: HTTPServerRequest,
         _ parameters: PathParameters,
@@ -181,8 +182,8 @@ struct Exchange: Sendable {
 /// A request's weight among the calls in flight.
 enum RequestLoad: Sendable {
     case call
-    /// A message; a list by HTTP v1 becomes several calls.
+    /// A message. By HTTP v1, a list of recipients becomes several calls.
     case message(recipients: Int, calls: Int, isUrgent: Bool)
-    /// A change of subscriptions; a list of devices may become several calls.
+    /// A change of subscriptions. A list of devices may become several calls.
     case subscriptions(devices: Int)
 }

@@ -97,11 +97,11 @@ extension HTTPMetrics {
     }
 }
 
-/// Limits the histograms of requests to one listener, by route, method and status.
+/// Bounds the number of a listener's request histograms, which differ by route, method and status.
 ///
 /// A histogram has 17 series, and the documented answers alone have hundreds of combinations. The first combinations
-/// get their own histograms. Later ones share one per class of status (`4xx`); when those run out, they also lose their
-/// route.
+/// get their own histograms. Later ones share one per route, method and class of status (`4xx`). When those run out, route
+/// and method become `other`.
 private final class DurationRoom: Sendable {
     private struct Room {
         /// Combinations of route, method and status.

@@ -12,7 +12,7 @@ package struct Listener: HTTPServerResponder {
     let guide: ListenerGuide
     /// The hosts that are served; `nil` for all.
     var hosts: AllowedHosts?
-    /// True while most routes are missing, so that an unknown address may soon exist.
+    /// True while most routes are missing. An unknown address may exist soon.
     var isStarting = false
 
     /// Returns the body's size limit before the first byte of the body is read.
@@ -169,7 +169,8 @@ extension Listener {
 package struct AdminResponder: HTTPServerResponder {
     private let listener: Setting<Listener>
 
-    /// Answers probes and Prometheus, and 503 to everything else, until ``open(_:)``; a start may wait for its store.
+    /// Until ``open(_:)``, serves probes and Prometheus and answers everything else with 503, because the gateway may wait for
+    /// its store.
     package init(_ starting: Listener) {
         self.listener = Setting(starting)
     }
@@ -185,7 +186,8 @@ package struct AdminResponder: HTTPServerResponder {
 ///
 /// This prevents DNS rebinding: a page in an operator's browser can point its own name at this machine, then read
 /// whatever needs no token. Such requests name the page's host, and a server answers 421 for a host that it does not
-/// serve (RFC 9110, 7.4). An address involves no name, and a request without a host (HTTP/1.0) comes from no browser.
+/// serve (RFC 9110, 7.4). Addresses are allowed, because rebinding needs a name.
+/// Requests without a host (HTTP/1.0) are allowed, because browsers do not send them.
 package struct AllowedHosts: Sendable {
     private let names: Set<String>
 
@@ -193,7 +195,7 @@ package struct AllowedHosts: Sendable {
         self.names = Set(names.map { $0.lowercased() }).union(["localhost"])
     }
 
-    /// True if a host is allowed, on any port and in any case.
+    /// True if a host is allowed. Ignores its port and letter case.
     func admits(_ authority: String?) -> Bool {
         guard let authority, !authority.isEmpty else { return true }
         if authority.hasPrefix("[") {
@@ -241,7 +243,7 @@ extension Listener {
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.pipeline.gate {
             return gate.answer(.bufferedBytes, in: self.routes.rowAlone(at: path)?.route.dialect ?? .rest)
         }
-        // Faults of the protocol have their own statuses besides the common 400.
+        // Some protocol faults have their own status instead of 400.
         return Refusal(row.code, refusal.reason).response(status: refusal.status)
     }
 

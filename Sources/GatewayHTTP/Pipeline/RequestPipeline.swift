@@ -9,10 +9,10 @@ import Logging
 /// The order of the steps is the order of the refusals:
 ///
 /// 1. arrival: the instant, the request's id, its trace; it counts as active;
-/// 2. shedding by what is known without reading it;
+/// 2. the gate may shed the request before it is read;
 /// 3. the credential, in the route's form;
 /// 4. the tenant or project of the path, which must be the caller's own;
-/// 5. shedding by the tenant's share;
+/// 5. the gate may shed it by the tenant's share;
 /// 6. the scope: a key without it is recorded, and the body not read;
 /// 7. `Content-Encoding`, the deadline, `Idempotency-Key`;
 /// 8. the endpoint reads the request;
@@ -21,10 +21,10 @@ import Logging
 /// 11. a refusal from any step is rendered in the route's dialect;
 /// 12. metrics, access log, the trace's end, `X-Request-ID`.
 ///
-/// A route without a credential skips 3 to 7 and 9; an operator's skips 4 to 6, the deadline, and 9.
+/// A route without a credential skips 3 to 7 and 9. An operator's route skips 2, 4 to 6, the deadline, and 9.
 ///
-/// The functions are generic and specialised for each endpoint. The synchronous ones are not inlined: their temporaries
-/// would enlarge the frame of their async caller, which is allocated.
+/// The functions are generic and specialised for each endpoint. The synchronous ones are not inlined, because their
+/// temporaries would enlarge the async caller's frame, which is on the heap.
 struct RequestPipeline: Sendable {
     let callers: Callers
     /// Records refused callers and actions; `nil` if no route has a credential.
@@ -39,7 +39,7 @@ struct RequestPipeline: Sendable {
     let tracer: RequestTracer
     let logger: Logger
 
-    @inline(__always)  // Into the witness of each endpoint, which spares an async frame.
+    @inline(__always)  // Saves an async frame in each endpoint's witness.
     func respond<E: Endpoint>(
         to request: HTTPServerRequest,
         _ parameters: PathParameters,
@@ -85,7 +85,7 @@ struct RequestPipeline: Sendable {
         }
         let methods = row.methods
         let refusal = Refusal(.methodNotAllowed, "Use \(methods.joined(separator: " or ")) here")
-        // Sends refuse wrong methods by problem details in every dialect, as `openapi/` describes.
+        // Send routes answer a wrong method with problem details, whatever their dialect. See `openapi/`.
         let dialect = row.route.isSend ? Dialect.rest : row.route.dialect
         let response = dialect.response(to: refusal, request, allow: methods)
         return self.finished(response, to: exchange, row.route)
@@ -101,9 +101,9 @@ struct RequestPipeline: Sendable {
 
     private enum Reading<Work: Sendable>: Sendable {
         case work(Work, RequestLoad)
-        /// The key lacks the action's scope, so that the body is not read.
+        /// The key lacks the action's scope, so the body is not read.
         case forbidden(Principal, AuditAction, Scope)
-        /// A wrong admin token, which is recorded and answered after a pause.
+        /// The admin token is wrong. The caller's address is recorded, and the answer follows after a pause.
         case guess(HTTPServerResponse, pause: @Sendable () async -> Void)
         case answered(HTTPServerResponse)
     }
@@ -183,7 +183,7 @@ struct RequestPipeline: Sendable {
             if refusal == .unreadable {
                 throw Refusal(.overloaded, "This gateway can't read the tenant's settings", retryAfter: 5)
             }
-            // The reason of a refused key would help only attackers.
+            // The reason for the refusal would help only attackers.
             throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }
     }
@@ -308,7 +308,7 @@ extension Exchange {
 }
 
 extension Principal {
-    /// Throws unless the tenant or the project in a path is the caller's own; another tenant's is reported as missing.
+    /// Throws `not_found` for another tenant in the path, and `forbidden` for another project.
     fileprivate func checkOwnership(of parameters: PathParameters) throws(Refusal) {
         if let tenant = parameters["tenant"], !self.profile.id.text.utf8.elementsEqual(tenant) {
             throw Refusal(.notFound, "There is no such tenant")

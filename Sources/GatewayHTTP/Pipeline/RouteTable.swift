@@ -3,8 +3,8 @@ import HTTPTypes
 
 /// The routes of a listener.
 ///
-/// One look-up by a path's segments finds the endpoint, the parameters, the body's limit and, for a method that is not
-/// served, those that are. Templates are compared in the order of their first addition: sends come first. No two match
+/// One look-up by a path's segments finds the endpoints, the parameters and the body's limit, and the served methods for
+/// a 405. Templates are compared in the order of their first addition: sends come first. No two match
 /// the same path.
 struct RouteTable: Sendable {
     final class Row: Sendable {
@@ -30,7 +30,7 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// A segment of a template; not a reference, whose counting would slow every look-up.
+    /// A segment of a template. It holds no reference, because reference counting would slow every look-up.
     fileprivate enum Segment: Sendable {
         /// The bytes of this segment in the template.
         case literal(Range<Int>)

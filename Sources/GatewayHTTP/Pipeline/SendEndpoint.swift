@@ -14,7 +14,8 @@ protocol SendEndpoint: Endpoint where Work == Sending<Writer> {
     var sender: MessageSender { get }
 }
 
-/// Writes the outcome of a message in a protocol's words, without the parts of a single request such as its id.
+/// Writes the outcome of a message in one protocol. The reply may be replayed, so it holds nothing of a single request, such
+/// as the request's id.
 protocol SendReplyWriter: Sendable {
     func reply(to outcome: SendOutcome) -> Reply
     /// The reply to a request that was refused because of its idempotency key.
@@ -42,7 +43,7 @@ extension SendEndpoint {
         return .message(recipients: command.recipientCount, calls: calls, isUrgent: command.isUrgent)
     }
 
-    @inline(__always)  // Into the pipeline, which spares an async frame.
+    @inline(__always)  // Saves an async frame in the pipeline.
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
         guard let request = work.idempotent else {
             let outcome = await self.sender.pipeline.send(work.command)
@@ -51,7 +52,7 @@ extension SendEndpoint {
         return await self.perform(work, once: request, for: exchange)
     }
 
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    @inline(never)  // Its temporaries would enlarge the async caller's frame, which is on the heap.
     private func response(to outcome: SendOutcome, _ work: Work) -> HTTPServerResponse {
         HTTPServerResponse(work.writer.reply(to: outcome), outcome.quotas)
     }

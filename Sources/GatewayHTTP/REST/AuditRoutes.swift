@@ -93,7 +93,7 @@ extension AuditCursorSealer {
         return position
     }
 
-    /// A page of records, for a tenant by its uid or for an operator.
+    /// Returns the answer with a page of records. `uid` names the tenant, and `nil` stands for an operator.
     ///
     /// Rendered off the event loop, since four mebibytes of records take tens of milliseconds.
     fileprivate func response(_ page: AuditPage, for uid: UInt64?) async -> HTTPServerResponse {

@@ -5,7 +5,7 @@ import GatewayCore
 import HTTPTypes
 import NIOCore
 
-/// Describes a listener without a credential: its addresses, its OpenAPI document, its problem codes.
+/// Serves a listener's description: its addresses, its OpenAPI document, its problem codes. Callers need no credential.
 struct DescriptionRoutes {
     let description: APIDescription
     let guide: ListenerGuide
@@ -125,7 +125,7 @@ struct APIDescription: Sendable {
     let entityTag: EntityTag
 
     private init(start: UnsafePointer<UInt8>?, count: Int) {
-        // The bytes are constants of the program, so they outlive the pointer; the function beside returns their count.
+        // The pointer is valid, because the bytes are constants of the program. COpenAPI counts them as well.
         let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
         self.body = ByteBuffer(bytes: bytes)
         self.entityTag = EntityTag.of(self.body)

@@ -6,7 +6,7 @@ import NIOCore
 
 /// Tells what a send would do: `POST /v1/tenants/{tenant}/messages/explain`.
 ///
-/// Nothing is sent or recorded; the work costs the tenant's quota one message, and no device's or topic's.
+/// It sends and records nothing. It charges the tenant's quota for one message, and no quota of a device or topic.
 struct ExplainRoutes {
     let pipeline: SendPipeline
 
@@ -58,14 +58,14 @@ struct ExplainedBody {
         case legacy
     }
 
-    /// The most bytes that a request may have beside its payload and its target: it is shown.
+    /// The most bytes of collapse key and package name together. The explanation shows both, so they are bounded.
     private static let maxOptionBytes = 64 * 1024
 
     let message: Message
     let payloadBytes: Int
     let target: Target
 
-    /// Reads a body; throws why no send could have it.
+    /// Reads a body. Throws a refusal if no send would accept it.
     init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
         switch form {
         case .rest:
@@ -101,7 +101,7 @@ struct ExplainedBody {
 }
 
 extension Refusal {
-    /// What the legacy protocol would refuse, in this contract's terms.
+    /// A refusal of the legacy protocol, in the words of the REST API.
     fileprivate var explained: Refusal {
         let name = self.legacyErrorName.rawValue
         switch (self.code, self.detail) {

@@ -40,7 +40,7 @@ struct SendBodyReader {
     private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
 
     mutating func read(_ key: String, _ value: JSONValue) {
-        // By literals, because creating an enumeration from a text compares all its cases.
+        // The switch compares literals, because making an enumeration from a text compares all its cases.
         switch key.protocolWord {
         case "token", "tokens", "fid", "fids", "topic", "condition", "device_group":
             self.targetCount += 1

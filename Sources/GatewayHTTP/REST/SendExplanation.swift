@@ -3,7 +3,7 @@ import GatewayCore
 import NIOCore
 import StrictJSON
 
-/// What a send would do: the requests it would make, what its fields become, what stands against it.
+/// Explains a send: its requests, the members that its fields become, and any reason for a refusal.
 ///
 /// It holds no credential.
 struct SendExplanation {
@@ -14,11 +14,11 @@ struct SendExplanation {
         var detail: String
     }
 
-    /// The most requests that are shown; a list of recipients may become a thousand by v1.
+    /// The most requests that are shown. By HTTP v1, a list may become a thousand.
     static let maxShownRequests = 10
-    /// The most bytes that their bodies have together, if they are more than one.
+    /// The most bytes of all shown bodies together. The first request is shown at any size.
     private static let maxShownBytes = 64 * 1024
-    /// The longest `apns-collapse-id` (http-v1, section 7).
+    /// The longest `apns-collapse-id` that Apple accepts.
     private static let maxAppleCollapseBytes = 64
 
     private let upstream: UpstreamKind
@@ -27,9 +27,9 @@ struct SendExplanation {
     private let requests: [Message.Request]
     private let fields: [FieldTrace]
     private let payloadBytes: Int
-    /// Why the send would be refused whatever its quotas, if it would be.
+    /// The refusal that the send would get with any quota, or `nil`.
     private let refusal: Refusal?
-    /// What is left of the quotas that it would be charged to.
+    /// The rest of the quotas that it would be charged to.
     private let limits: LimitStatus
     private let warnings: [Warning]
 
@@ -69,11 +69,11 @@ struct SendExplanation {
         var warnings: [Warning] = []
         let repeated = target.repeatedRecipients
         if repeated > 0 {
-            let detail = "Recipients stand in the list again, \(repeated) in all, and would each get the message again"
+            let detail = "\(repeated) entries repeat earlier recipients, which would get the message again"
             warnings.append(Warning(pointer: "/\(target.kind.fieldName)", detail: detail))
         }
         if message.notification == nil, message.data.isEmpty, !message.contentAvailable {
-            let detail = "The message has neither a notification nor data, so that a device shows nothing"
+            let detail = "The message has neither a notification nor data, so a device shows nothing"
             warnings.append(Warning(pointer: "", detail: detail))
         }
         if let gap = profile.missingCredential { warnings.append(Warning(pointer: "", detail: gap)) }
@@ -84,7 +84,8 @@ struct SendExplanation {
         if profile.tenant.upstream == .v1, let key = message.collapseKey,
             key.utf8.count > Self.maxAppleCollapseBytes
         {
-            let detail = "It has more than \(Self.maxAppleCollapseBytes) bytes, so that Apple devices don't get it"
+            let detail =
+                "The collapse key has more than \(Self.maxAppleCollapseBytes) bytes, so Apple devices get the message without it"
             warnings.append(Warning(pointer: "/collapse_key", detail: detail))
         }
         return warnings
@@ -207,17 +208,16 @@ extension JSONWriter {
     }
 }
 
-/// Where one field of a message stands in the upstream's request.
+/// The place of one field of a message in the upstream's request.
 struct FieldTrace {
     /// The field as the caller wrote it (RFC 6901).
     var pointer: String
-    /// The members of the upstream's body that say it; none for a field that is not sent.
+    /// The members of the upstream's body that carry the field. Empty if the field is not sent.
     var becomes: [String]
 
-    /// The fields that a message has, in the order of the REST contract, in the body that it becomes for its first
-    /// recipient.
+    /// Traces each field of a message to members of the first recipient's body, in the order of the REST contract.
     ///
-    /// Only members that the body really has are told, each under the field that it comes from.
+    /// Lists only members that the body has, each under its own field.
     static func all(of message: Message, in body: ByteBuffer, of kind: UpstreamKind) -> [FieldTrace] {
         var leaves: [String] = []
         if let root = (try? JSONDocument(parsing: body))?.root {
@@ -229,7 +229,7 @@ struct FieldTrace {
             let field: String? =
                 switch kind {
                 case .legacy: leaf == "/time_to_live" ? "/ttl" : leaf
-                // The header says how urgent a push is, or else that it is a silent one.
+                // In a silent push, `apns-priority` comes from `content_available`, otherwise from `priority`.
                 case .v1:
                     leaf == "/message/apns/headers/apns-priority" && isSilent
                         ? "/content_available" : Self.fieldsOfV1[leaf]
@@ -239,7 +239,7 @@ struct FieldTrace {
         return Self.fields(of: message).map { FieldTrace(pointer: $0, becomes: members[$0] ?? []) }
     }
 
-    /// Gathers the members that hold no further ones; the caller's own pairs count as one.
+    /// Collects the pointers of all members that are not objects. The caller's `data` counts as one member.
     private static func gather(_ value: JSONValue, at pointer: JSONPointer, into leaves: inout [String]) {
         guard let members = value.members, !Self.dataPointers.contains(pointer.description) else {
             leaves.append(pointer.description)
@@ -270,10 +270,10 @@ struct FieldTrace {
     }
 
     private static let dataPointers: Set<String> = ["/data", "/message/data"]
-    /// What only a silent push has (TR-SILENT).
+    /// The member that only a silent push has (TR-SILENT).
     private static let pushType = "/message/apns/headers/apns-push-type"
 
-    /// Which field each member of a v1 body comes from (TR-* of the translation page).
+    /// The field that each member of a v1 body comes from.
     private static let fieldsOfV1: [String: String] = {
         let android = "/message/android"
         let aps = "/message/apns/payload/aps"

@@ -29,7 +29,7 @@ struct SendV1Message: SendEndpoint {
             message: message.message,
             payloadBytes: message.payloadBytes
         )
-        // The caller's own text, because its translation depends on the time.
+        // The key covers the message as the caller wrote it, because its translation changes with the time.
         let idempotent = exchange.idempotencyKey.map { key in
             IdempotentRequest(
                 key: key,
