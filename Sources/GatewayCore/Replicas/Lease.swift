@@ -4,7 +4,8 @@ import Metrics
 package struct LeaseTerms: Sendable {
     /// The time for which a lease holds, from the moment it is granted or renewed.
     package let duration: Duration
-    /// The longest time that one call to FCM takes. A lease can be taken over this long after its end.
+    /// The longest time that one call to FCM takes. A lease can be taken over this long after its end: a call that was
+    /// written in time may still wait in a buffer.
     package let attemptTimeout: @Sendable () -> Duration
     package let uptime: @Sendable () -> ContinuousClock.Instant
 
