@@ -158,7 +158,7 @@ struct AdminVerbTests {
             ),
             (
                 "limit put demo --topic 9/1s:2", #"{"own":["device","topic"]}"#,
-                ["the default what tenant demo has for device."]
+                ["This resets tenant demo to the default for device."]
             ),
             ("tenant delete demo", "{}", ["Delete demo"]),
             ("credential delete demo v1", #"{"upstream":"v1"}"#, ["by which its messages are sent"]),

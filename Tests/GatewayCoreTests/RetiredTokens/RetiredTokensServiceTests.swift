@@ -44,6 +44,7 @@ struct RetiredTokensServiceTests {
             dimensions: [("result", "dropped")]
         )
         #expect(dropped >= 1)
+        fixture.retiredStore.refuse(false)
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 

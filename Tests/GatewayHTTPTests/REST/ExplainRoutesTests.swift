@@ -200,7 +200,7 @@ struct ExplainRoutesTests {
                 case .legacy:
                     #"{"to":"a\"/é","notification":{"title":"\#u{2028} / 😀\t"},"data":{"k":"1.0"}}"#
                 case .v1:
-                    #"{"message":{"token":"a\"/é","data":{"k":"1.0"},"notification":{"title":"\#u{2028} / 😀\t"},"#
+                    #"{"message":{"token":"a\"/é","data":{"k":"1.0"},"notification":{"title":"\#u{2028} / 😀\t"}}}"#
                 }
             #expect(answer.body.contains(#""body":\#(sent)"#))
         }

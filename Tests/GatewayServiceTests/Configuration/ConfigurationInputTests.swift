@@ -396,7 +396,7 @@ struct ConfigurationInputTests {
         let refusal = #expect(throws: ConfigurationProblems.self) { try input.checkServing(configuration) }
         let problem = try #require(refusal?.problems.first)
         #expect(problem.key == "store.url")
-        #expect(problem.description.hasPrefix("GATEWAY_STORE_URL: each replica on PostgreSQL would allow the limits"))
+        #expect(problem.description.hasPrefix("GATEWAY_STORE_URL: each replica on PostgreSQL would allow the full limits"))
     }
 
     @Test(
@@ -440,9 +440,9 @@ struct ConfigurationInputTests {
             ("postgres:///d?host=/run/postgresql&user=u", "redis://localhost", []),
             (
                 "postgres:///d?sslmode=disable", "redis://127.evil.example",
-                ["limits.redisUrl: Redis is spoken to in clear"]
+                ["limits.redisUrl: Redis is not reached by TLS"]
             ),
-            ("postgres:///d", "redis+sentinel://localhost,h/m", ["limits.redisUrl: Redis is spoken to in clear"]),
+            ("postgres:///d", "redis+sentinel://localhost,h/m", ["limits.redisUrl: Redis is not reached by TLS"]),
             ("postgres:///d", "rediss+sentinel://h/m", []),
         ]
     )

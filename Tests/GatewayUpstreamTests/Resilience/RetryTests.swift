@@ -73,7 +73,7 @@ struct RetryTests {
     func retryAfter(field: String, seconds: Int) async throws {
         let waits = Observed<[Duration]>([])
         let busy = WireAnswer.text("503 Service Unavailable", "", "Retry-After: \(field)")
-        try await RawServer.run(script: { $0 == 1 ? busy : WireAnswer.accepted }) { upstream in
+        try await RawServer.run(script: { $0 == 2 ? WireAnswer.accepted : busy }) { upstream in
             try await FCMClient.run(pause: { wait in waits.change { $0.append(wait) } }) { sender in
                 let call = try Self.call(upstream.endpoint, timeLeft: .seconds(3_600))
                 #expect(await sender.send(call) == Self.accepted)
