@@ -68,27 +68,5 @@ extension EndToEnd {
                 try await gateway.stopInOrder()
             }
         }
-
-        @Test("A service account is replaced, again and again, and no send fails")
-        func serviceAccounts() async throws {
-            try await Site.with { site in
-                let (gateway, emulator, key) = (site.gateway, site.emulator, site.key)
-                let accounts = [
-                    try await emulator.makeServiceAccount(project: "one", email: "a@one.example"),
-                    try await emulator.makeServiceAccount(project: "one", email: "b@one.example"),
-                ]
-                try await gateway.useV1("demo", accounts[0], endpoint: emulator.address)
-                let sent = try await self.load(site) {
-                    for number in 1...10 {
-                        try await gateway.useV1("demo", accounts[number % 2], endpoint: emulator.address)
-                        for _ in 1...5 {
-                            #expect(try await gateway.send(#"{"token": "b"}"#, key: key).status == 200)
-                        }
-                    }
-                }
-                #expect(sent > 20)
-                try await gateway.stopInOrder()
-            }
-        }
     }
 }

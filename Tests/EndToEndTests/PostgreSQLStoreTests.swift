@@ -127,44 +127,6 @@ extension EndToEnd {
             }
         }
 
-        @Test("A newer schema, a server that only reads and limits that nobody shares are told apart")
-        func unusable() async throws {
-            let url = try await self.newDatabase("unusable")
-            let psql = try #require(Program.named("psql"))
-            try await PrivateDirectory.with { directory in
-                let environment = self.environment(directory, url)
-                try await Program.gateway(["store", "migrate"], environment: environment).expect(0)
-                let each = self.environment(directory, url, ["GATEWAY_LIMITS_PER_REPLICA": nil])
-                for verb in [["serve"], ["config", "check"]] {
-                    let refused = try await Program.gateway(verb, environment: each).expect(1)
-                    #expect(refused.errors.contains("GATEWAY_STORE_URL: each replica on PostgreSQL"))
-                }
-                for (statement, words) in [
-                    (
-                        "ALTER DATABASE unusable SET default_transaction_read_only = on",
-                        "The store can't be written: its server only reads"
-                    ),
-                    (
-                        """
-                        ALTER DATABASE unusable RESET default_transaction_read_only;
-                        INSERT INTO gateway_migrations (name, admits) VALUES ('v999', 'v999')
-                        """, "written by a later version"
-                    ),
-                ] {
-                    let settings = "SET default_transaction_read_only = off"
-                    let changed = try await Program.run(
-                        psql,
-                        ["--quiet", url, "--command", settings, "--command", statement]
-                    )
-                    changed.expect(0, statement)
-                    let refused = try await Program.gateway(["serve"], environment: environment).expect(1)
-                    #expect(refused.errors.contains(words), "\(refused.errors)")
-                }
-                let migration = try await Program.gateway(["store", "migrate"], environment: environment).expect(1)
-                #expect(migration.errors.contains("written by a later version"))
-            }
-        }
-
         /// How many replicas the store has heard of.
         private func replicas(_ psql: URL, _ url: String) async throws -> String {
             let count = "SELECT count(*) FROM replicas"
@@ -251,27 +213,6 @@ extension EndToEnd {
                         refused.errors.contains("GATEWAY_LIMITS_REDIS_URL: The server refuses the user or the password")
                     )
                     #expect(try await replicas() == "0")
-                }
-            }
-        }
-
-        @Test("A server that can't be used is named with its reason, never with a password")
-        func refused() async throws {
-            let server = try PostgreSQLServer.shared.get()
-            try await PrivateDirectory.with { directory in
-                for verb in [["serve"], ["store", "migrate"], ["audit", "verify"]] {
-                    let outcome = try await Program.gateway(
-                        verb,
-                        environment: self.environment(
-                            directory,
-                            server.url(database: "missing", user: "postgres"),
-                            ["GATEWAY_STORE_PASSWORD": "canary-password"]
-                        )
-                    )
-                    #expect(outcome.end != .code(0))
-                    #expect(outcome.errors.contains("The store can't be reached"))
-                    #expect(outcome.errors.contains(#"database "missing" does not exist"#))
-                    #expect(!outcome.text.contains("canary"))
                 }
             }
         }

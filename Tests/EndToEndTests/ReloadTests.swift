@@ -8,44 +8,6 @@ extension EndToEnd {
     struct ReloadTests {
         private static let gauge = "fcmgw_config_last_reload_successful"
 
-        private static func limits(_ burst: Int) -> String {
-            "limits:\n  defaults:\n    device: [1/3600s:\(burst)]\n"
-        }
-
-        @Test("Other default limits hold from the next send on, with full buckets")
-        func limits() async throws {
-            try await PrivateDirectory.with { directory in
-                try await Emulator.with { emulator in
-                    let file = try directory.write(Self.limits(2), to: "gateway.yaml")
-                    let environment = directory.environment()
-                    try await RunningGateway.serving(environment, configuration: file) { gateway in
-                        let key = try await gateway.makeTenant("shop", serverKey: "k", endpoint: emulator.address)
-                        func send() async throws -> Int {
-                            try await gateway.send(#"{"token": "one-device"}"#, tenant: "shop", key: key).status
-                        }
-                        #expect(try await gateway.metric(Self.gauge) == "1")
-                        for status in [200, 200, 429] { #expect(try await send() == status) }
-
-                        try directory.write(Self.limits(3), to: "gateway.yaml")
-                        try await gateway.reload(expecting: 1)
-                        for status in [200, 200, 200, 429] { #expect(try await send() == status) }
-
-                        try directory.write("limits: {defaults: {device: [", to: "gateway.yaml")
-                        try await gateway.reload(expecting: 2)
-                        #expect(try await gateway.metric(Self.gauge) == "0")
-                        #expect(try await send() == 429)
-                        #expect(gateway.process.errors.text.contains("\(file)"))
-
-                        try directory.write(Self.limits(4), to: "gateway.yaml")
-                        try await gateway.reload(expecting: 3)
-                        #expect(try await gateway.metric(Self.gauge) == "1")
-                        for status in [200, 200, 200, 200, 429] { #expect(try await send() == status) }
-                        try await gateway.stopInOrder()
-                    }
-                }
-            }
-        }
-
         @Test("Many signals in a row end nothing, also while the gateway stops")
         func manySignals() async throws {
             try await PrivateDirectory.with { directory in

@@ -9,26 +9,6 @@ extension EndToEnd {
     struct SharedLimitTests {
         private static let fallback = "fcmgw_limiter_fallback_active"
 
-        @Test("A gateway keeps its limits in the Redis of its settings and not in a file; on SQLite it says who shares")
-        func redis() async throws {
-            try await RedisServer.with { server in
-                try await PrivateDirectory.with { directory in
-                    let url = "redis://127.0.0.1:\(server.port)"
-                    let environment = directory.environment(["GATEWAY_LIMITS_REDIS_URL": url])
-                    let warning = "no other gateway shares these limits"
-                    let checked = try await Program.gateway(["config", "check"], environment: environment).expect(0)
-                    #expect(checked.errors.contains("warning: GATEWAY_LIMITS_REDIS_URL: \(warning)"))
-                    try await RunningGateway.serving(environment) { gateway in
-                        try await wait { try await gateway.metric(Self.fallback) == "0" }
-                        #expect(gateway.process.errors.text.contains(warning))
-                        try await Self.doctor([], environment, says: "Redis: answers").expect(0)
-                        try await gateway.stopInOrder()
-                    }
-                    #expect(!FileManager.default.fileExists(atPath: directory.path("data/gateway.sqlite.limits")))
-                }
-            }
-        }
-
         @Test("The authorities of a Redis with TLS are those of its settings; a failure is said in words")
         func encryptedRedis() async throws {
             let authority = try TestAuthority()

@@ -23,32 +23,6 @@ extension EndToEnd {
                 .end
         }
 
-        @Test("Every facade's send is recorded before and after, and both are in the store when it is answered")
-        func everyFacade() async throws {
-            try await Site.with(Self.settings) { site in
-                let (gateway, emulator, data, key) = (site.gateway, site.emulator, site.data, site.key)
-                #expect(try await gateway.send(#"{"token": "a"}"#, key: key).status == 200)
-                let legacy = try await gateway.ask("POST", "/fcm/send", key: key, #"{"to": "b"}"#)
-                #expect(legacy.status == 200, "\(legacy.text)")
-                let keyed = ["Idempotency-Key": "strict-1"]
-                for _ in 1...2 {
-                    #expect(try await gateway.send(#"{"token": "c"}"#, key: key, headers: keyed).status == 200)
-                }
-                // No waiting: what was answered is there.
-                try await gateway.kill()
-                #expect(try await emulator.journal().count == 3)
-                #expect(try await self.intents(data).isEmpty)
-                try await RunningGateway.serving(site.environment) { again in
-                    let records = try await again.audit("&action=message.send")
-                    #expect(
-                        records.compactMap { $0["outcome"]?.text }.reversed()
-                            == ["intent", "accepted", "intent", "accepted", "intent", "accepted"]
-                    )
-                    try await again.stopInOrder()
-                }
-            }
-        }
-
         @Test("Killed between intent and outcome, the intent stays: verify is 2, then 0, and the intent is listed")
         func killedBetween() async throws {
             try await Site.with(Self.settings) { site in

@@ -46,16 +46,9 @@ struct Emulator: Sendable {
         let reply: String
     }
 
-    /// Changes how it behaves: the body of `POST /_emulator/settings`.
-    func set(_ settings: String) async throws {
-        let reply = try await Reply.to("POST", "\(self.address)/_emulator/settings", body: settings)
-        guard (200...299).contains(reply.status) else { throw Refused(reply: reply.text) }
-    }
-
-    /// Makes a service account and tells its file's text; of one address there is one account.
-    func makeServiceAccount(project: String, email: String? = nil) async throws -> JSON {
-        let address = email.map { #", "client_email": "\#($0)""# } ?? ""
-        let body = #"{"project_id": "\#(project)"\#(address)}"#
+    /// Makes a service account and returns its file's content.
+    func makeServiceAccount(project: String) async throws -> JSON {
+        let body = #"{"project_id": "\#(project)"}"#
         let reply = try await Reply.to("POST", "\(self.address)/_emulator/service-accounts", body: body)
         guard (200...299).contains(reply.status) else { throw Refused(reply: reply.text) }
         return reply.json

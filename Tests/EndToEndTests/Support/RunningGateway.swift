@@ -263,21 +263,16 @@ struct Site: Sendable {
 
     var data: String { self.directory.path("data") }
 
-    /// Runs a body with a gateway that has some settings of its own; over TLS, FCM is called by that.
+    /// Runs a body with a gateway that has some settings of its own.
     static func with<Result>(
         _ settings: [String: String] = [:],
         serverKey: String = "k",
-        overTLS: Bool = false,
         _ body: (Site) async throws -> Result
     ) async throws -> Result {
         try await PrivateDirectory.with { directory in
-            try await Emulator.with(tlsDirectory: overTLS ? directory.path("tls") : nil) { emulator in
-                let environment =
-                    directory.environment([
-                        "GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": emulator.host,
-                        "GATEWAY_UPSTREAM_CA_FILE": overTLS ? directory.path("tls/certificate.pem") : nil,
-                    ])
-                    .merging(settings) { $1 }
+            try await Emulator.with { emulator in
+                let tokenHosts = ["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": emulator.host]
+                let environment = directory.environment(tokenHosts).merging(settings) { $1 }
                 return try await RunningGateway.serving(environment) { gateway in
                     let key = try await gateway.makeTenant("demo", serverKey: serverKey, endpoint: emulator.address)
                     return try await body(
