@@ -73,16 +73,6 @@ extension EndToEnd {
             }
         }
 
-        @Test("A data directory that can't be made is refused with its name")
-        func badDirectory() async throws {
-            try await PrivateDirectory.with { directory in
-                let file = try directory.write("", to: "file")
-                let arguments = ["dev", "--data-dir", "\(file)/data", "--port", "0"]
-                let outcome = try await Program.run(Program.development(), arguments).expect(1)
-                #expect(outcome.errors.contains("\(file)/data"))
-            }
-        }
-
         private func sendPrintedCommand(_ dev: DevGateway, serverKey: String) async throws {
             let shell = try #require(Self.shell)
             let outcome = try await Program.run(shell, ["-c", dev.command]).expect(0)

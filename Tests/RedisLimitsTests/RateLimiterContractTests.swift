@@ -78,13 +78,21 @@ struct RateLimiterContractTests {
         }
         try await trial.kind.with { limiter in
             var model = LimiterModel()
+            var (admitsAll, admitsNone) = (false, false)
             for (number, step) in steps.enumerated() {
                 let decision = await limiter.admit(step.0, now: step.1)
                 let expected = model.admit(step.0, now: step.1)
                 #expect(decision.admission == expected.admission, "step \(number): \(step.0)")
                 #expect(decision.tenantQuotas == expected.tenantQuotas, "step \(number): \(step.0)")
                 guard decision.admission == expected.admission else { return }
+                switch decision.admission {
+                case .all: admitsAll = true
+                case .some: break
+                case .none: admitsNone = true
+                }
             }
+            // A sequence that only ever met one answer would prove little.
+            #expect(admitsAll && admitsNone)
         }
     }
 

@@ -97,29 +97,6 @@ struct MemoryRateLimiterTests {
         #expect(await self.admit(self.topics("a")).admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
     }
 
-    @Test("A group and its members pay together or not at all")
-    func members() async {
-        func admit(_ name: String, _ members: String..., isCollapsible: Bool = false) async -> LimitDecision {
-            var request = LimitRequest(
-                policies: self.policies,
-                recipients: .devices([.sample(name)]),
-                isCollapsible: isCollapsible
-            )
-            request.members = [0: members.map { LimitKey.sample($0) }]
-            return await self.limiter.admit(request, now: self.clock.now())
-        }
-        #expect(await admit("g", "a", "b").admission == .all)
-        #expect(await admit("h", "a", "c").admission == .all)
-        for _ in 1...3 {
-            let refused = await admit("i", "c", "a", "d", isCollapsible: true)
-            #expect(refused.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
-            #expect(refused.tenantQuotas.map(\.remaining) == [8])
-        }
-        for name in ["c", "d", "i"] { #expect(await self.admit(self.devices(name)).admission == .all) }
-        self.clock.advance(by: .seconds(10))
-        #expect(await admit("i", "c", "a", "d", isCollapsible: true).admission == .all)
-    }
-
     @Test("Tenants share nothing")
     func tenantsAreApart() async {
         let here = Pseudonymizer.sample("here").pseudonym(of: "token")
@@ -140,20 +117,6 @@ struct MemoryRateLimiterTests {
             #expect(quotas.map(\.remaining) == left)
             #expect(quotas.map(\.resetSeconds) == resets)
         }
-    }
-
-    @Test("A changed policy starts with a full bucket of its scope, and the former bucket is as it was")
-    func changedPolicy() async throws {
-        let tighter = LimitPolicies(tenant: self.policies.tenant, device: [try .sample(1, per: 60, burst: 3)])
-        for _ in 0..<2 { #expect(await self.admit(self.devices("a")).admission == .all) }
-        #expect(await self.admit(self.devices("a")).admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
-        let fresh = await self.admit(self.devices("a", "a", "a"), policies: tighter)
-        #expect(fresh.admission == .all)
-        // The tenant's policies are the same, and so is its bucket.
-        #expect(fresh.tenantQuotas.map(\.remaining) == [5])
-        let refused = LimitDecision.Admission.none(LimitDenial(scope: .device, retryAfter: 60))
-        #expect(await self.admit(self.devices("a"), policies: tighter).admission == refused)
-        #expect(await self.admit(self.devices("a")).admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
     }
 
     @Test("A replica's share is charged to the bucket of the whole policy, whatever the number of replicas")
@@ -213,25 +176,6 @@ struct MemoryRateLimiterTests {
         self.clock.advance(by: .seconds(86_400))
         await send(25_000, "late")
         #expect(limiter.bucketCount <= 2 * 20_000)
-    }
-
-    @Test("A status tells what is left of each quota and charges nothing")
-    func status() async throws {
-        func status(_ recipients: LimitRequest.Recipients) async -> LimitStatus {
-            let request = LimitRequest(policies: self.policies, recipients: recipients, isCollapsible: true)
-            return await self.limiter.status(of: request, now: self.clock.now())
-        }
-        _ = await self.admit(self.devices("a"), isCollapsible: true)
-        for _ in 0..<2 {
-            let left = await status(self.devices("a", "b"))
-            #expect(left.tenant.map(\.remaining) == [9])
-            let scopes: [LimitScope] = [.device, .deviceCollapsible]
-            #expect(left.recipients.map { $0.map(\.scope) } == [scopes, scopes])
-            #expect(left.recipients.map { $0.map(\.quota.remaining) } == [[1, 0], [2, 1]])
-            #expect(left.recipients.map { $0.map(\.quota.resetSeconds) } == [[10, 100], [0, 0]])
-        }
-        #expect(await status(self.topics("t")).recipients.map { $0.map(\.scope) } == [[.topic]])
-        #expect(await status(.tenantOnly(3)).recipients == [])
     }
 }
 

@@ -80,34 +80,6 @@ struct RateBoundTests {
         #expect(Int64(total) >= (allowed.min() ?? 0) / 2)
     }
 
-    @Test("Ten concurrent callers with many recipients spend no more of the tenant's quota than it has")
-    func concurrentMulticasts() async throws {
-        let policies = LimitPolicies(
-            tenant: [try .sample(10, per: 1, burst: 500)],
-            device: [try .sample(1, per: 60, burst: 3)],
-            deviceCollapsible: [],
-            topic: []
-        )
-        let limiter = MemoryRateLimiter.withoutJitter()
-        let devices = (0..<40).map { LimitKey.sample("device \($0)") }
-        let request = LimitRequest(policies: policies, recipients: .devices(devices))
-        let total = await withTaskGroup(of: Int.self) { group in
-            for _ in 0..<10 {
-                group.addTask {
-                    var admitted = 0
-                    for _ in 0..<50 {
-                        admitted += await limiter.admit(request, now: .sample).admitted(of: devices.count)
-                    }
-                    return admitted
-                }
-            }
-            return await group.reduce(0, +)
-        }
-        #expect(total == 3 * devices.count)
-        let quotas = await limiter.admit(request, now: .sample).tenantQuotas
-        #expect(quotas.map(\.remaining) == [500 - total])
-    }
-
     @Test("A clock that steps costs or gives at most one burst", arguments: 0..<40)
     func clockStep(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)

@@ -243,30 +243,6 @@ struct DirectoryTests {
         }
     }
 
-    @Test("A reading that changes nothing gives no tenant a fresh burst, and other limits start with full buckets")
-    func policyChange() async throws {
-        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
-        try await self.run { directory in
-            @Sendable func put(_ burst: Int) async throws {
-                let policies = [try RatePolicy.sample(1, per: 180, burst: burst)]
-                try await self.store.apply(.putLimits(.sample("acme"), LimitOverrides(device: policies)))
-                try await directory.catchUp()
-            }
-            let limiter = MemoryRateLimiter.withoutJitter()
-            @Sendable func admitted(_ count: Int) async throws -> Int {
-                let profile = try #require(directory.snapshot.tenants[.sample("acme")])
-                let request = LimitRequest(policies: profile.limits, count: count)
-                return await limiter.admit(request, now: self.clock.now()).admitted(of: count)
-            }
-            try await put(60)
-            #expect(try await admitted(61) == 60)
-            try await put(60)
-            #expect(try await admitted(5) == 0)
-            try await put(20)
-            #expect(try await admitted(21) == 20)
-        }
-    }
-
     @Test("During the shutdown those that wait are refused, and so are those that come later; none hangs")
     func shutdown() async throws {
         let held = HeldStore(base: self.store)

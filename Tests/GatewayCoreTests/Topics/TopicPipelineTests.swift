@@ -204,17 +204,6 @@ struct TopicPipelineTests {
         #expect(!dumped.contains("news"))
     }
 
-    @Test("Nothing is changed that can't be recorded")
-    func noPlace() async throws {
-        let fixture = Fixture(queueCapacity: 1)
-        let place = try fixture.audit.place()
-        #expect(self.refusal(try await fixture.change(["a"], of: .sample()))?.code == .auditUnavailable)
-        #expect(self.refusal(await fixture.look(up: "a", of: try .sample()))?.code == .auditUnavailable)
-        #expect(fixture.upstream.changes.isEmpty)
-        #expect(fixture.upstream.lookUps.isEmpty)
-        _ = consume place
-    }
-
     @Test("Devices are counted by what became of them")
     func metrics() async throws {
         let fixture = Fixture()
