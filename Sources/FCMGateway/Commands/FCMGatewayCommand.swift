@@ -37,8 +37,6 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             ConfigCommand.self,
             DoctorCommand.self,
             CompletionCommand.self,
-            MovedDevCommand.self,
-            MovedEmulatorCommand.self,
         ]
     )
 
@@ -134,36 +132,5 @@ struct ServeCommand: AsyncParsableCommand {
                     .map { ["file": "\($0.subject ?? "")", "reason": "\($0.seen)", "advice": "\($0.advice ?? "")"] }
             }
         }
-    }
-}
-
-/// `dev`, which is a verb of `fcm-gateway-dev`.
-struct MovedDevCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(movedVerb: "dev")
-
-    @Argument(parsing: .captureForPassthrough, help: .hidden) var arguments: [String] = []
-
-    func validate() throws { throw ValidationError(Self.configuration.abstract) }
-}
-
-/// `emulator`, which is a verb of `fcm-gateway-dev`.
-struct MovedEmulatorCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(movedVerb: "emulator")
-
-    @Argument(parsing: .captureForPassthrough, help: .hidden) var arguments: [String] = []
-
-    func validate() throws { throw ValidationError(Self.configuration.abstract) }
-}
-
-extension CommandConfiguration {
-    /// A verb whose only help is its new place, shown by the error and by `help`.
-    fileprivate init(movedVerb verb: String) {
-        self.init(
-            commandName: verb,
-            abstract: "\(verb) is a verb of fcm-gateway-dev, which make build-dev builds.",
-            usage: "fcm-gateway-dev \(verb) --help",
-            shouldDisplay: false,
-            helpNames: []
-        )
     }
 }

@@ -152,23 +152,6 @@ struct FCMGatewayCommandTests {
         #expect(Self.exitCode(line.split(separator: " ").map(String.init)) == 64)
     }
 
-    @Test("The verbs that moved name their program", arguments: ["dev", "emulator"])
-    func moved(verb: String) throws {
-        let words = "\(verb) is a verb of fcm-gateway-dev, which make build-dev builds."
-        for arguments in [[verb], [verb, "--port", "1"], [verb, "--help"]] {
-            let error = #expect(throws: (any Error).self) { try FCMGatewayCommand.parseAsRoot(arguments) }
-            let text = FCMGatewayCommand.fullMessage(for: try #require(error))
-            #expect(text == "Error: \(words)\nUsage: fcm-gateway-dev \(verb) --help")
-        }
-        let error = #expect(throws: (any Error).self) {
-            var command = try FCMGatewayCommand.parseAsRoot(["help", verb])
-            try command.run()
-        }
-        let help = FCMGatewayCommand.fullMessage(for: try #require(error))
-        #expect(help.contains("OVERVIEW: \(words)"))
-        #expect(help.contains("USAGE: fcm-gateway-dev \(verb) --help"))
-    }
-
     @Test("Help and version exit with 0", arguments: [["--version"], ["--help"], ["key", "create", "--help"]])
     func help(arguments: [String]) {
         // Help is a command of its own, which throws its text when it runs; the version is thrown by parsing.
