@@ -30,8 +30,8 @@ struct BodyRoute: Sendable {
 
     /// Every route that takes a body, once for each media type and upstream that changes how it is read.
     ///
-    /// The routes that explain leave out lists, which they read as sends do: what they do with one behind the reading is
-    /// what their quota is charged for.
+    /// The routes that explain leave out lists, which they read as sends do: what they do with one behind the reading
+    /// is what their quota is charged for.
     static let all: [BodyRoute] = [
         Self.json("POST …/messages", "/v1/tenants/legacy/messages", Self.restPlaces),
         Self.json(
@@ -252,7 +252,7 @@ struct BodyListeners: Sendable {
                 )
             ),
             body: body,
-            connection: HTTPConnectionInfo(
+            connection: HTTPServerRequest.ConnectionInfo(
                 remoteAddress: "192.0.2.1",
                 isTLS: false,
                 clientNames: [],

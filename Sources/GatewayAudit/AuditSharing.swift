@@ -5,12 +5,12 @@ import Metrics
 package protocol AuditChainRegistry: Sendable {
     /// Begins a chain with its first record, and notes whose it is and that its replica lives, in one transaction.
     ///
-    /// Throws `conflict` when the number is taken, and `storeUnavailable` also while the store does not know the replica,
-    /// whose chain would count as abandoned.
+    /// Throws `conflict` when the number is taken, and `storeUnavailable` also while the store does not know the
+    /// replica, whose chain would count as abandoned.
     func begin(_ record: ChainedAuditRecord, head: AuditHead, by replica: ReplicaID) async throws(GatewayError)
 
-    /// Returns the numbers of the open chains without a writer, rising: their replica has been silent for so long, is unknown, or
-    /// none began them.
+    /// Returns the numbers of the open chains without a writer, rising: their replica has been silent for so long, is
+    /// unknown, or none began them.
     func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int]
 }
 
@@ -26,7 +26,8 @@ package struct AuditSharing: Sendable {
 
 /// The right to do what one replica does for all: checkpoints, retention, and closing the chains of dead replicas.
 ///
-/// A paused leader does not know that it lost the lead. Therefore all its writes are conditional: on a conflict it resigns.
+/// A paused leader does not know that it lost the lead. Therefore all its writes are conditional: on a conflict it
+/// resigns.
 package protocol Leadership: Sendable {
     /// Returns true if this replica leads now; it takes the lead if no replica has it.
     func isHeld() async -> Bool
@@ -36,8 +37,9 @@ package protocol Leadership: Sendable {
 
 /// Closes the chains of replicas that are taken for dead, each with a `recovered` record.
 ///
-/// It asks the store for the dead replicas and the open chains in one query, since this replica's own view of the others is
-/// some seconds old. It needs no lease: a record in the place of the closing one means that the replica lives, and is a conflict.
+/// It asks the store for the dead replicas and the open chains in one query, since this replica's own view of the
+/// others is some seconds old. It needs no lease: a record in the place of the closing one means that the replica
+/// lives, and is a conflict.
 package struct AuditChainCloser: Sendable {
     private let store: any AuditAppender & AuditChainReader
     private let registry: any AuditChainRegistry
@@ -63,11 +65,11 @@ package struct AuditChainCloser: Sendable {
 
     /// Closes what the dead have left, and forgets them. Throws `conflict` where one of them writes after all.
     ///
-    /// After an outage of the store, or a pause of this process, all replicas seem to have been silent. None is taken for dead
-    /// until each has had the time for another heartbeat.
+    /// After an outage of the store, or a pause of this process, all replicas seem to have been silent. None is taken
+    /// for dead until each has had the time for another heartbeat.
     func closeDead() async throws(GatewayError) {
         guard self.replicas.isSteady else { return }
-        let abandoned = Set(try await self.registry.abandonedChains(silentFor: ReplicaSighting.deadAge))
+        let abandoned = Set(try await self.registry.abandonedChains(silentFor: Replicas.Sighting.deadAge))
         if !abandoned.isEmpty {
             for head in try await self.store.heads() where head.state == .open && abandoned.contains(head.writer) {
                 try await self.close(head)
@@ -99,8 +101,8 @@ package struct AuditChainCloser: Sendable {
 extension AuditRecord {
     private static let leader = "leader"
 
-    /// The last record of a chain whose writer did not close it; a leader that closes it for another replica is named, since that
-    /// one may have more of the chain in its spool.
+    /// The last record of a chain whose writer did not close it; a leader that closes it for another replica is named,
+    /// since that one may have more of the chain in its spool.
     static func recovered(byLeader: Bool = false, at time: Timestamp) -> AuditRecord {
         AuditRecord(.auditRecovered, by: byLeader ? Self.leader : "gateway", at: time)
     }

@@ -4,8 +4,42 @@ import Synchronization
 /// Makes the handles of ``GatewayMetric``'s rows.
 ///
 /// Each part makes its handles once, when it is created. Labels' values come from bounded sets: enumerations, a
-/// ``MetricFamily`` that folds callers' values, and ``TenantLabels``, which all metrics of a gateway share.
+/// ``MetricFamily`` that folds callers' values, and ``GatewayMetrics.TenantLabels``, which all metrics of a gateway
+/// share.
 package struct GatewayMetrics: Sendable {
+    /// Bounds the labels that name tenants: the first 200 tenants have their own, and all others share one.
+    ///
+    /// All metrics of a gateway share this object, so that they name the same tenants and are bounded together. A label
+    /// belongs to its tenant until the process ends.
+    package final class TenantLabels: Sendable {
+        /// The label of all tenants without their own, and of shared values.
+        package static let shared = "other"
+        package static let maxLabels = 200
+        /// The series that tenants may have of their own, over all metrics with more labels than the tenant.
+        private static let maxSeries = 600
+
+        private let known = Mutex<Set<String>>([])
+        private let seriesCount = Atomic(0)
+
+        /// A tenant's label: its own, or the shared one for a tenant beyond the bound, and for a tenant with the shared
+        /// label's name.
+        package func label(of tenant: String) -> String {
+            guard tenant != Self.shared else { return Self.shared }
+            let isKnown = self.known.withLock { known in
+                if known.contains(tenant) { return true }
+                guard known.count < Self.maxLabels else { return false }
+                known.insert(tenant)
+                return true
+            }
+            return isKnown ? tenant : Self.shared
+        }
+
+        package func takeRoom() -> Bool {
+            guard self.seriesCount.load(ordering: .relaxed) < Self.maxSeries else { return false }
+            return self.seriesCount.wrappingAdd(1, ordering: .relaxed).oldValue < Self.maxSeries
+        }
+    }
+
     package typealias Label = CaseIterable & Hashable & RawRepresentable<String>
 
     private let factory: any MetricsFactory
@@ -75,38 +109,5 @@ extension GatewayMetric {
 extension Meter {
     package func set(_ time: Timestamp) {
         self.set(Double(time.microseconds) / 1_000_000)
-    }
-}
-
-/// Bounds the labels that name tenants: the first 200 tenants have their own, and all others share one.
-///
-/// All metrics of a gateway share this object, so that they name the same tenants and are bounded together. A label
-/// belongs to its tenant until the process ends.
-package final class TenantLabels: Sendable {
-    /// The label of all tenants without their own, and of shared values.
-    package static let shared = "other"
-    package static let maxLabels = 200
-    /// The series that tenants may have of their own, over all metrics with more labels than the tenant.
-    private static let maxSeries = 600
-
-    private let known = Mutex<Set<String>>([])
-    private let seriesCount = Atomic(0)
-
-    /// A tenant's label: its own, or the shared one for a tenant beyond the bound, and for a tenant with the shared
-    /// label's name.
-    package func label(of tenant: String) -> String {
-        guard tenant != Self.shared else { return Self.shared }
-        let isKnown = self.known.withLock { known in
-            if known.contains(tenant) { return true }
-            guard known.count < Self.maxLabels else { return false }
-            known.insert(tenant)
-            return true
-        }
-        return isKnown ? tenant : Self.shared
-    }
-
-    package func takeRoom() -> Bool {
-        guard self.seriesCount.load(ordering: .relaxed) < Self.maxSeries else { return false }
-        return self.seriesCount.wrappingAdd(1, ordering: .relaxed).oldValue < Self.maxSeries
     }
 }

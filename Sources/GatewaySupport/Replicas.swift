@@ -19,26 +19,10 @@ package struct ReplicaID: Sendable, Hashable {
     }
 }
 
-/// The store's last heartbeat of a replica.
-package struct ReplicaSighting: Sendable, Hashable {
-    /// A replica that is silent for this long does not count as alive: five heartbeats.
-    package static let aliveAge = Duration.seconds(10)
-    /// A replica that is silent for this long counts as dead, and others close its chains.
-    package static let deadAge = Duration.seconds(60)
-
-    package var id: ReplicaID
-    /// The time since its last heartbeat, by the store's clock.
-    package var age: Duration
-
-    package init(id: ReplicaID, age: Duration) {
-        (self.id, self.age) = (id, age)
-    }
-}
-
 /// The replicas that serve a store. Calls throw `storeUnavailable`.
 package protocol ReplicaStore: Sendable {
     /// Records that a replica is alive. Returns all replicas that were recorded and not removed, by id.
-    func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting]
+    func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [Replicas.Sighting]
 
     /// Removes a replica that has ended, unless a chain of its audit is open: it must then count as dead, so that
     /// others close the chain.
@@ -48,45 +32,63 @@ package protocol ReplicaStore: Sendable {
     func removeSilent(for age: Duration) async throws(GatewayError)
 }
 
-/// One replica's view of all replicas of a store, from its latest heartbeat. Pure.
-struct ReplicaRoster: Sendable, Hashable {
-    private let own: ReplicaID
-    private var sightings: [ReplicaSighting] = []
-    /// The first and the latest of its consecutive heartbeats without a long pause.
-    private var beats: ClosedRange<ContinuousClock.Instant>?
+extension Replicas {
+    /// One replica's view of all replicas of a store, from its latest heartbeat. Pure.
+    struct Roster: Sendable, Hashable {
+        private let own: ReplicaID
+        private var sightings: [Replicas.Sighting] = []
+        /// The first and the latest of its consecutive heartbeats without a long pause.
+        private var beats: ClosedRange<ContinuousClock.Instant>?
 
-    init(of own: ReplicaID) {
-        self.own = own
-    }
-
-    /// Applies the store's answer. Without an answer the roster stays as it is: the others are most likely alive.
-    mutating func update(_ sightings: [ReplicaSighting], at now: ContinuousClock.Instant) {
-        self.sightings = sightings
-        guard let beats = self.beats, now - beats.upperBound < ReplicaSighting.aliveAge else {
-            self.beats = now...now
-            return
+        init(of own: ReplicaID) {
+            self.own = own
         }
-        self.beats = beats.lowerBound...max(now, beats.upperBound)
-    }
 
-    /// True if silent replicas can be taken for dead. This replica was not paused, and its heartbeats have arrived for
-    /// as long as the others need to resume theirs after an outage of the store.
-    ///
-    /// Example: the store returns after an outage at 0 s. At 2 s another replica's heartbeat may still be missing; from
-    /// 10 s on a silent replica is dead if its last one is 60 s old.
-    func isSteady(at now: ContinuousClock.Instant) -> Bool {
-        guard let beats = self.beats else { return false }
-        let age = ReplicaSighting.aliveAge
-        return now - beats.upperBound < age && now - beats.lowerBound >= age
-    }
+        /// Applies the store's answer. Without an answer the roster stays as it is: the others are most likely alive.
+        mutating func update(_ sightings: [Replicas.Sighting], at now: ContinuousClock.Instant) {
+            self.sightings = sightings
+            guard let beats = self.beats, now - beats.upperBound < Replicas.Sighting.aliveAge else {
+                self.beats = now...now
+                return
+            }
+            self.beats = beats.lowerBound...max(now, beats.upperBound)
+        }
 
-    /// The number of live replicas, this one included.
-    var aliveCount: Int { 1 + self.sightings.count { $0.id != self.own && $0.age < ReplicaSighting.aliveAge } }
+        /// True if silent replicas can be taken for dead. This replica was not paused, and its heartbeats have arrived
+        /// for as long as the others need to resume theirs after an outage of the store.
+        ///
+        /// Example: the store returns after an outage at 0 s. At 2 s another replica's heartbeat may still be missing;
+        /// from 10 s on a silent replica is dead if its last one is 60 s old.
+        func isSteady(at now: ContinuousClock.Instant) -> Bool {
+            guard let beats = self.beats else { return false }
+            let age = Replicas.Sighting.aliveAge
+            return now - beats.upperBound < age && now - beats.lowerBound >= age
+        }
+
+        /// The number of live replicas, this one included.
+        var aliveCount: Int { 1 + self.sightings.count { $0.id != self.own && $0.age < Replicas.Sighting.aliveAge } }
+    }
 }
 
 /// This process as one of the replicas that serve a store. It sends a heartbeat every two seconds, and counts the live
 /// ones.
 package final class Replicas: Service {
+    /// The store's last heartbeat of a replica.
+    package struct Sighting: Sendable, Hashable {
+        /// A replica that is silent for this long does not count as alive: five heartbeats.
+        package static let aliveAge = Duration.seconds(10)
+        /// A replica that is silent for this long counts as dead, and others close its chains.
+        package static let deadAge = Duration.seconds(60)
+
+        package var id: ReplicaID
+        /// The time since its last heartbeat, by the store's clock.
+        package var age: Duration
+
+        package init(id: ReplicaID, age: Duration) {
+            (self.id, self.age) = (id, age)
+        }
+    }
+
     private static let interval = Duration.seconds(2)
 
     package let id: ReplicaID
@@ -94,7 +96,7 @@ package final class Replicas: Service {
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let count: Meter
     private let outage: OutageLog
-    private let roster: Mutex<ReplicaRoster>
+    private let roster: Mutex<Roster>
 
     package init(
         id: ReplicaID,
@@ -109,7 +111,7 @@ package final class Replicas: Service {
             end: "The store accepts this replica's heartbeats again",
             logger
         )
-        self.roster = Mutex(ReplicaRoster(of: id))
+        self.roster = Mutex(Roster(of: id))
         self.count = metrics.gauge(.replicas)
         self.count.set(1)
     }
@@ -149,6 +151,6 @@ package final class Replicas: Service {
 
     /// Removes dead replicas that have left nothing to do.
     package func forgetDead() async throws(GatewayError) {
-        try await self.store.removeSilent(for: ReplicaSighting.deadAge)
+        try await self.store.removeSilent(for: Sighting.deadAge)
     }
 }

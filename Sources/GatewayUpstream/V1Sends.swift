@@ -85,7 +85,7 @@ struct V1Send: FCMCall {
     let calls: V1Calls
     var index = 0
     /// The kind of target that all calls share.
-    let kind: TargetKind
+    let kind: Target.Kind
     let mayBeGroup: Bool
     /// True if the caller also speaks v1 and gets FCM's own answer.
     let keepsAnswer: Bool

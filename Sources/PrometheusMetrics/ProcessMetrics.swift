@@ -27,8 +27,8 @@ package struct ProcessMetrics: Sendable {
 
     package init() {
         #if os(Linux)
-        let stat = ProcessFile.text(of: "/proc/self/stat").flatMap(ProcessStat.init(line:))
-        let bootTime = ProcessFile.text(of: "/proc/stat").flatMap(ProcessStat.bootTimeSeconds(stat:))
+        let stat = File.text(of: "/proc/self/stat").flatMap(Stat.init(line:))
+        let bootTime = File.text(of: "/proc/stat").flatMap(Stat.bootTimeSeconds(stat:))
         if let stat, let bootTime {
             self.startTimeSeconds = Double(bootTime) + Double(stat.startTicks) / Self.ticksPerSecond
         } else {
@@ -58,7 +58,7 @@ package struct ProcessMetrics: Sendable {
         var samples: [Sample] = []
         #if os(Linux)
         let pageBytes = Double(sysconf(Int32(_SC_PAGESIZE)))
-        if let stat = ProcessFile.text(of: "/proc/self/stat").flatMap(ProcessStat.init(line:)) {
+        if let stat = File.text(of: "/proc/self/stat").flatMap(Stat.init(line:)) {
             samples += [
                 Sample(
                     "process_cpu_seconds_total",
@@ -84,7 +84,7 @@ package struct ProcessMetrics: Sendable {
         }
         let maximumFiles = Self.openFilesLimit
         // Reading the folder opens a descriptor, which is in the folder too.
-        if let entries = ProcessFile.entryCount(of: "/proc/self/fd"), entries > 0 {
+        if let entries = File.entryCount(of: "/proc/self/fd"), entries > 0 {
             samples.append(Sample("process_open_fds", Double(entries - 1), help: "Open file descriptors."))
         } else if errno == EMFILE, let maximumFiles {
             // No descriptor was left to read the folder.
@@ -98,86 +98,92 @@ package struct ProcessMetrics: Sendable {
     }
 }
 
-/// The numbers of `/proc/PID/stat` that become metrics.
-///
-/// Field numbers are those of proc(5).
-struct ProcessStat: Sendable, Equatable {
-    /// Time in user and kernel mode (fields 14 and 15), in clock ticks.
-    let cpuTicks: UInt64
-    /// The start of the process (field 22), in clock ticks after boot.
-    let startTicks: UInt64
-    /// Address space (field 23), in bytes.
-    let virtualBytes: UInt64
-    /// Memory in RAM (field 24), in pages.
-    let residentPages: UInt64
+extension ProcessMetrics {
+    /// The numbers of `/proc/PID/stat` that become metrics.
+    ///
+    /// Field numbers are those of proc(5).
+    struct Stat: Sendable, Equatable {
+        /// Time in user and kernel mode (fields 14 and 15), in clock ticks.
+        let cpuTicks: UInt64
+        /// The start of the process (field 22), in clock ticks after boot.
+        let startTicks: UInt64
+        /// Address space (field 23), in bytes.
+        let virtualBytes: UInt64
+        /// Memory in RAM (field 24), in pages.
+        let residentPages: UInt64
 
-    /// Reads the file's only line; nil if it does not follow proc(5).
-    init?(line: String) {
-        // Field 2 is the program's name in parentheses, which may contain spaces and parentheses itself.
-        guard let nameEnd = line.lastIndex(of: ")") else { return nil }
-        let fields = line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
-        func field(_ number: Int) -> UInt64? {
-            let index = number - 3
-            return index < fields.count ? UInt64(fields[index]) : nil
+        /// Reads the file's only line; nil if it does not follow proc(5).
+        init?(line: String) {
+            // Field 2 is the program's name in parentheses, which may contain spaces and parentheses itself.
+            guard let nameEnd = line.lastIndex(of: ")") else { return nil }
+            let fields = line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
+            func field(_ number: Int) -> UInt64? {
+                let index = number - 3
+                return index < fields.count ? UInt64(fields[index]) : nil
+            }
+            guard
+                let userTicks = field(14), let kernelTicks = field(15), let startTicks = field(22),
+                let virtualBytes = field(23), let residentPages = field(24)
+            else { return nil }
+            self.cpuTicks = userTicks + kernelTicks
+            self.startTicks = startTicks
+            self.virtualBytes = virtualBytes
+            self.residentPages = residentPages
         }
-        guard
-            let userTicks = field(14), let kernelTicks = field(15), let startTicks = field(22),
-            let virtualBytes = field(23), let residentPages = field(24)
-        else { return nil }
-        self.cpuTicks = userTicks + kernelTicks
-        self.startTicks = startTicks
-        self.virtualBytes = virtualBytes
-        self.residentPages = residentPages
-    }
 
-    /// Reads the machine's start from `/proc/stat`, in seconds since the epoch.
-    static func bootTimeSeconds(stat: String) -> UInt64? {
-        for line in stat.split(separator: "\n") where line.hasPrefix("btime ") {
-            return UInt64(line.dropFirst("btime ".count))
+        /// Reads the machine's start from `/proc/stat`, in seconds since the epoch.
+        static func bootTimeSeconds(stat: String) -> UInt64? {
+            for line in stat.split(separator: "\n") where line.hasPrefix("btime ") {
+                return UInt64(line.dropFirst("btime ".count))
+            }
+            return nil
         }
-        return nil
     }
 }
 
 #if os(Linux)
-/// Reads the small files and folders of `/proc`.
-enum ProcessFile {
-    /// More bytes than any file read here has, even on machines with hundreds of processors.
-    private static let maximumBytes = 1 << 20
 
-    static func text(of path: String) -> String? {
-        // POSIX takes the path as a pointer, valid during the call.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        // These files report no size, so they are read to their end.
-        var chunk = [UInt8](repeating: 0, count: 16_384)
-        while bytes.count < Self.maximumBytes {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 {
-                guard errno == EINTR else { return nil }
-                continue
-            }
-            guard count > 0 else { break }
-            bytes.append(contentsOf: chunk[..<count])
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
+extension ProcessMetrics {
+    /// Reads the small files and folders of `/proc`.
+    enum File {
+        /// More bytes than any file read here has, even on machines with hundreds of processors.
+        private static let maximumBytes = 1 << 20
 
-    /// Counts a folder's entries; nil if it can't be read.
-    static func entryCount(of path: String) -> Int? {
-        // POSIX owns the stream. It is closed before this function returns.
-        guard let folder = unsafe opendir(path) else { return nil }
-        defer { unsafe closedir(folder) }
-        var count = 0
-        while let entry = unsafe readdir(folder) {
-            // The entries `.` and `..` are not the process's.
-            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) {
-                count += 1
+        static func text(of path: String) -> String? {
+            // POSIX takes the path as a pointer, valid during the call.
+            let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { return nil }
+            defer { close(descriptor) }
+            var bytes: [UInt8] = []
+            // These files report no size, so they are read to their end.
+            var chunk = [UInt8](repeating: 0, count: 16_384)
+            while bytes.count < Self.maximumBytes {
+                let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+                if count < 0 {
+                    guard errno == EINTR else { return nil }
+                    continue
+                }
+                guard count > 0 else { break }
+                bytes.append(contentsOf: chunk[..<count])
             }
+            return String(decoding: bytes, as: UTF8.self)
         }
-        return count
+
+        /// Counts a folder's entries; nil if it can't be read.
+        static func entryCount(of path: String) -> Int? {
+            // POSIX owns the stream. It is closed before this function returns.
+            guard let folder = unsafe opendir(path) else { return nil }
+            defer { unsafe closedir(folder) }
+            var count = 0
+            while let entry = unsafe readdir(folder) {
+                // The entries `.` and `..` are not the process's.
+                if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) {
+                    count += 1
+                }
+            }
+            return count
+        }
     }
 }
+
 #endif

@@ -23,7 +23,7 @@ final class RedisConnection: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
     typealias State = RedisConnectionState<RedisCall>
 
-    private let loop: RedisClientLoop
+    private let loop: RedisClient.Loop
     private let introductionTimeout: TimeAmount
     private var state: State
     private var parser: RESPParser
@@ -35,9 +35,9 @@ final class RedisConnection: ChannelInboundHandler {
     private var introductionDeadline: NIODeadline?
 
     init(
-        loop: RedisClientLoop,
+        loop: RedisClient.Loop,
         introduction: State.Introduction,
-        configuration: RedisClientConfiguration
+        configuration: RedisClient.Configuration
     ) {
         self.loop = loop
         self.introductionTimeout = TimeAmount(configuration.connectTimeout)

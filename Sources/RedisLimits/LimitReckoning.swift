@@ -12,7 +12,7 @@ struct LimitReckoning {
 
     /// A bucket without room for one message.
     struct RefusedBucket {
-        var name: BucketName
+        var name: RefusalCache.BucketName
         /// The nanoseconds until it has room for one.
         var wait: Int64
     }
@@ -149,7 +149,7 @@ struct LimitReckoning {
         }
         let wait = self.tenant.wait(at: self.now)
         if wait > 0 {
-            let name = BucketName(.tenant, self.request.tenant, policies)
+            let name = RefusalCache.BucketName(.tenant, self.request.tenant, policies)
             self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
         }
         return true
@@ -167,7 +167,7 @@ struct LimitReckoning {
             return false
         }
         let scope = self.scopes[(Int(outcome) - 1) % self.scopes.count]
-        let name = BucketName(scope, keys[(Int(outcome) - 1) / self.scopes.count], self.request.policies)
+        let name = RefusalCache.BucketName(scope, keys[(Int(outcome) - 1) / self.scopes.count], self.request.policies)
         self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
         self.deny(recipient, LimitDenial(scope, wait: wait, self.jitter))
         return true

@@ -185,7 +185,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
             guard known.denials[recipient] == nil,
                 let entry = keys.lazy
                     .compactMap({
-                        self.refusals.entry(BucketName(scope, $0, policies), at: uptime)
+                        self.refusals.entry(RefusalCache.BucketName(scope, $0, policies), at: uptime)
                     })
                     .first
             else { return }
@@ -218,7 +218,9 @@ package final class RedisRateLimiter: RateLimiter, Service {
         count: Int,
         at uptime: ContinuousClock.Instant
     ) -> LimitDecision? {
-        guard let entry = self.refusals.entry(BucketName(.tenant, tenant, policies), at: uptime) else { return nil }
+        guard let entry = self.refusals.entry(RefusalCache.BucketName(.tenant, tenant, policies), at: uptime) else {
+            return nil
+        }
         let time = entry.serverTime(at: uptime)
         let denial = LimitDenial(.tenant, wait: entry.tenant.wait(for: count, at: time), self.jitter)
         return LimitDecision(admission: .none(denial), tenantQuotas: entry.tenant.quotas(at: time))

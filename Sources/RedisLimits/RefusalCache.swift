@@ -1,16 +1,6 @@
 import GatewayCore
 import Synchronization
 
-/// A bucket's name: its scope and its key under the policies in force.
-struct BucketName: Hashable {
-    var scope: LimitScope
-    var key: LimitKey
-
-    init(_ scope: LimitScope, _ key: LimitKey, _ policies: LimitPolicies) {
-        (self.scope, self.key) = (scope, policies.bucketKey(key, scope))
-    }
-}
-
 /// Buckets that had no room for one message in Redis's last answer, so that it is not asked again while they must
 /// refuse.
 ///
@@ -18,6 +8,16 @@ struct BucketName: Hashable {
 /// bucket that refuses for a minute, each replica asks once a second. No caller can make Redis answer for a used-up
 /// quota more often. A changed policy changes the buckets' names, so no entry survives it.
 final class RefusalCache: Sendable {
+    /// A bucket's name: its scope and its key under the policies in force.
+    struct BucketName: Hashable {
+        var scope: LimitScope
+        var key: LimitKey
+
+        init(_ scope: LimitScope, _ key: LimitKey, _ policies: LimitPolicies) {
+            (self.scope, self.key) = (scope, policies.bucketKey(key, scope))
+        }
+    }
+
     struct Entry: Sendable {
         /// The tenant's bucket at the time of the refusal, and the server's time.
         var tenant: LimitBucket

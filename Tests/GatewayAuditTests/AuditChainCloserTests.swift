@@ -13,7 +13,7 @@ struct AuditChainCloserTests {
     private final class Fleet: ReplicaStore {
         let forgotten = Mutex<[Duration]>([])
 
-        func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting] { [] }
+        func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [Replicas.Sighting] { [] }
 
         func leave(_ id: ReplicaID) async throws(GatewayError) {}
 

@@ -65,7 +65,7 @@ struct ProcessMetricsTests {
 }
 #endif
 
-@Suite("ProcessStat")
+@Suite("ProcessMetrics.Stat")
 struct ProcessStatTests {
     @Test("Fields are counted from behind a program name with spaces and parentheses")
     func fields() throws {
@@ -74,7 +74,7 @@ struct ProcessStatTests {
             18446744073709551615 1 1 0 0 0 0 0 4096 17642 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0
 
             """
-        let stat = try #require(ProcessStat(line: line))
+        let stat = try #require(ProcessMetrics.Stat(line: line))
         #expect(stat.cpuTicks == 175)
         #expect(stat.startTicks == 77_700)
         #expect(stat.virtualBytes == 104_857_600)
@@ -83,18 +83,18 @@ struct ProcessStatTests {
 
     @Test("A line that is too short or not made of numbers is refused", arguments: ["", "1 (a", "1 (a) S 1 2 3"])
     func refused(line: String) {
-        #expect(ProcessStat(line: line) == nil)
+        #expect(ProcessMetrics.Stat(line: line) == nil)
     }
 
     @Test("The time of boot stands on a line of its own")
     func bootTime() {
-        #expect(ProcessStat.bootTimeSeconds(stat: "cpu 1 2\nctxt 5\nbtime 1700000000\n") == 1_700_000_000)
-        #expect(ProcessStat.bootTimeSeconds(stat: "cpu 1 2\n") == nil)
+        #expect(ProcessMetrics.Stat.bootTimeSeconds(stat: "cpu 1 2\nctxt 5\nbtime 1700000000\n") == 1_700_000_000)
+        #expect(ProcessMetrics.Stat.bootTimeSeconds(stat: "cpu 1 2\n") == nil)
     }
 }
 
 #if os(Linux)
-@Suite("ProcessFile")
+@Suite("ProcessMetrics.File")
 struct ProcessFileTests {
     private func withFolder(_ body: (URL) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
@@ -109,7 +109,7 @@ struct ProcessFileTests {
             let file = folder.appendingPathComponent("file")
             let text = String((0..<size).map { _ in Character(["a", "b", "c"].randomElement() ?? "d") })
             try Data(text.utf8).write(to: file)
-            #expect(ProcessFile.text(of: file.path) == text)
+            #expect(ProcessMetrics.File.text(of: file.path) == text)
         }
     }
 
@@ -119,16 +119,16 @@ struct ProcessFileTests {
             for index in 0..<count {
                 try Data().write(to: folder.appendingPathComponent("\(index)"))
             }
-            #expect(ProcessFile.entryCount(of: folder.path) == count)
+            #expect(ProcessMetrics.File.entryCount(of: folder.path) == count)
         }
     }
 
     @Test("What is not there is nil")
     func missing() throws {
         try self.withFolder { folder in
-            #expect(ProcessFile.text(of: folder.appendingPathComponent("none").path) == nil)
-            #expect(ProcessFile.text(of: folder.path) == nil)
-            #expect(ProcessFile.entryCount(of: folder.appendingPathComponent("none").path) == nil)
+            #expect(ProcessMetrics.File.text(of: folder.appendingPathComponent("none").path) == nil)
+            #expect(ProcessMetrics.File.text(of: folder.path) == nil)
+            #expect(ProcessMetrics.File.entryCount(of: folder.appendingPathComponent("none").path) == nil)
         }
     }
 }

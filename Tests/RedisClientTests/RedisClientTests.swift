@@ -17,10 +17,10 @@ struct RedisClientTests {
     /// Runs a body with a client on one loop; a command may take as long as a test.
     private static func with<Result>(
         _ url: String,
-        configure: (inout RedisClientConfiguration) -> Void = { _ in },
+        configure: (inout RedisClient.Configuration) -> Void = { _ in },
         _ body: (RedisClient) async throws -> Result
     ) async throws -> Result {
-        var configuration = RedisClientConfiguration(location: try RedisLocation(url), clientName: "test")
+        var configuration = RedisClient.Configuration(location: try RedisLocation(url), clientName: "test")
         configuration.callTimeout = .seconds(60)
         configuration.connectTimeout = .seconds(60)
         configure(&configuration)
@@ -134,7 +134,7 @@ struct RedisClientTests {
 
     @Test("TLS before 1.2 is not spoken")
     func oldestTLS() throws {
-        let configuration = RedisClientConfiguration(location: try RedisLocation("rediss://localhost"))
+        let configuration = RedisClient.Configuration(location: try RedisLocation("rediss://localhost"))
         #expect(configuration.tls.minimumTLSVersion == .tlsv12)
     }
 
@@ -234,9 +234,9 @@ struct RedisClientTests {
     @Test("A server whose every piece ends amid a reply has nothing kept that was read")
     func endlessPieces() throws {
         let channel = EmbeddedChannel()
-        let configuration = RedisClientConfiguration(location: try RedisLocation("redis://localhost"))
+        let configuration = RedisClient.Configuration(location: try RedisLocation("redis://localhost"))
         let connection = RedisConnection(
-            loop: RedisClientLoop(
+            loop: RedisClient.Loop(
                 eventLoop: channel.eventLoop,
                 configuration: configuration,
                 encryption: nil,
@@ -272,8 +272,8 @@ struct RedisClientTests {
 
     @Test("Waits between attempts grow to half a second")
     func rests() {
-        let rests = (0...8).map { RedisClientLoop.rest(after: $0, jitter: 1) }
+        let rests = (0...8).map { RedisClient.Loop.rest(after: $0, jitter: 1) }
         #expect(rests == [25, 50, 100, 200, 400, 500, 500, 500, 500].map { Duration.milliseconds($0) })
-        #expect(RedisClientLoop.rest(after: 0, jitter: 0.5) == .microseconds(12_500))
+        #expect(RedisClient.Loop.rest(after: 0, jitter: 0.5) == .microseconds(12_500))
     }
 }

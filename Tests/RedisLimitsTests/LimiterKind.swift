@@ -36,10 +36,10 @@ extension RedisClient {
     /// Runs a body with a client of a server of this machine, whose commands may take long.
     static func with<Result>(
         port: Int,
-        configure: (inout RedisClientConfiguration) -> Void = { _ in },
+        configure: (inout RedisClient.Configuration) -> Void = { _ in },
         _ body: (RedisClient) async throws -> Result
     ) async throws -> Result {
-        var configuration = RedisClientConfiguration(location: try RedisLocation("redis://127.0.0.1:\(port)"))
+        var configuration = RedisClient.Configuration(location: try RedisLocation("redis://127.0.0.1:\(port)"))
         configuration.callTimeout = .seconds(60)
         configuration.connectTimeout = .seconds(60)
         configure(&configuration)
@@ -81,8 +81,8 @@ final class Uptime: Sendable {
 
 /// The limiter over Redis with its program's clock in the hands of a test.
 ///
-/// In place of its own time the program reads two keys. Keys expire an hour late, since the server's time passes otherwise.
-/// No refusal is remembered, since its uptime moves by seconds each time that it is read.
+/// In place of its own time the program reads two keys. Keys expire an hour late, since the server's time passes
+/// otherwise. No refusal is remembered, since its uptime moves by seconds each time that it is read.
 final class TimedRedisLimiter: RateLimiter {
     private let client: RedisClient
     private let limiter: RedisRateLimiter

@@ -7,6 +7,19 @@ import NIOHTTP2
 /// answers are bounded. A dictionary of streams takes two allocations for an exchange. A child channel would take a
 /// pipeline, several promises and a few dozen events.
 final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
+    /// The cause of an exchange's failure on an HTTP/2 connection, for the log.
+    enum Fault: Error, Equatable {
+        /// The peer ended the stream with this code.
+        case reset(HTTP2ErrorCode)
+        /// The stream broke the protocol, and this side ended it with this code.
+        case violation(HTTP2ErrorCode)
+        /// Every connection refused the exchange.
+        case refused
+        case silent
+        /// The peer chose a protocol that was not offered.
+        case noProtocol
+    }
+
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
@@ -319,7 +332,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         if let reason, !self.isResetting, id != self.lastReset, id <= self.lastAccepted {
             self.expectsStreamError = true
             guard let stream = self.streams[id], self.forget(stream) else { return }
-            self.fail(stream, .invalidResponse, HTTP2ClientFault.violation(reason))
+            self.fail(stream, .invalidResponse, Fault.violation(reason))
         } else if let stream = self.streams[id], stream.isAnswered, self.forget(stream) {
             self.released(stream)
         }
@@ -357,7 +370,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case .tooLarge:
             self.reset(stream, .cancel, .responseTooLarge)
         case .malformed:
-            let cause = HTTP2ClientFault.violation(.protocolError)
+            let cause = Fault.violation(.protocolError)
             self.reset(stream, .protocolError, .invalidResponse, cause: cause)
             self.malformedAnswers += 1
             if self.malformedAnswers >= Self.maxMalformedAnswers { self.drain() }
@@ -374,7 +387,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             self.released(stream)
             self.loop.retry(stream.exchange, refusedBy: self)
         } else {
-            self.fail(stream, .connectionClosed, HTTP2ClientFault.reset(code))
+            self.fail(stream, .connectionClosed, Fault.reset(code))
         }
     }
 
@@ -458,7 +471,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             self.write(.rootStream, .ping(HTTP2PingData(withInteger: now.uptimeNanoseconds), ack: false))
             self.rearm()
         case .dead:
-            self.abort(.connectionClosed, cause: HTTP2ClientFault.silent)
+            self.abort(.connectionClosed, cause: Fault.silent)
         case .idle:
             self.drain()
         case .retire:
@@ -471,17 +484,4 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.wakesAt = deadline
         self.timer.set(deadline)
     }
-}
-
-/// The cause of an exchange's failure on an HTTP/2 connection, for the log.
-enum HTTP2ClientFault: Error, Equatable {
-    /// The peer ended the stream with this code.
-    case reset(HTTP2ErrorCode)
-    /// The stream broke the protocol, and this side ended it with this code.
-    case violation(HTTP2ErrorCode)
-    /// Every connection refused the exchange.
-    case refused
-    case silent
-    /// The peer chose a protocol that was not offered.
-    case noProtocol
 }

@@ -2,6 +2,30 @@ package import NIOSSL
 
 /// A client pool's connection settings and limits.
 package struct HTTPClientConfiguration: Sendable {
+    /// A client pool's limits on HTTP/2 connections.
+    package struct HTTP2: Sendable {
+        /// Connections per event loop that take exchanges, including those being opened. Draining ones are not counted.
+        package var maxConnectionsPerLoop = 16
+        /// Exchanges on one connection, if its peer allows more.
+        package var maxStreamsPerConnection = 256
+        /// Attempts to repeat an exchange that peers refused without processing it.
+        package var maxRefusals = 3
+        /// The silence after which a connection with exchanges is pinged.
+        package var pingAfterWaiting = Duration.seconds(5)
+        /// The silence after which a connection without exchanges is pinged.
+        ///
+        /// Peers count pings on idle connections as abuse, so few should occur before the idle timeout.
+        package var pingAfterIdle = Duration.seconds(30)
+        /// The time for the answer to a ping. A connection without one is dead.
+        package var pingTimeout = Duration.seconds(5)
+        /// The longest time for which a connection takes new exchanges.
+        package var lifetime = Duration.seconds(55 * 60)
+        /// The random part of the lifetime, 0 to 1, so that connections don't end together.
+        package var lifetimeJitter = 0.2
+
+        package init() {}
+    }
+
     /// The time for making a connection, with name resolution and the TLS handshake.
     package var connectTimeout = Duration.seconds(2)
     /// The protocols offered to an `https` origin, most preferred first. An `http` origin always gets HTTP/1.1.
@@ -25,7 +49,7 @@ package struct HTTPClientConfiguration: Sendable {
     /// The head of an answer on the wire, in bytes. One field may fill it.
     package var maxResponseHeadBytes = 32 * 1024
     package var maxResponseFields = 128
-    package var http2 = HTTP2ClientConfiguration()
+    package var http2 = HTTP2()
     /// The verification of `https` origins; nil for the system's trust roots and full verification.
     ///
     /// Protocols that it names replace ``protocols``.
@@ -34,30 +58,6 @@ package struct HTTPClientConfiguration: Sendable {
     package init(tls: TLSConfiguration? = nil) {
         self.tls = tls
     }
-}
-
-/// A client pool's limits on HTTP/2 connections.
-package struct HTTP2ClientConfiguration: Sendable {
-    /// Connections per event loop that take exchanges, including those being opened. Draining ones are not counted.
-    package var maxConnectionsPerLoop = 16
-    /// Exchanges on one connection, if its peer allows more.
-    package var maxStreamsPerConnection = 256
-    /// Attempts to repeat an exchange that peers refused without processing it.
-    package var maxRefusals = 3
-    /// The silence after which a connection with exchanges is pinged.
-    package var pingAfterWaiting = Duration.seconds(5)
-    /// The silence after which a connection without exchanges is pinged.
-    ///
-    /// Peers count pings on idle connections as abuse, so few should occur before the idle timeout.
-    package var pingAfterIdle = Duration.seconds(30)
-    /// The time for the answer to a ping. A connection without one is dead.
-    package var pingTimeout = Duration.seconds(5)
-    /// The longest time for which a connection takes new exchanges.
-    package var lifetime = Duration.seconds(55 * 60)
-    /// The random part of the lifetime, 0 to 1, so that connections don't end together.
-    package var lifetimeJitter = 0.2
-
-    package init() {}
 }
 
 /// A protocol that client and peer may use. The raw value is its name in TLS (RFC 7301).

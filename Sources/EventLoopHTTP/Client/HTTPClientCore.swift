@@ -116,7 +116,7 @@ final class HTTPClientCore: Sendable {
                     let pipeline = channel.pipeline.syncOperations
                     if let encryption {
                         try pipeline.addHandler(NIOSSLClientHandler(context: encryption, serverHostname: serverName))
-                        try pipeline.addHandler(HTTPClientNegotiation(loop: loop))
+                        try pipeline.addHandler(Negotiation(loop: loop))
                     } else {
                         try pipeline.addHandler(HTTP1ClientConnection(loop: loop))
                     }
@@ -139,7 +139,7 @@ final class HTTPClientCore: Sendable {
                     if encryption == nil {
                         completion(.success(try pipeline.handler(type: HTTP1ClientConnection.self)))
                     } else {
-                        let negotiation = try pipeline.handler(type: HTTPClientNegotiation.self)
+                        let negotiation = try pipeline.handler(type: Negotiation.self)
                         negotiation.whenOpened(until: deadline, completion)
                     }
                 } catch {
@@ -162,132 +162,134 @@ final class HTTPClientCore: Sendable {
     }
 }
 
-/// Waits until a connection is encrypted and a protocol is negotiated, then installs the protocol's handlers.
-///
-/// It remains in the pipeline until the outcome has been reported.
-final class HTTPClientNegotiation: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
+extension HTTPClientCore {
+    /// Waits until a connection is encrypted and a protocol is negotiated, then installs the protocol's handlers.
+    ///
+    /// It remains in the pipeline until the outcome has been reported.
+    final class Negotiation: ChannelInboundHandler, RemovableChannelHandler {
+        typealias InboundIn = ByteBuffer
+        typealias InboundOut = ByteBuffer
 
-    private enum Phase {
-        /// The TLS handshake is in progress. Next: `greeting`, `over`.
-        case shakingHands
-        /// The connection waits for the peer's first HTTP/2 settings. Next: `over`.
-        case greeting(HTTP2ClientConnection)
-        /// The connection is ready, or has failed.
-        case over(Result<HTTPClientConnection, HTTPClientError>)
-    }
-
-    /// An HTTP/2 connection stops accepting frames at this many bytes that the system has not taken yet.
-    private static let http2WaterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 * 1024, high: 512 * 1024)
-
-    private let loop: HTTPClientLoop
-    private var phase = Phase.shakingHands
-    private var context: ChannelHandlerContext?
-    private var timeout: Scheduled<Void>?
-    private var onOpened: HTTPClientCore.Completion?
-
-    init(loop: HTTPClientLoop) {
-        self.loop = loop
-    }
-
-    /// Reports when the connection is ready or has failed, and then leaves the pipeline.
-    func whenOpened(until deadline: NIODeadline, _ onOpened: @escaping HTTPClientCore.Completion) {
-        self.onOpened = onOpened
-        self.timeout = self.loop.eventLoop.assumeIsolated()
-            .scheduleTask(deadline: deadline) { self.fail(.connectTimeout, cause: nil) }
-        self.report()
-    }
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.fail(.connectFailed, cause: nil)
-        self.context = nil
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        self.fail(.connectFailed, cause: nil)
-        context.fireChannelInactive()
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard case .shakingHands = self.phase,
-            case .some(.handshakeCompleted(let negotiated)) = event as? TLSUserEvent
-        else {
-            context.fireUserInboundEventTriggered(event)
-            return
+        private enum Phase {
+            /// The TLS handshake is in progress. Next: `greeting`, `over`.
+            case shakingHands
+            /// The connection waits for the peer's first HTTP/2 settings. Next: `over`.
+            case greeting(HTTP2ClientConnection)
+            /// The connection is ready, or has failed.
+            case over(Result<HTTPClientConnection, HTTPClientError>)
         }
-        self.install(negotiated.map(HTTPClientProtocol.init(rawValue:)) ?? .http1, context)
-    }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        switch self.phase {
-        case .shakingHands: self.fail(Self.code(for: error), cause: error)
-        case .greeting, .over: context.fireErrorCaught(error)
+        /// An HTTP/2 connection stops accepting frames at this many bytes that the system has not taken yet.
+        private static let http2WaterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 * 1024, high: 512 * 1024)
+
+        private let loop: HTTPClientLoop
+        private var phase = Phase.shakingHands
+        private var context: ChannelHandlerContext?
+        private var timeout: Scheduled<Void>?
+        private var onOpened: HTTPClientCore.Completion?
+
+        init(loop: HTTPClientLoop) {
+            self.loop = loop
         }
-    }
 
-    /// A peer that closes amid the handshake has not objected to anything. Another connection may succeed.
-    private static func code(for error: any Error) -> HTTPClientError.Code {
-        if error is IOError { return .connectFailed }
-        let end = NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))
-        return error as? NIOSSLError == end ? .connectFailed : .tlsFailed
-    }
-
-    private func install(_ negotiated: HTTPClientProtocol?, _ context: ChannelHandlerContext) {
-        let pipeline = context.pipeline.syncOperations
-        do {
-            switch negotiated {
-            case .http1:
-                let connection = HTTP1ClientConnection(loop: self.loop)
-                try pipeline.addHandler(connection)
-                self.end(.success(connection))
-            case .http2:
-                try context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.http2WaterMark)
-                let connection = HTTP2ClientConnection(loop: self.loop)
-                self.phase = .greeting(connection)
-                connection.whenGreeted { self.end($0) }
-                try pipeline.addHandler(HTTP2WriteGatherer())
-                try pipeline.addHandler(self.loop.core.http2.makeFrameHandler())
-                try pipeline.addHandler(connection)
-            case nil:
-                self.fail(.tlsFailed, cause: HTTP2ClientFault.noProtocol)
-            }
-        } catch {
-            self.fail(.connectFailed, cause: error)
-        }
-    }
-
-    private func fail(_ code: HTTPClientError.Code, cause: (any Error)?) {
-        switch self.phase {
-        case .shakingHands:
-            // The end of the transport is not a reason of its own.
-            self.phase = .over(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
-            self.context?.closeAtOnce()
+        /// Reports when the connection is ready or has failed, and then leaves the pipeline.
+        func whenOpened(until deadline: NIODeadline, _ onOpened: @escaping HTTPClientCore.Completion) {
+            self.onOpened = onOpened
+            self.timeout = self.loop.eventLoop.assumeIsolated()
+                .scheduleTask(deadline: deadline) { self.fail(.connectTimeout, cause: nil) }
             self.report()
-        case .greeting(let connection):
-            connection.abort(code, cause: cause)
-        case .over:
-            break
         }
-    }
 
-    private func end(_ outcome: Result<HTTPClientConnection, HTTPClientError>) {
-        if case .over = self.phase { return }
-        self.phase = .over(outcome)
-        self.report()
-    }
-
-    private func report() {
-        guard case .over(let outcome) = self.phase, let onOpened = self.onOpened else { return }
-        self.onOpened = nil
-        self.timeout?.cancel()
-        if let context = self.context {
-            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        func handlerAdded(context: ChannelHandlerContext) {
+            self.context = context
         }
-        onOpened(outcome)
+
+        func handlerRemoved(context: ChannelHandlerContext) {
+            self.fail(.connectFailed, cause: nil)
+            self.context = nil
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            self.fail(.connectFailed, cause: nil)
+            context.fireChannelInactive()
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            guard case .shakingHands = self.phase,
+                case .some(.handshakeCompleted(let negotiated)) = event as? TLSUserEvent
+            else {
+                context.fireUserInboundEventTriggered(event)
+                return
+            }
+            self.install(negotiated.map(HTTPClientProtocol.init(rawValue:)) ?? .http1, context)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            switch self.phase {
+            case .shakingHands: self.fail(Self.code(for: error), cause: error)
+            case .greeting, .over: context.fireErrorCaught(error)
+            }
+        }
+
+        /// A peer that closes amid the handshake has not objected to anything. Another connection may succeed.
+        private static func code(for error: any Error) -> HTTPClientError.Code {
+            if error is IOError { return .connectFailed }
+            let end = NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))
+            return error as? NIOSSLError == end ? .connectFailed : .tlsFailed
+        }
+
+        private func install(_ negotiated: HTTPClientProtocol?, _ context: ChannelHandlerContext) {
+            let pipeline = context.pipeline.syncOperations
+            do {
+                switch negotiated {
+                case .http1:
+                    let connection = HTTP1ClientConnection(loop: self.loop)
+                    try pipeline.addHandler(connection)
+                    self.end(.success(connection))
+                case .http2:
+                    try context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.http2WaterMark)
+                    let connection = HTTP2ClientConnection(loop: self.loop)
+                    self.phase = .greeting(connection)
+                    connection.whenGreeted { self.end($0) }
+                    try pipeline.addHandler(HTTP2WriteGatherer())
+                    try pipeline.addHandler(self.loop.core.http2.makeFrameHandler())
+                    try pipeline.addHandler(connection)
+                case nil:
+                    self.fail(.tlsFailed, cause: HTTP2ClientConnection.Fault.noProtocol)
+                }
+            } catch {
+                self.fail(.connectFailed, cause: error)
+            }
+        }
+
+        private func fail(_ code: HTTPClientError.Code, cause: (any Error)?) {
+            switch self.phase {
+            case .shakingHands:
+                // The end of the transport is not a reason of its own.
+                self.phase = .over(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
+                self.context?.closeAtOnce()
+                self.report()
+            case .greeting(let connection):
+                connection.abort(code, cause: cause)
+            case .over:
+                break
+            }
+        }
+
+        private func end(_ outcome: Result<HTTPClientConnection, HTTPClientError>) {
+            if case .over = self.phase { return }
+            self.phase = .over(outcome)
+            self.report()
+        }
+
+        private func report() {
+            guard case .over(let outcome) = self.phase, let onOpened = self.onOpened else { return }
+            self.onOpened = nil
+            self.timeout?.cancel()
+            if let context = self.context {
+                context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            }
+            onOpened(outcome)
+        }
     }
 }

@@ -218,7 +218,7 @@ final class HTTPClientLoop: Sendable {
     /// Repeats an exchange that a peer refused without processing it, on another connection if possible.
     func retry(_ exchange: HTTPClientExchange, refusedBy connection: HTTPClientConnection) {
         guard exchange.waitAgain(maxRefusals: self.core.configuration.http2.maxRefusals) else {
-            self.fail(exchange, .refused, cause: HTTP2ClientFault.refused)
+            self.fail(exchange, .refused, cause: HTTP2ClientConnection.Fault.refused)
             return
         }
         guard self.mayGoOn(exchange) else { return }

@@ -47,32 +47,32 @@ package final class HTTPRequestHead: Sendable {
     }
 }
 
-/// A request's head after all checks, and its message's properties.
-struct HTTPAcceptedRequest {
-    var head: HTTPRequestHead
-    /// The end of the body, never `untilClose`.
-    var framing: HTTPBodyFraming
-    /// True if the client uses HTTP/1.0, and must be told that the connection stays open.
-    var isHTTP10: Bool
-    /// True if the connection may serve another request.
-    var keepsAlive: Bool
-    /// True if the client waits for 100 before it sends the body.
-    var expectsContinue: Bool
-}
-
-/// A final answer's head after all checks, and its message's properties.
-struct HTTPAcceptedResponse {
-    var response: HTTPClientResponse
-    var framing: HTTPBodyFraming
-    /// True if the connection may serve another request.
-    var keepsAlive: Bool
-}
-
 /// Parses a complete head, including the empty line at its end, and ensures that it has exactly one meaning (RFC 9112).
 ///
 /// It refuses everything that two parsers could read differently. Requests and answers share the rules for fields and
 /// for the body's framing. The server's answer names the broken rule; the client closes the connection.
 enum HTTPHeadParser {
+    /// A final answer's head after all checks, and its message's properties.
+    struct AcceptedResponse {
+        var response: HTTPClientResponse
+        var framing: HTTPBodyFraming
+        /// True if the connection may serve another request.
+        var keepsAlive: Bool
+    }
+
+    /// A request's head after all checks, and its message's properties.
+    struct AcceptedRequest {
+        var head: HTTPRequestHead
+        /// The end of the body, never `untilClose`.
+        var framing: HTTPBodyFraming
+        /// True if the client uses HTTP/1.0, and must be told that the connection stays open.
+        var isHTTP10: Bool
+        /// True if the connection may serve another request.
+        var keepsAlive: Bool
+        /// True if the client waits for 100 before it sends the body.
+        var expectsContinue: Bool
+    }
+
     /// A connection's expectations of its requests.
     struct RequestRules {
         /// The most bytes of the request target.
@@ -89,7 +89,7 @@ enum HTTPHeadParser {
 
     // MARK: Requests
 
-    static func request(_ head: ByteBuffer, _ rules: RequestRules) throws(HTTPServerRefusal) -> HTTPAcceptedRequest {
+    static func request(_ head: ByteBuffer, _ rules: RequestRules) throws(HTTPServerRefusal) -> AcceptedRequest {
         let line = try RequestLine(head.readableBytesUInt8Span, maxURIBytes: rules.maxURIBytes)
         guard let fields = HTTPFieldLines(parsing: head, from: line.end) else {
             throw .badRequest(reason: "A header field is malformed.")
@@ -111,7 +111,7 @@ enum HTTPHeadParser {
             case .unsupported: throw .unsupportedTransferEncoding
             }
         let expectsContinue = try Self.expectsContinue(fields, head)
-        return HTTPAcceptedRequest(
+        return AcceptedRequest(
             head: HTTPRequestHead(
                 method: line.method,
                 scheme: rules.scheme,
@@ -252,7 +252,7 @@ enum HTTPHeadParser {
         _ head: ByteBuffer,
         to method: HTTPRequest.Method,
         maxBodyBytes: Int
-    ) throws(HTTPClientError.Code) -> HTTPAcceptedResponse? {
+    ) throws(HTTPClientError.Code) -> AcceptedResponse? {
         guard let line = StatusLine(head.readableBytesUInt8Span),
             let fields = HTTPFieldLines(parsing: head, from: line.end)
         else { throw .invalidResponse }
@@ -281,7 +281,7 @@ enum HTTPHeadParser {
         case .unsupported: throw .invalidResponse
         }
         let keepsAlive = !line.isHTTP10 && !fields.lists(Self.close, in: .connection)
-        return HTTPAcceptedResponse(
+        return AcceptedResponse(
             response: HTTPClientResponse(status: HTTPResponse.Status(code: line.code), fields: fields),
             framing: framing,
             keepsAlive: keepsAlive && framing != .untilClose

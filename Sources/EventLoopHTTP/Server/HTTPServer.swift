@@ -207,7 +207,7 @@ package final class HTTPServer: Sendable {
         let connection = HTTPServerConnection(
             server: self,
             loop: loop,
-            info: HTTPConnectionInfo(
+            info: HTTPServerRequest.ConnectionInfo(
                 remoteAddress: channel.remoteAddress?.ipAddress,
                 isTLS: encryption != nil,
                 eventLoop: channel.eventLoop

@@ -44,7 +44,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     private let server: HTTPServer
     private let loop: HTTPServerLoop
-    private var info: HTTPConnectionInfo
+    private var info: HTTPServerRequest.ConnectionInfo
     private let rules: HTTPHeadParser.RequestRules
     private let timer: RearmingTimer
     private var context: ChannelHandlerContext?
@@ -57,7 +57,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     private var scanner: HTTPHeadScanner
     private var head = ByteBuffer()
     private var bodyReader = HTTPBodyReader()
-    private var accepted: HTTPAcceptedRequest?
+    private var accepted: HTTPHeadParser.AcceptedRequest?
     private var task: Task<Void, Never>?
     /// Bytes of the current request's body that the server's budget counts.
     private var countedBytes = 0
@@ -66,7 +66,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     /// True if bytes may leave: always in plain text, after the handshake with TLS.
     private var isSecured: Bool
 
-    init(server: HTTPServer, loop: HTTPServerLoop, info: HTTPConnectionInfo) {
+    init(server: HTTPServer, loop: HTTPServerLoop, info: HTTPServerRequest.ConnectionInfo) {
         self.server = server
         self.loop = loop
         self.info = info
@@ -327,7 +327,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    private func accept(_ accepted: HTTPAcceptedRequest) {
+    private func accept(_ accepted: HTTPHeadParser.AcceptedRequest) {
         self.head = ByteBuffer()
         self.accepted = accepted
         guard accepted.framing != .none else {

@@ -4,16 +4,42 @@ package import NIOCore
 ///
 /// Every method runs on the loop unless it says otherwise.
 final class HTTPServerLoop: Sendable {
+    /// Spaces answers that arrive faster than a loop should spend time on.
+    ///
+    /// A burst leaves at once. Each further answer waits for its turn, at most `maxDelay`. Example with an interval of
+    /// 1 ms, a burst of 50 ms and a longest delay of 500 ms: of 400 answers at one moment some 50 leave at once, the
+    /// next after 1 ms, and the last after 350 ms. Pure: the caller supplies the time.
+    struct ResponsePacer {
+        /// The time between two answers after the burst is used up.
+        let interval: TimeAmount
+        /// The answers that may leave at once, as the time that they take at the interval.
+        let burst: TimeAmount
+        let maxDelay: TimeAmount
+        private var next = NIODeadline.distantPast
+
+        init(interval: TimeAmount, burst: TimeAmount, maxDelay: TimeAmount) {
+            self.interval = interval
+            self.burst = burst
+            self.maxDelay = maxDelay
+        }
+
+        mutating func delay(at now: NIODeadline) -> TimeAmount {
+            let turn = min(max(self.next, now - self.burst), now + self.maxDelay)
+            self.next = turn + self.interval
+            return turn > now ? turn - now : .zero
+        }
+    }
+
     let executor: EventLoopTaskExecutor
-    private let connections: NIOLoopBoundBox<HTTPConnectionTable<HTTPServerConnection>>
+    private let connections: NIOLoopBoundBox<ConnectionTable<HTTPServerConnection>>
     private let evictable: TimeAmount
     private let dateLine: NIOLoopBoundBox<HTTPDateLine>
     private let measuresLag: Bool
-    private let turns: NIOLoopBoundBox<LoopLag>
+    private let turns: NIOLoopBoundBox<Lag>
     private let pacing: NIOLoopBoundBox<Pacing>
 
     private struct Pacing {
-        var pacer: HTTPResponsePacer
+        var pacer: ResponsePacer
         /// In the order of their turns, which is also that of their arrival.
         var waiting = CircularBuffer<(turn: NIODeadline, connection: HTTPServerConnection)>()
         var isScheduled = false
@@ -21,17 +47,17 @@ final class HTTPServerLoop: Sendable {
 
     init(eventLoop: any EventLoop, configuration: HTTPServerConfiguration) {
         self.executor = EventLoopTaskExecutor(eventLoop: eventLoop)
-        self.connections = .makeBoxSendingValue(HTTPConnectionTable(), eventLoop: eventLoop)
+        self.connections = .makeBoxSendingValue(ConnectionTable(), eventLoop: eventLoop)
         self.evictable = TimeAmount(configuration.evictableAfter)
         self.measuresLag = configuration.measuresLag
         self.turns = .makeBoxSendingValue(
-            LoopLag(longTurn: .milliseconds(2), window: .milliseconds(100)),
+            Lag(longTurn: .milliseconds(2), window: .milliseconds(100)),
             eventLoop: eventLoop
         )
         let perSecond = Int64(max(configuration.pacedAnswersPerSecond, 1))
         self.pacing = .makeBoxSendingValue(
             Pacing(
-                pacer: HTTPResponsePacer(
+                pacer: ResponsePacer(
                     interval: .nanoseconds(1_000_000_000 / perSecond),
                     burst: .milliseconds(50),
                     maxDelay: TimeAmount(configuration.maxPacedDelay)
@@ -127,120 +153,96 @@ final class HTTPServerLoop: Sendable {
     }
 }
 
-/// The open connections of one event loop, and the choice of one to close for a new one.
-///
-/// Pure: it closes nothing. Requests do not update it, so it has no order of idleness. A search examines a bounded
-/// number of connections and returns the one idle longest. The next search continues at the end of the last one. Redis
-/// chooses keys to evict in this way. The result is nearly as good as an order that every request would have to
-/// maintain.
-struct HTTPConnectionTable<Connection: AnyObject> {
-    /// Connections that a search examines: few enough to cost less than accepting one.
-    private let searchLength: Int
-    private(set) var connections: [Connection] = []
-    private var indices: [ObjectIdentifier: Int] = [:]
-    private var position = 0
+extension HTTPServerLoop {
+    /// The open connections of one event loop, and the choice of one to close for a new one.
+    ///
+    /// Pure: it closes nothing. Requests do not update it, so it has no order of idleness. A search examines a bounded
+    /// number of connections and returns the one idle longest. The next search continues at the end of the last one.
+    /// Redis chooses keys to evict in this way. The result is nearly as good as an order that every request would have
+    /// to maintain.
+    struct ConnectionTable<Connection: AnyObject> {
+        /// Connections that a search examines: few enough to cost less than accepting one.
+        private let searchLength: Int
+        private(set) var connections: [Connection] = []
+        private var indices: [ObjectIdentifier: Int] = [:]
+        private var position = 0
 
-    init(searchLength: Int = 256) {
-        self.searchLength = searchLength
-    }
-
-    mutating func add(_ connection: Connection) {
-        self.indices[ObjectIdentifier(connection)] = self.connections.count
-        self.connections.append(connection)
-    }
-
-    /// Removes a connection. The last one takes its place in the order.
-    mutating func remove(_ connection: Connection) {
-        guard let index = self.indices.removeValue(forKey: ObjectIdentifier(connection)),
-            let last = self.connections.popLast(), last !== connection
-        else { return }
-        self.connections[index] = last
-        self.indices[ObjectIdentifier(last)] = index
-    }
-
-    /// `idleSince` returns nil for a connection that must stay.
-    mutating func longestIdle(by idleSince: (Connection) -> NIODeadline?) -> Connection? {
-        var longest: (connection: Connection, since: NIODeadline)?
-        for _ in 0..<min(self.searchLength, self.connections.count) {
-            if self.position >= self.connections.count { self.position = 0 }
-            let connection = self.connections[self.position]
-            self.position += 1
-            guard let since = idleSince(connection), since < longest?.since ?? .distantFuture else { continue }
-            longest = (connection, since)
+        init(searchLength: Int = 256) {
+            self.searchLength = searchLength
         }
-        return longest?.connection
-    }
-}
 
-/// The lag of an event loop, measured by the length of its turns.
-///
-/// A loop handles everything that has arrived before it looks for more. So work that it reaches late in a turn has
-/// waited at least since the turn began. A single long turn is no overload: bursts and busy neighbours cause those. The
-/// loop is behind only if long turns fill most of a window. Example: after 80 ms of turns over 2 ms within 100 ms it is
-/// behind, and work 8 ms into a turn has a lag of 8 ms. Pure: the caller supplies the time.
-struct LoopLag {
-    let longTurn: TimeAmount
-    let window: TimeAmount
-    private var turnBegan: NIODeadline?
-    private var windowBegan = NIODeadline.distantPast
-    private var longTime = TimeAmount.zero
-    /// True if long turns took more than three quarters of the last window.
-    private(set) var isBehind = false
+        mutating func add(_ connection: Connection) {
+            self.indices[ObjectIdentifier(connection)] = self.connections.count
+            self.connections.append(connection)
+        }
 
-    init(longTurn: TimeAmount, window: TimeAmount) {
-        self.longTurn = longTurn
-        self.window = window
-    }
+        /// Removes a connection. The last one takes its place in the order.
+        mutating func remove(_ connection: Connection) {
+            guard let index = self.indices.removeValue(forKey: ObjectIdentifier(connection)),
+                let last = self.connections.popLast(), last !== connection
+            else { return }
+            self.connections[index] = last
+            self.indices[ObjectIdentifier(last)] = index
+        }
 
-    /// Records work. Returns true if it is the first of its turn; the caller then calls ``endTurn(at:)`` at the turn's
-    /// end.
-    mutating func beginTurn(at now: NIODeadline) -> Bool {
-        guard self.turnBegan == nil else { return false }
-        self.turnBegan = now
-        return true
+        /// `idleSince` returns nil for a connection that must stay.
+        mutating func longestIdle(by idleSince: (Connection) -> NIODeadline?) -> Connection? {
+            var longest: (connection: Connection, since: NIODeadline)?
+            for _ in 0..<min(self.searchLength, self.connections.count) {
+                if self.position >= self.connections.count { self.position = 0 }
+                let connection = self.connections[self.position]
+                self.position += 1
+                guard let since = idleSince(connection), since < longest?.since ?? .distantFuture else { continue }
+                longest = (connection, since)
+            }
+            return longest?.connection
+        }
     }
 
-    /// The lag of the loop. Zero unless it is behind.
-    func lag(at now: NIODeadline) -> TimeAmount {
-        guard self.isBehind, let turnBegan = self.turnBegan else { return .zero }
-        return now - turnBegan
-    }
+    /// The lag of an event loop, measured by the length of its turns.
+    ///
+    /// A loop handles everything that has arrived before it looks for more. So work that it reaches late in a turn has
+    /// waited at least since the turn began. A single long turn is no overload: bursts and busy neighbours cause those.
+    /// The loop is behind only if long turns fill most of a window. Example: after 80 ms of turns over 2 ms within 100
+    /// ms it is behind, and work 8 ms into a turn has a lag of 8 ms. Pure: the caller supplies the time.
+    struct Lag {
+        let longTurn: TimeAmount
+        let window: TimeAmount
+        private var turnBegan: NIODeadline?
+        private var windowBegan = NIODeadline.distantPast
+        private var longTime = TimeAmount.zero
+        /// True if long turns took more than three quarters of the last window.
+        private(set) var isBehind = false
 
-    mutating func endTurn(at now: NIODeadline) {
-        guard let turnBegan = self.turnBegan else { return }
-        self.turnBegan = nil
-        if now - turnBegan > self.longTurn { self.longTime = self.longTime + (now - turnBegan) }
-        let elapsed = now - self.windowBegan
-        guard elapsed >= self.window else { return }
-        self.isBehind = self.longTime.nanoseconds > elapsed.nanoseconds / 4 * 3
-        self.windowBegan = now
-        self.longTime = .zero
-    }
-}
+        init(longTurn: TimeAmount, window: TimeAmount) {
+            self.longTurn = longTurn
+            self.window = window
+        }
 
-/// Spaces answers that arrive faster than a loop should spend time on.
-///
-/// A burst leaves at once. Each further answer waits for its turn, at most `maxDelay`. Example with an interval of 1
-/// ms, a burst of 50 ms and a longest delay of 500 ms: of 400 answers at one moment some 50 leave at once, the next
-/// after 1 ms, and the last after 350 ms. Pure: the caller supplies the time.
-struct HTTPResponsePacer {
-    /// The time between two answers after the burst is used up.
-    let interval: TimeAmount
-    /// The answers that may leave at once, as the time that they take at the interval.
-    let burst: TimeAmount
-    let maxDelay: TimeAmount
-    private var next = NIODeadline.distantPast
+        /// Records work. Returns true if it is the first of its turn; the caller then calls ``endTurn(at:)`` at the
+        /// turn's end.
+        mutating func beginTurn(at now: NIODeadline) -> Bool {
+            guard self.turnBegan == nil else { return false }
+            self.turnBegan = now
+            return true
+        }
 
-    init(interval: TimeAmount, burst: TimeAmount, maxDelay: TimeAmount) {
-        self.interval = interval
-        self.burst = burst
-        self.maxDelay = maxDelay
-    }
+        /// The lag of the loop. Zero unless it is behind.
+        func lag(at now: NIODeadline) -> TimeAmount {
+            guard self.isBehind, let turnBegan = self.turnBegan else { return .zero }
+            return now - turnBegan
+        }
 
-    mutating func delay(at now: NIODeadline) -> TimeAmount {
-        let turn = min(max(self.next, now - self.burst), now + self.maxDelay)
-        self.next = turn + self.interval
-        return turn > now ? turn - now : .zero
+        mutating func endTurn(at now: NIODeadline) {
+            guard let turnBegan = self.turnBegan else { return }
+            self.turnBegan = nil
+            if now - turnBegan > self.longTurn { self.longTime = self.longTime + (now - turnBegan) }
+            let elapsed = now - self.windowBegan
+            guard elapsed >= self.window else { return }
+            self.isBehind = self.longTime.nanoseconds > elapsed.nanoseconds / 4 * 3
+            self.windowBegan = now
+            self.longTime = .zero
+        }
     }
 }
 

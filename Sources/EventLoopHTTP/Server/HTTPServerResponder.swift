@@ -9,13 +9,32 @@ package protocol HTTPServerResponder: Sendable {
 
 /// A request that passed the server's checks, with its whole body.
 package struct HTTPServerRequest: Sendable {
+    /// The connection of a request.
+    package struct ConnectionInfo: Sendable {
+        /// The peer's IP address as text, without the port; nil if the peer has none.
+        package let remoteAddress: String?
+        package let isTLS: Bool
+        /// The names in the client's verified certificate: DNS names in lower case, and URIs. Read once after the
+        /// handshake; empty without a certificate.
+        package internal(set) var clientNames: [String]
+        /// The loop of the connection and its requests' tasks.
+        package let eventLoop: any EventLoop
+
+        package init(remoteAddress: String?, isTLS: Bool, clientNames: [String] = [], eventLoop: any EventLoop) {
+            self.remoteAddress = remoteAddress
+            self.isTLS = isTLS
+            self.clientNames = clientNames
+            self.eventLoop = eventLoop
+        }
+    }
+
     package var head: HTTPRequestHead
     package var body: ByteBuffer
-    package var connection: HTTPConnectionInfo
+    package var connection: ConnectionInfo
     /// The event loop's lag, if it has been behind for some time. Zero if it keeps up, or is not measured.
     package var lag: Duration
 
-    package init(head: HTTPRequestHead, body: ByteBuffer, connection: HTTPConnectionInfo, lag: Duration = .zero) {
+    package init(head: HTTPRequestHead, body: ByteBuffer, connection: ConnectionInfo, lag: Duration = .zero) {
         self.head = head
         self.body = body
         self.connection = connection
@@ -48,24 +67,5 @@ package struct HTTPServerResponse: Sendable {
         self.headers = headers
         self.body = body
         self.closesConnection = closesConnection
-    }
-}
-
-/// The connection of a request.
-package struct HTTPConnectionInfo: Sendable {
-    /// The peer's IP address as text, without the port; nil if the peer has none.
-    package let remoteAddress: String?
-    package let isTLS: Bool
-    /// The names in the client's verified certificate: DNS names in lower case, and URIs. Read once after the
-    /// handshake; empty without a certificate.
-    package internal(set) var clientNames: [String]
-    /// The loop of the connection and its requests' tasks.
-    package let eventLoop: any EventLoop
-
-    package init(remoteAddress: String?, isTLS: Bool, clientNames: [String] = [], eventLoop: any EventLoop) {
-        self.remoteAddress = remoteAddress
-        self.isTLS = isTLS
-        self.clientNames = clientNames
-        self.eventLoop = eventLoop
     }
 }

@@ -208,60 +208,62 @@ struct APIClient: Sendable {
     }
 }
 
-/// The reason why no answer came, in words for people.
-struct TransportFault: CustomStringConvertible {
-    let description: String
-    /// True if the TLS handshake failed, which means that the listener runs.
-    let isOfTLS: Bool
+extension APIClient {
+    /// The reason why no answer came, in words for people.
+    struct TransportFault: CustomStringConvertible {
+        let description: String
+        /// True if the TLS handshake failed, which means that the listener runs.
+        let isOfTLS: Bool
 
-    /// Parts of the library's texts of TLS errors, with their meanings.
-    private static let meanings = [
-        (
-            "CERTIFICATE_VERIFY_FAILED",
+        /// Parts of the library's texts of TLS errors, with their meanings.
+        private static let meanings = [
+            (
+                "CERTIFICATE_VERIFY_FAILED",
+                """
+                its certificate is expired, or not signed by an authority that is trusted here: name the authority with \
+                --ca-file or GATEWAY_CA_FILE
+                """
+            ),
+            ("failedToValidateHostname", "its certificate is for another name than the one in the address"),
+            ("CERTIFICATE_REQUIRED", Self.needsCertificate),
+            ("HANDSHAKE_FAILURE", Self.needsCertificate),
+            ("UNKNOWN_CA", "it does not accept the client certificate: it trusts other authorities"),
+            ("CERTIFICATE_EXPIRED", "it does not accept the client certificate, which is expired"),
+            ("BAD_CERTIFICATE", "it does not accept the client certificate"),
+            ("WRONG_VERSION_NUMBER", "it speaks HTTP without TLS there: try http://"),
+        ]
+        private static let needsCertificate = """
+            it asks for a client certificate: give --client-certificate and --client-key, or set \
+            GATEWAY_CLIENT_CERTIFICATE_FILE and GATEWAY_CLIENT_KEY_FILE
             """
-            its certificate is expired, or not signed by an authority that is trusted here: name the authority with \
-            --ca-file or GATEWAY_CA_FILE
-            """
-        ),
-        ("failedToValidateHostname", "its certificate is for another name than the one in the address"),
-        ("CERTIFICATE_REQUIRED", Self.needsCertificate),
-        ("HANDSHAKE_FAILURE", Self.needsCertificate),
-        ("UNKNOWN_CA", "it does not accept the client certificate: it trusts other authorities"),
-        ("CERTIFICATE_EXPIRED", "it does not accept the client certificate, which is expired"),
-        ("BAD_CERTIFICATE", "it does not accept the client certificate"),
-        ("WRONG_VERSION_NUMBER", "it speaks HTTP without TLS there: try http://"),
-    ]
-    private static let needsCertificate = """
-        it asks for a client certificate: give --client-certificate and --client-key, or set \
-        GATEWAY_CLIENT_CERTIFICATE_FILE and GATEWAY_CLIENT_KEY_FILE
-        """
 
-    init(_ error: HTTPClientError) {
-        let connecting = error.cause as? NIOConnectionError
-        let cause = connecting?.connectionErrors.first?.error ?? error.cause
-        let text = cause.map { "\($0)" } ?? ""
-        let meaning = Self.meanings.first { text.contains($0.0) }?.1
-        self.isOfTLS = meaning != nil || error.code == .tlsFailed
-        self.description = meaning ?? Self.reason(error.code, cause)
-    }
-
-    private static func reason(_ code: HTTPClientError.Code, _ cause: (any Error)?) -> String {
-        if let system = cause as? IOError {
-            switch system.errnoCode {
-            case ECONNREFUSED: return "the connection was refused"
-            case ECONNRESET, EPIPE: return "the connection was closed"
-            case ENETUNREACH, EHOSTUNREACH: return "the host can't be reached"
-            default: break
-            }
+        init(_ error: HTTPClientError) {
+            let connecting = error.cause as? NIOConnectionError
+            let cause = connecting?.connectionErrors.first?.error ?? error.cause
+            let text = cause.map { "\($0)" } ?? ""
+            let meaning = Self.meanings.first { text.contains($0.0) }?.1
+            self.isOfTLS = meaning != nil || error.code == .tlsFailed
+            self.description = meaning ?? Self.reason(error.code, cause)
         }
-        return switch code {
-        case .connectFailed: "no connection could be made; is the host's name right?"
-        case .connectTimeout: "no connection could be made in time"
-        case .tlsFailed: "no TLS connection could be made: does the listener speak TLS?"
-        case .deadlineExceeded: "it took too long"
-        case .connectionClosed: "the connection was closed: does the listener want https://?"
-        case .responseTooLarge: "the answer is larger than \(APIClient.maxAnswerBytes) bytes"
-        case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown: code.rawValue
+
+        private static func reason(_ code: HTTPClientError.Code, _ cause: (any Error)?) -> String {
+            if let system = cause as? IOError {
+                switch system.errnoCode {
+                case ECONNREFUSED: return "the connection was refused"
+                case ECONNRESET, EPIPE: return "the connection was closed"
+                case ENETUNREACH, EHOSTUNREACH: return "the host can't be reached"
+                default: break
+                }
+            }
+            return switch code {
+            case .connectFailed: "no connection could be made; is the host's name right?"
+            case .connectTimeout: "no connection could be made in time"
+            case .tlsFailed: "no TLS connection could be made: does the listener speak TLS?"
+            case .deadlineExceeded: "it took too long"
+            case .connectionClosed: "the connection was closed: does the listener want https://?"
+            case .responseTooLarge: "the answer is larger than \(APIClient.maxAnswerBytes) bytes"
+            case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown: code.rawValue
+            }
         }
     }
 }

@@ -5,6 +5,17 @@ import NIOSSL
 
 /// The options for verifying a listener's certificate and presenting one's own.
 struct TLSOptions: ParsableArguments {
+    /// A file named by an option or else a variable, and the name of that option or variable.
+    private struct NamedFile {
+        let path: String
+        let name: String
+
+        init?(_ option: String?, _ optionName: String, _ variable: String, _ environment: [String: String]) {
+            guard let path = option ?? environment[variable] else { return nil }
+            (self.path, self.name) = (path, option == nil ? variable : optionName)
+        }
+    }
+
     @Option(
         name: .long,
         help: "The authorities to trust, in PEM (default: GATEWAY_CA_FILE, else the system's).",
@@ -56,17 +67,6 @@ struct TLSOptions: ParsableArguments {
             throw ValidationError("\(key.name) needs the key's certificate: give --client-certificate.")
         }
         return tls
-    }
-}
-
-/// A file named by an option or else a variable, and the name of that option or variable.
-private struct NamedFile {
-    let path: String
-    let name: String
-
-    init?(_ option: String?, _ optionName: String, _ variable: String, _ environment: [String: String]) {
-        guard let path = option ?? environment[variable] else { return nil }
-        (self.path, self.name) = (path, option == nil ? variable : optionName)
     }
 }
 

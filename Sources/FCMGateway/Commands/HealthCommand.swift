@@ -7,67 +7,69 @@ import NIOCore
 import NIOSSL
 import StrictJSON
 
-/// Reads the state of a gateway from its admin listener, without a token.
-struct HealthProbe: Sendable {
-    /// The timeout of one request; shorter than the intervals of service managers.
-    var timeout = TimeAmount.seconds(4)
-    let url: BaseURL
-    let tls: TLSConfiguration
+extension HealthCommand {
+    /// Reads the state of a gateway from its admin listener, without a token.
+    struct Probe: Sendable {
+        /// The timeout of one request; shorter than the intervals of service managers.
+        var timeout = TimeAmount.seconds(4)
+        let url: BaseURL
+        let tls: TLSConfiguration
 
-    /// Creates a probe of an address that the operator named.
-    init(url: BaseURL, tls: TLSConfiguration) {
-        (self.url, self.tls) = (url, tls)
-    }
+        /// Creates a probe of an address that the operator named.
+        init(url: BaseURL, tls: TLSConfiguration) {
+            (self.url, self.tls) = (url, tls)
+        }
 
-    /// Creates a probe of this machine's gateway, as configured.
-    ///
-    /// Its certificate is for the host's public name, so the name is not verified; without authorities, neither is the
-    /// certificate. No secrets are sent or received. Throws if the listener's port is unknown, or if it requires a
-    /// client certificate and there is none.
-    init(_ listener: GatewayConfiguration.AdminListener, tls: TLSConfiguration) throws(CommandFailure) {
-        let server = listener.server
-        guard server.port != 0 else {
-            throw CommandFailure("admin.port is 0, so only the gateway itself knows its port; give --admin-url")
-        }
-        guard listener.tls.clientCAFile == nil || tls.privateKey != nil else {
-            throw CommandFailure(
-                "admin.tls.clientCaFile asks for client certificates; give --client-certificate and --client-key"
-            )
-        }
-        let host =
-            switch server.host {
-            case "0.0.0.0", "": "127.0.0.1"
-            case "::": "[::1]"
-            default: server.host.contains(":") ? "[\(server.host)]" : server.host
+        /// Creates a probe of this machine's gateway, as configured.
+        ///
+        /// Its certificate is for the host's public name, so the name is not verified; without authorities, neither is
+        /// the certificate. No secrets are sent or received. Throws if the listener's port is unknown, or if it
+        /// requires a client certificate and there is none.
+        init(_ listener: GatewayConfiguration.AdminListener, tls: TLSConfiguration) throws(CommandFailure) {
+            let server = listener.server
+            guard server.port != 0 else {
+                throw CommandFailure("admin.port is 0, so only the gateway itself knows its port; give --admin-url")
             }
-        let address = "\(listener.tls.isPlain ? "http" : "https")://\(host):\(server.port)"
-        guard let url = BaseURL(address) else { throw CommandFailure("admin.host is not an address: \(address)") }
-        self.url = url
-        var local = tls
-        local.certificateVerification = tls.namesAuthorities ? .noHostnameVerification : .none
-        self.tls = local
-    }
-
-    /// Requests `readyz` or `livez` once; throws `CommandFailure` without an answer.
-    ///
-    /// Returns the answer's status, true if it has a gateway's form, and a problem's detail. Each request has its own
-    /// connection, because an idle one would delay a listener that closes.
-    func answer(to path: String) async throws -> (status: Int, isGateways: Bool, detail: String?) {
-        try await APIClient.with(self.url, tls: self.tls) { api in
-            let response = try await api.send(.get, [path], timeout: self.timeout)
-            let body = (try? JSONDocument(parsing: response.body))?.root
-            let health = body?["status"]?.string
-            return (response.status.code, health == "pass" || health == "fail", body?["detail"]?.string?.printable)
+            guard listener.tls.clientCAFile == nil || tls.privateKey != nil else {
+                throw CommandFailure(
+                    "admin.tls.clientCaFile asks for client certificates; give --client-certificate and --client-key"
+                )
+            }
+            let host =
+                switch server.host {
+                case "0.0.0.0", "": "127.0.0.1"
+                case "::": "[::1]"
+                default: server.host.contains(":") ? "[\(server.host)]" : server.host
+                }
+            let address = "\(listener.tls.isPlain ? "http" : "https")://\(host):\(server.port)"
+            guard let url = BaseURL(address) else { throw CommandFailure("admin.host is not an address: \(address)") }
+            self.url = url
+            var local = tls
+            local.certificateVerification = tls.namesAuthorities ? .noHostnameVerification : .none
+            self.tls = local
         }
-    }
 
-    /// Requests once; throws `CommandFailure` unless the answer is 200.
-    func ask(_ path: String) async throws {
-        let (status, _, detail) = try await self.answer(to: path)
-        guard status != 200 else { return }
-        let meaning =
-            status == 503 ? ", it is starting, draining, or can't write its audit" : detail.map { ": \($0)" } ?? ""
-        throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")
+        /// Requests `readyz` or `livez` once; throws `CommandFailure` without an answer.
+        ///
+        /// Returns the answer's status, true if it has a gateway's form, and a problem's detail. Each request has its
+        /// own connection, because an idle one would delay a listener that closes.
+        func answer(to path: String) async throws -> (status: Int, isGateways: Bool, detail: String?) {
+            try await APIClient.with(self.url, tls: self.tls) { api in
+                let response = try await api.send(.get, [path], timeout: self.timeout)
+                let body = (try? JSONDocument(parsing: response.body))?.root
+                let health = body?["status"]?.string
+                return (response.status.code, health == "pass" || health == "fail", body?["detail"]?.string?.printable)
+            }
+        }
+
+        /// Requests once; throws `CommandFailure` unless the answer is 200.
+        func ask(_ path: String) async throws {
+            let (status, _, detail) = try await self.answer(to: path)
+            guard status != 200 else { return }
+            let meaning =
+                status == 503 ? ", it is starting, draining, or can't write its audit" : detail.map { ": \($0)" } ?? ""
+            throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")
+        }
     }
 }
 
@@ -105,7 +107,7 @@ struct HealthCommand: AsyncParsableCommand {
 
     var path: String { self.live ? "livez" : "readyz" }
 
-    func answer(_ probe: HealthProbe) -> CommandOutput {
+    func answer(_ probe: Probe) -> CommandOutput {
         let status = self.live ? "live" : "ready"
         guard self.output.isJSON else { return CommandOutput(status) }
         return .json { writer in
@@ -115,14 +117,14 @@ struct HealthCommand: AsyncParsableCommand {
     }
 
     /// The probe of the gateway named, or else of the configured one.
-    func probe(environment: [String: String]) throws -> HealthProbe {
+    func probe(environment: [String: String]) throws -> Probe {
         let tls = try self.tls.configuration(environment: environment)
-        if let url = self.adminURL { return HealthProbe(url: url, tls: tls) }
+        if let url = self.adminURL { return Probe(url: url, tls: tls) }
         if environment["GATEWAY_ADMIN_URL"] != nil {
             let url = try BaseURL.inVariable("GATEWAY_ADMIN_URL", default: AdminOptions.defaultURL, environment)
-            return HealthProbe(url: url, tls: tls)
+            return Probe(url: url, tls: tls)
         }
-        return try HealthProbe(self.options.load(environment: environment).admin, tls: tls)
+        return try Probe(self.options.load(environment: environment).admin, tls: tls)
     }
 
     /// Repeats a body until it succeeds or the time is up; runs it once without a limit. Throws the body's last error.

@@ -89,7 +89,7 @@ struct Diagnosis: Sendable {
             let status = finding.status.rawValue
             let seen = [finding.subject, finding.seen].compactMap(\.self).joined(separator: ": ")
             rows.append([
-                StyledText(status, Tone(status, column: "status")), StyledText(finding.check.rawValue),
+                StyledText(status, StyledText.Tone(status, column: "status")), StyledText(finding.check.rawValue),
                 StyledText(seen.printable),
             ])
             if let advice = finding.advice {

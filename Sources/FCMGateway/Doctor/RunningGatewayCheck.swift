@@ -31,12 +31,12 @@ struct RunningGatewayCheck: Sendable {
                 )
             )
         }
-        let probe: HealthProbe
+        let probe: HealthCommand.Probe
         do throws(CommandFailure) {
             if let given {
-                probe = HealthProbe(url: given, tls: self.tls)
+                probe = HealthCommand.Probe(url: given, tls: self.tls)
             } else {
-                probe = try HealthProbe(self.configuration.admin, tls: self.tls)
+                probe = try HealthCommand.Probe(self.configuration.admin, tls: self.tls)
             }
         } catch {
             let isKnown = self.configuration.admin.tls.clientCAFile != nil || !self.isStoreServed

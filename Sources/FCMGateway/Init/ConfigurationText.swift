@@ -4,7 +4,7 @@ import StrictJSON
 
 /// The configuration that `init` writes: the keys that a person decides, with short comments.
 struct ConfigurationText {
-    let layout: GatewayLayout
+    let layout: InitCommand.Layout
     let tls: MadeGateway.TLS?
     /// The address of a server to use instead of Google's.
     let fcm: String?

@@ -93,19 +93,19 @@ struct InitCommand: AsyncParsableCommand {
         }
     }
 
-    private var layout: GatewayLayout {
+    private var layout: Layout {
         func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
         let isRoot = FileFacts.user == 0
         let configuration = absolute(self.configDir ?? (isRoot ? "/etc/fcm-gateway" : "fcm-gateway"))
         let data = self.dataDir ?? (isRoot && self.configDir == nil ? "/var/lib/fcm-gateway" : "\(configuration)/data")
-        return GatewayLayout(directory: configuration, dataDirectory: absolute(data))
+        return Layout(directory: configuration, dataDirectory: absolute(data))
     }
 
     /// The account that owns the data directory; `nil` for the present user.
-    private var owner: Account? {
+    private var owner: SetupFiles.Account? {
         get throws {
             guard FileFacts.user == 0 else { return nil }
-            guard let account = Account(named: self.user) else {
+            guard let account = SetupFiles.Account(named: self.user) else {
                 throw CommandFailure(
                     "there is no user \(self.user) on this machine: make install makes it, and --user names another one"
                 )
@@ -115,7 +115,7 @@ struct InitCommand: AsyncParsableCommand {
     }
 
     private func make(
-        _ layout: GatewayLayout,
+        _ layout: Layout,
         account: [UInt8]?,
         _ files: inout SetupFiles
     ) async throws -> MadeGateway {
@@ -153,7 +153,7 @@ struct InitCommand: AsyncParsableCommand {
         return made
     }
 
-    private func tls(_ layout: GatewayLayout, _ files: inout SetupFiles) throws -> MadeGateway.TLS? {
+    private func tls(_ layout: Layout, _ files: inout SetupFiles) throws -> MadeGateway.TLS? {
         if let certificate = self.certificate, let privateKey = self.privateKey {
             let absolute = { URL(fileURLWithPath: $0).standardizedFileURL.path }
             return MadeGateway.TLS(certificate: absolute(certificate), privateKey: absolute(privateKey), testName: nil)
@@ -173,40 +173,42 @@ struct InitCommand: AsyncParsableCommand {
     }
 }
 
-/// The places of a gateway's files.
-struct GatewayLayout {
-    let directory: String
-    let dataDirectory: String
+extension InitCommand {
+    /// The places of a gateway's files.
+    struct Layout {
+        let directory: String
+        let dataDirectory: String
 
-    var configuration: String { "\(self.directory)/gateway.yaml" }
-    var masterKey: String { "\(self.directory)/master.key" }
-    var adminToken: String { "\(self.directory)/admin.token" }
-    var tlsDirectory: String { "\(self.directory)/tls" }
-    var keyDirectory: String { "\(self.directory)/keys" }
+        var configuration: String { "\(self.directory)/gateway.yaml" }
+        var masterKey: String { "\(self.directory)/master.key" }
+        var adminToken: String { "\(self.directory)/admin.token" }
+        var tlsDirectory: String { "\(self.directory)/tls" }
+        var keyDirectory: String { "\(self.directory)/keys" }
 
-    /// True if the systemd unit of `make install` and the packages runs this gateway.
-    var isUnits: Bool {
-        let places = ["/usr/lib/systemd/system", "/lib/systemd/system", "/etc/systemd/system"]
-        return self.directory == "/etc/fcm-gateway"
-            && places.contains { FileManager.default.fileExists(atPath: "\($0)/fcm-gateway.service") }
-    }
-
-    func key(of tenant: TenantID) -> String { "\(self.keyDirectory)/\(tenant.text).key" }
-
-    /// Throws if a gateway may exist here.
-    func requireRoom() throws(CommandFailure) {
-        let files = FileManager.default
-        for path in [self.configuration, self.masterKey, self.adminToken, self.tlsDirectory, self.keyDirectory]
-        where files.fileExists(atPath: path) {
-            throw CommandFailure(
-                "\(path) is there already, and init changes nothing that exists; --config-dir names another directory"
-            )
+        /// True if the systemd unit of `make install` and the packages runs this gateway.
+        var isUnits: Bool {
+            let places = ["/usr/lib/systemd/system", "/lib/systemd/system", "/etc/systemd/system"]
+            return self.directory == "/etc/fcm-gateway"
+                && places.contains { FileManager.default.fileExists(atPath: "\($0)/fcm-gateway.service") }
         }
-        if let found = try? files.contentsOfDirectory(atPath: self.dataDirectory), let first = found.min() {
-            throw CommandFailure(
-                "\(self.dataDirectory) holds \(first) already, and init changes nothing that exists; "
-                    + "--data-dir names another directory"
-            )
+
+        func key(of tenant: TenantID) -> String { "\(self.keyDirectory)/\(tenant.text).key" }
+
+        /// Throws if a gateway may exist here.
+        func requireRoom() throws(CommandFailure) {
+            let files = FileManager.default
+            for path in [self.configuration, self.masterKey, self.adminToken, self.tlsDirectory, self.keyDirectory]
+            where files.fileExists(atPath: path) {
+                throw CommandFailure(
+                    "\(path) is there already, and init changes nothing that exists; --config-dir names another directory"
+                )
+            }
+            if let found = try? files.contentsOfDirectory(atPath: self.dataDirectory), let first = found.min() {
+                throw CommandFailure(
+                    "\(self.dataDirectory) holds \(first) already, and init changes nothing that exists; "
+                        + "--data-dir names another directory"
+                )
+            }
         }
     }
 }
@@ -220,7 +222,7 @@ struct MadeGateway {
         let testName: String?
     }
 
-    let layout: GatewayLayout
+    let layout: InitCommand.Layout
     /// The user who will run the gateway, unless it is the present one.
     let user: String?
     var tls: TLS?

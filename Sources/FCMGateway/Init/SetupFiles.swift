@@ -1,20 +1,20 @@
 import Foundation
 
-/// A user of this machine.
-struct Account {
-    let user: uid_t
-    let group: gid_t
-
-    init?(named name: String) {
-        // The entry belongs to the system, and is read at once.
-        guard let entry = unsafe getpwnam(name) else { return nil }
-        self.user = unsafe entry.pointee.pw_uid
-        self.group = unsafe entry.pointee.pw_gid
-    }
-}
-
 /// The files and directories of a setup. All are new, so that a failed setup can remove them.
 struct SetupFiles {
+    /// A user of this machine.
+    struct Account {
+        let user: uid_t
+        let group: gid_t
+
+        init?(named name: String) {
+            // The entry belongs to the system, and is read at once.
+            guard let entry = unsafe getpwnam(name) else { return nil }
+            self.user = unsafe entry.pointee.pw_uid
+            self.group = unsafe entry.pointee.pw_gid
+        }
+    }
+
     /// The user who runs the gateway and owns its files; `nil` for the present user.
     private let owner: Account?
     /// In the order of creation.

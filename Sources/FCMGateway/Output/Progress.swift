@@ -11,18 +11,18 @@ struct ProgressOptions: ParsableArguments {
     /// Creates a reporter of work such as `audit records`.
     func reporter(_ work: String) -> ProgressReporter {
         let terminal = Terminal(.standardError, environment: ProcessInfo.processInfo.environment)
-        let pace = ProgressPace(work, style: .init(isWanted: self.progress, on: terminal))
+        let pace = ProgressReporter.Pace(work, style: .init(isWanted: self.progress, on: terminal))
         return ProgressReporter(pace) { try? FileHandle.standardError.write(contentsOf: Data($0.utf8)) }
     }
 }
 
 /// Reports the progress of long work, a few times per second at most.
 final class ProgressReporter: Sendable {
-    private let pace: Mutex<ProgressPace>
+    private let pace: Mutex<Pace>
     private let write: @Sendable (String) -> Void
 
     /// Creates a reporter; the closure gets the text without an added newline.
-    init(_ pace: ProgressPace, write: @escaping @Sendable (String) -> Void) {
+    init(_ pace: Pace, write: @escaping @Sendable (String) -> Void) {
         self.pace = Mutex(pace)
         self.write = write
     }
@@ -38,66 +38,68 @@ final class ProgressReporter: Sendable {
     }
 }
 
-/// Decides the text and time of progress reports; the caller supplies the time and writes the text.
-struct ProgressPace: Sendable {
-    enum Style: Sendable, Hashable {
-        case silent
-        /// Each report on its own line.
-        case lines
-        /// All reports on one line, which is overwritten and finally cleared.
-        case oneLine
+extension ProgressReporter {
+    /// Decides the text and time of progress reports; the caller supplies the time and writes the text.
+    struct Pace: Sendable {
+        enum Style: Sendable, Hashable {
+            case silent
+            /// Each report on its own line.
+            case lines
+            /// All reports on one line, which is overwritten and finally cleared.
+            case oneLine
 
-        /// Chooses the style for a stream, unless the operator did.
-        init(isWanted: Bool?, on terminal: Terminal) {
-            guard isWanted ?? terminal.isTerminal else {
-                self = .silent
-                return
+            /// Chooses the style for a stream, unless the operator did.
+            init(isWanted: Bool?, on terminal: Terminal) {
+                guard isWanted ?? terminal.isTerminal else {
+                    self = .silent
+                    return
+                }
+                self = terminal.rewritesLines ? .oneLine : .lines
             }
-            self = terminal.rewritesLines ? .oneLine : .lines
+
+            fileprivate var interval: Duration {
+                switch self {
+                case .silent, .lines: .seconds(1)
+                case .oneLine: .milliseconds(250)
+                }
+            }
         }
 
-        fileprivate var interval: Duration {
-            switch self {
-            case .silent, .lines: .seconds(1)
-            case .oneLine: .milliseconds(250)
-            }
+        private static let clearLine = "\r\u{1B}[K"
+
+        private let work: String
+        private let style: Style
+        private var last: ContinuousClock.Instant?
+        private var lineIsOpen = false
+
+        init(_ work: String, style: Style) {
+            self.work = work
+            self.style = style
         }
-    }
 
-    private static let clearLine = "\r\u{1B}[K"
+        /// Returns the text for the present progress; `nil` if the last report is too recent.
+        mutating func text(done: Int, of total: Int?, at now: ContinuousClock.Instant) -> String? {
+            let isDue = self.last.map { $0.duration(to: now) >= self.style.interval } ?? true
+            guard self.style != .silent, done == total || isDue else { return nil }
+            self.last = now
+            let line = "\(self.work): \(Self.count(done, of: total))"
+            guard self.style == .oneLine else { return "\(line)\n" }
+            self.lineIsOpen = true
+            return Self.clearLine + line
+        }
 
-    private let work: String
-    private let style: Style
-    private var last: ContinuousClock.Instant?
-    private var lineIsOpen = false
+        /// Returns the text that clears the open line, before anything else is written.
+        mutating func ending() -> String? {
+            guard self.lineIsOpen else { return nil }
+            self.lineIsOpen = false
+            return Self.clearLine
+        }
 
-    init(_ work: String, style: Style) {
-        self.work = work
-        self.style = style
-    }
-
-    /// Returns the text for the present progress; `nil` if the last report is too recent.
-    mutating func text(done: Int, of total: Int?, at now: ContinuousClock.Instant) -> String? {
-        let isDue = self.last.map { $0.duration(to: now) >= self.style.interval } ?? true
-        guard self.style != .silent, done == total || isDue else { return nil }
-        self.last = now
-        let line = "\(self.work): \(Self.count(done, of: total))"
-        guard self.style == .oneLine else { return "\(line)\n" }
-        self.lineIsOpen = true
-        return Self.clearLine + line
-    }
-
-    /// Returns the text that clears the open line, before anything else is written.
-    mutating func ending() -> String? {
-        guard self.lineIsOpen else { return nil }
-        self.lineIsOpen = false
-        return Self.clearLine
-    }
-
-    private static func count(_ done: Int, of total: Int?) -> String {
-        guard let total else { return "\(done)" }
-        // No work is complete work. A total that grows in the meantime must not lead to more than 100 %.
-        let percentage = total > 0 ? min(100, Int((Double(done) / Double(total) * 100).rounded(.down))) : 100
-        return "\(done) of \(total) (\(percentage) %)"
+        private static func count(_ done: Int, of total: Int?) -> String {
+            guard let total else { return "\(done)" }
+            // No work is complete work. A total that grows in the meantime must not lead to more than 100 %.
+            let percentage = total > 0 ? min(100, Int((Double(done) / Double(total) * 100).rounded(.down))) : 100
+            return "\(done) of \(total) (\(percentage) %)"
+        }
     }
 }

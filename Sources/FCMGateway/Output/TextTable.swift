@@ -1,37 +1,39 @@
 import StrictJSON
 
-/// The meaning of a word for its colour on a terminal.
-enum Tone: Sendable, Hashable {
-    case good
-    case caution
-    case bad
+extension StyledText {
+    /// The meaning of a word for its colour on a terminal.
+    enum Tone: Sendable, Hashable {
+        case good
+        case caution
+        case bad
 
-    /// The tone of a word in a column of an answer; `nil` for a neutral word.
-    init?(_ word: String, column: String) {
-        switch (column, word) {
-        case ("status", "accepted"), ("status", "ok"), ("outcome", "accepted"), ("outcome", "done"),
-            ("finding", "valid"):
-            self = .good
-        case ("status", "warning"), ("outcome", "partial"), ("outcome", "unknown"), ("disabled", "true"):
-            self = .caution
-        case ("status", "rejected"), ("status", "problem"), ("outcome", "rejected"), ("outcome", "failed"),
-            ("finding", _):
-            self = .bad
-        default:
-            return nil
+        /// The tone of a word in a column of an answer; `nil` for a neutral word.
+        init?(_ word: String, column: String) {
+            switch (column, word) {
+            case ("status", "accepted"), ("status", "ok"), ("outcome", "accepted"), ("outcome", "done"),
+                ("finding", "valid"):
+                self = .good
+            case ("status", "warning"), ("outcome", "partial"), ("outcome", "unknown"), ("disabled", "true"):
+                self = .caution
+            case ("status", "rejected"), ("status", "problem"), ("outcome", "rejected"), ("outcome", "failed"),
+                ("finding", _):
+                self = .bad
+            default:
+                return nil
+            }
         }
-    }
 
-    func colour(_ text: String) -> String {
-        text.isEmpty ? "" : "\u{1B}[\(self.parameter)m\(text)\u{1B}[0m"
-    }
+        func colour(_ text: String) -> String {
+            text.isEmpty ? "" : "\u{1B}[\(self.parameter)m\(text)\u{1B}[0m"
+        }
 
-    /// The parameter of ECMA-48's Select Graphic Rendition: green, yellow or red.
-    private var parameter: Int {
-        switch self {
-        case .good: 32
-        case .caution: 33
-        case .bad: 31
+        /// The parameter of ECMA-48's Select Graphic Rendition: green, yellow or red.
+        private var parameter: Int {
+            switch self {
+            case .good: 32
+            case .caution: 33
+            case .bad: 31
+            }
         }
     }
 }
@@ -70,7 +72,7 @@ struct TextTable {
             + objects.map { object in
                 columns.map { column in
                     let cell = object[column]?.cell ?? ""
-                    return StyledText(cell, Tone(cell, column: column))
+                    return StyledText(cell, StyledText.Tone(cell, column: column))
                 }
             }
     }
@@ -79,7 +81,7 @@ struct TextTable {
         let members = columns.filter { object[$0] != nil }
         self.rows = members.map { column in
             let cell = object[column]?.cell ?? ""
-            return [StyledText("\(column):"), StyledText(cell, Tone(cell, column: column))]
+            return [StyledText("\(column):"), StyledText(cell, StyledText.Tone(cell, column: column))]
         }
     }
 

@@ -3,42 +3,42 @@ import GatewayCore
 import GatewayService
 import Yams
 
-/// The problems of a YAML file's values so far.
-final class NodeProblems {
-    private let file: String
-    private var problems: [(line: Int?, problem: ConfigurationProblem)] = []
-
-    init(file: String) {
-        self.file = file
-    }
-
-    var isEmpty: Bool { self.problems.isEmpty }
-
-    /// The problems in the order of the file's lines.
-    var byLine: [ConfigurationProblem] {
-        self.problems.enumerated()
-            .sorted { ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset) }
-            .map { $0.element.problem }
-    }
-
-    func report(line: Int?, _ key: String?, _ message: String) {
-        self.problems.append((line, ConfigurationProblem(.file(self.file, line: line), key: key, message: message)))
-    }
-}
-
 /// A value of a YAML file.
 ///
 /// Reading it as a wrong type returns `nil`, and notes the problem with file, line and key.
 struct NodeValue {
+    /// The problems of a YAML file's values so far.
+    final class Problems {
+        private let file: String
+        private var problems: [(line: Int?, problem: ConfigurationProblem)] = []
+
+        init(file: String) {
+            self.file = file
+        }
+
+        var isEmpty: Bool { self.problems.isEmpty }
+
+        /// The problems in the order of the file's lines.
+        var byLine: [ConfigurationProblem] {
+            self.problems.enumerated()
+                .sorted { ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset) }
+                .map { $0.element.problem }
+        }
+
+        func report(line: Int?, _ key: String?, _ message: String) {
+            self.problems.append((line, ConfigurationProblem(.file(self.file, line: line), key: key, message: message)))
+        }
+    }
+
     private let node: Node
     private let path: String
-    private let problems: NodeProblems
+    private let problems: Problems
 
-    init(root: Node, problems: NodeProblems) {
+    init(root: Node, problems: Problems) {
         self.init(root, "", problems)
     }
 
-    private init(_ node: Node, _ path: String, _ problems: NodeProblems) {
+    private init(_ node: Node, _ path: String, _ problems: Problems) {
         self.node = node
         self.path = path
         self.problems = problems

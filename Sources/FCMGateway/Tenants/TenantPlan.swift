@@ -18,7 +18,7 @@ struct TenantChange: Sendable {
             }
         }
 
-        fileprivate var tone: Tone {
+        fileprivate var tone: StyledText.Tone {
             switch self {
             case .create: .good
             case .change: .caution

@@ -16,7 +16,7 @@ struct TenantsFile {
 
     private(set) var tenants: [DeclaredTenant] = []
 
-    private let secrets: DeclaredSecrets
+    private let secrets: Secrets
     private var keyIDs: Set<String> = []
 
     /// Reads a file; throws all its problems.
@@ -29,9 +29,9 @@ struct TenantsFile {
     }
 
     private init(_ source: YAMLSource) throws(ConfigurationProblems) {
-        self.secrets = DeclaredSecrets(besideFile: source.name)
+        self.secrets = Secrets(besideFile: source.name)
         if let problem = source.problem { throw ConfigurationProblems([problem]) }
-        let problems = NodeProblems(file: source.name)
+        let problems = NodeValue.Problems(file: source.name)
         if let root = source.root {
             self.read(NodeValue(root: root, problems: problems), problems)
         } else {
@@ -40,7 +40,7 @@ struct TenantsFile {
         if !problems.isEmpty { throw ConfigurationProblems(problems.byLine) }
     }
 
-    private mutating func read(_ root: NodeValue, _ problems: NodeProblems) {
+    private mutating func read(_ root: NodeValue, _ problems: NodeValue.Problems) {
         guard let members = root.members(known: ["tenants"]) else { return }
         guard let list = members["tenants"] else {
             if problems.isEmpty { root.report("is missing", member: "tenants") }
@@ -188,89 +188,91 @@ struct TenantsFile {
     }
 }
 
-/// Reads the secrets from the files that a tenants file names.
-private struct DeclaredSecrets {
-    private let directory: URL
+extension TenantsFile {
+    /// Reads the secrets from the files that a tenants file names.
+    private struct Secrets {
+        private let directory: URL
 
-    /// File names are relative to the tenants file.
-    init(besideFile path: String) {
-        self.directory = URL(fileURLWithPath: path).deletingLastPathComponent()
-    }
+        /// File names are relative to the tenants file.
+        init(besideFile path: String) {
+            self.directory = URL(fileURLWithPath: path).deletingLastPathComponent()
+        }
 
-    func credential(_ kind: UpstreamKind, _ value: NodeValue) -> DeclaredTenant.Credential? {
-        let fileMember =
-            switch kind {
-            case .legacy: "server_key_file"
-            case .v1: "service_account_file"
-            }
-        guard let members = value.members(known: [fileMember, "endpoint"]) else { return nil }
-        guard let file = members[fileMember] else {
-            value.report("is missing", member: fileMember)
-            return nil
-        }
-        let endpoint = members["endpoint"]?.text()
-        if let endpoint, HTTPOrigin(endpoint) == nil {
-            members["endpoint"]?.report("must be http(s)://host[:port] without a path")
-        }
-        guard let text = self.secret(file) else { return nil }
-        switch kind {
-        case .legacy:
-            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                file.report("must hold one server key, without blanks, on one line")
+        func credential(_ kind: UpstreamKind, _ value: NodeValue) -> DeclaredTenant.Credential? {
+            let fileMember =
+                switch kind {
+                case .legacy: "server_key_file"
+                case .v1: "service_account_file"
+                }
+            guard let members = value.members(known: [fileMember, "endpoint"]) else { return nil }
+            guard let file = members[fileMember] else {
+                value.report("is missing", member: fileMember)
                 return nil
             }
-            return DeclaredTenant.Credential(
-                kind: kind,
-                fingerprint: LegacyCredential(serverKey: Secret(text), endpoint: nil).fingerprint,
-                endpoint: endpoint,
-                body: Redacted(CredentialCommand.body(serverKey: text, endpoint: endpoint))
-            )
-        case .v1:
-            guard let account = Self.account(text, file) else { return nil }
-            return DeclaredTenant.Credential(
-                kind: kind,
-                fingerprint: account.fingerprint,
-                endpoint: endpoint,
-                body: Redacted(CredentialCommand.body(serviceAccount: account.json, endpoint: endpoint))
-            )
+            let endpoint = members["endpoint"]?.text()
+            if let endpoint, HTTPOrigin(endpoint) == nil {
+                members["endpoint"]?.report("must be http(s)://host[:port] without a path")
+            }
+            guard let text = self.secret(file) else { return nil }
+            switch kind {
+            case .legacy:
+                guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                    file.report("must hold one server key, without blanks, on one line")
+                    return nil
+                }
+                return DeclaredTenant.Credential(
+                    kind: kind,
+                    fingerprint: LegacyCredential(serverKey: Secret(text), endpoint: nil).fingerprint,
+                    endpoint: endpoint,
+                    body: Redacted(CredentialCommand.body(serverKey: text, endpoint: endpoint))
+                )
+            case .v1:
+                guard let account = Self.account(text, file) else { return nil }
+                return DeclaredTenant.Credential(
+                    kind: kind,
+                    fingerprint: account.fingerprint,
+                    endpoint: endpoint,
+                    body: Redacted(CredentialCommand.body(serviceAccount: account.json, endpoint: endpoint))
+                )
+            }
         }
-    }
 
-    func key(_ file: NodeValue) -> DeclaredTenant.Imported? {
-        guard let text = self.secret(file) else { return nil }
-        guard let key = APIKey(text) else {
-            file.report("holds no key of the form fgw_…, or a mistyped one; key generate creates one")
+        func key(_ file: NodeValue) -> DeclaredTenant.Imported? {
+            guard let text = self.secret(file) else { return nil }
+            guard let key = APIKey(text) else {
+                file.report("holds no key of the form fgw_…, or a mistyped one; key generate creates one")
+                return nil
+            }
+            return DeclaredTenant.Imported(id: key.id, text: Redacted(text))
+        }
+
+        private static func account(_ text: String, _ file: NodeValue) -> (json: JSONValue, fingerprint: String)? {
+            do {
+                let fingerprint = try ServiceAccountCredential.fingerprint(ofFile: Array(text.utf8))
+                return (try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root, fingerprint)
+            } catch let problem as ServiceAccountProblem {
+                let member = problem.member.map { "\($0): " } ?? ""
+                file.report("holds no usable service account: \(member)\(problem.message)")
+            } catch {
+                file.report("holds no JSON")
+            }
             return nil
         }
-        return DeclaredTenant.Imported(id: key.id, text: Redacted(text))
-    }
 
-    private static func account(_ text: String, _ file: NodeValue) -> (json: JSONValue, fingerprint: String)? {
-        do {
-            let fingerprint = try ServiceAccountCredential.fingerprint(ofFile: Array(text.utf8))
-            return (try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root, fingerprint)
-        } catch let problem as ServiceAccountProblem {
-            let member = problem.member.map { "\($0): " } ?? ""
-            file.report("holds no usable service account: \(member)\(problem.message)")
-        } catch {
-            file.report("holds no JSON")
-        }
-        return nil
-    }
-
-    private func secret(_ value: NodeValue) -> String? {
-        guard let name = value.text() else { return nil }
-        let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
-        // A text that names no file may be the secret itself, so it is not quoted.
-        guard FileManager.default.fileExists(atPath: file) else {
-            value.report("must name an existing file; relative names begin at this file's folder")
-            return nil
-        }
-        do {
-            return try SecretVariable.read(file: file)
-        } catch {
-            value.report(error.message)
-            return nil
+        private func secret(_ value: NodeValue) -> String? {
+            guard let name = value.text() else { return nil }
+            let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
+            // A text that names no file may be the secret itself, so it is not quoted.
+            guard FileManager.default.fileExists(atPath: file) else {
+                value.report("must name an existing file; relative names begin at this file's folder")
+                return nil
+            }
+            do {
+                return try SecretVariable.read(file: file)
+            } catch {
+                value.report(error.message)
+                return nil
+            }
         }
     }
 }

@@ -9,12 +9,17 @@ package enum GroupRequest: Sendable, Hashable {
 
 /// A change of one device group (T10).
 package struct GroupChange: Sendable, Hashable {
+    /// An operation on a device group (T10, `operation`).
+    package enum Operation: String, Sendable, Hashable, CaseIterable {
+        case create, add, remove
+    }
+
     /// The most members of a group, and the most tokens in one change.
     package static let maxTokens = 20
     /// The most tokens that a caller may list, including repeated ones.
     package static let maxListedTokens = 100
 
-    package var operation: GroupOperation
+    package var operation: Operation
     /// The group's name. Creating a group requires it; otherwise it is a guard (G-NAMEOPT).
     package var name: String?
     /// The group's key from FCM. Every operation but creation requires it.
@@ -22,17 +27,12 @@ package struct GroupChange: Sendable, Hashable {
     /// The tokens to add or remove: 1 to 20, each once.
     package var tokens: [String]
 
-    package init(_ operation: GroupOperation, name: String?, key: String? = nil, tokens: [String]) {
+    package init(_ operation: Operation, name: String?, key: String? = nil, tokens: [String]) {
         self.operation = operation
         self.name = name
         self.key = key
         self.tokens = tokens
     }
-}
-
-/// An operation on a device group (T10, `operation`).
-package enum GroupOperation: String, Sendable, Hashable, CaseIterable {
-    case create, add, remove
 }
 
 /// Reads requests to `/fcm/notification` (T10).
@@ -76,7 +76,7 @@ package enum GroupRequestDecoder {
             }
         }
         guard let operation else { throw Refusal(.invalidField, "operation is missing") }
-        guard let known = operation.protocolWord.flatMap(GroupOperation.init) else {
+        guard let known = operation.protocolWord.flatMap(GroupChange.Operation.init) else {
             throw Refusal(.invalidField, "operation must be create, add or remove")
         }
         change.operation = known

@@ -90,8 +90,8 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
     package var outcomeCode: OutcomeCode { self.row.code }
     var formStatus: Int { self.row.formStatus }
     /// The field to report to a v1 client, if the reason concerns one.
-    var v1Violation: V1FieldViolation? {
+    var v1Violation: V1Error.FieldViolation? {
         let row = self.row
-        return row.field.map { V1FieldViolation(field: $0, description: row.description) }
+        return row.field.map { V1Error.FieldViolation(field: $0, description: row.description) }
     }
 }

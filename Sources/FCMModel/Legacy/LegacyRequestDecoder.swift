@@ -52,7 +52,7 @@ package enum LegacyRequestDecoder {
         _ body: ByteBuffer,
         shape: inout LegacyReplyWriter.Shape
     ) throws(Refusal) -> LegacySendRequest {
-        let fields = try LegacyRequestFields(body)
+        let fields = try Fields(body)
         let (target, localErrors) = try fields.target()
         shape = LegacyReplyWriter.Shape(target: target)
 
@@ -60,7 +60,7 @@ package enum LegacyRequestDecoder {
         var payloadBytes = 0
         message.priority = try fields.checkedPriority()
         if let members = fields.notification {
-            (message.notification, payloadBytes) = try LegacyNotificationDecoder.decode(members)
+            (message.notification, payloadBytes) = try NotificationDecoder.decode(members)
         }
         message.timeToLive = try fields.checkedTimeToLive()
         if let members = fields.data {
@@ -89,193 +89,197 @@ package enum LegacyRequestDecoder {
     }
 }
 
-/// The members of a legacy request. Only their types have been checked.
-///
-/// `null` and empty texts count as absent (L-NULL, L-EMPTY). Unknown members and `delay_while_idle` are ignored
-/// (L-UNKNOWN, L-DWI).
-private struct LegacyRequestFields {
-    private var to: String?
-    private var registrationIDs: [String]?
-    private var condition: String?
-    private var notificationKey: String?
-    private var priority: String?
-    private var timeToLive: JSONNumber?
-    private(set) var data: JSONMembers?
-    private(set) var notification: JSONMembers?
-    private(set) var message = Message()
+extension LegacyRequestDecoder {
+    /// The members of a legacy request. Only their types have been checked.
+    ///
+    /// `null` and empty texts count as absent (L-NULL, L-EMPTY). Unknown members and `delay_while_idle` are ignored
+    /// (L-UNKNOWN, L-DWI).
+    private struct Fields {
+        private var to: String?
+        private var registrationIDs: [String]?
+        private var condition: String?
+        private var notificationKey: String?
+        private var priority: String?
+        private var timeToLive: JSONNumber?
+        private(set) var data: JSONMembers?
+        private(set) var notification: JSONMembers?
+        private(set) var message = Message()
 
-    init(_ body: ByteBuffer) throws(Refusal) {
-        let root: JSONValue
-        do {
-            root = try JSONDocument(parsing: body).root
-        } catch {
-            throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset).")
-        }
-        guard let members = root.members else { throw Refusal(.malformedJSON, "The request must be a JSON object") }
-        for member in members where !member.value.isNull {
-            try self.read(member)
-        }
-    }
-
-    private mutating func read(_ member: JSONMember) throws(Refusal) {
-        switch member.key.protocolWord {
-        case "to": self.to = try member.text()
-        case "registration_ids":
-            guard let texts = member.value.texts else { throw member.refusal("an array of strings") }
-            self.registrationIDs = texts
-        case "condition": self.condition = try member.text()
-        case "notification_key": self.notificationKey = try member.text()
-        case "collapse_key": self.message.collapseKey = try member.text()
-        case "priority": self.priority = try member.text()
-        case "content_available": self.message.contentAvailable = try member.flag()
-        case "mutable_content": self.message.mutableContent = try member.flag()
-        case "time_to_live":
-            guard let number = member.value.number else { throw member.refusal("a number") }
-            self.timeToLive = number
-        case "restricted_package_name": self.message.restrictedPackageName = try member.text()
-        case "dry_run": self.message.dryRun = try member.flag()
-        case "data": self.data = try member.object()
-        case "notification":
-            let members = try member.object()
+        init(_ body: ByteBuffer) throws(Refusal) {
+            let root: JSONValue
+            do {
+                root = try JSONDocument(parsing: body).root
+            } catch {
+                throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset).")
+            }
+            guard let members = root.members else { throw Refusal(.malformedJSON, "The request must be a JSON object") }
             for member in members where !member.value.isNull {
-                try LegacyNotificationDecoder.checkType(of: member)
-            }
-            self.notification = members
-        default: break
-        }
-    }
-
-    func target() throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
-        guard [self.to != nil, self.registrationIDs != nil, self.condition != nil].count(where: { $0 }) <= 1 else {
-            throw Refusal(.invalidField, "Exactly one of to, registration_ids and condition is allowed")
-        }
-        if let to = self.to {
-            guard TopicName.hasLegacyPrefix(to) else { return (.token(to), [:]) }
-            guard let topic = TopicName(legacy: to) else {
-                throw Refusal(.invalidField, "to holds an invalid topic name")
-            }
-            return (.topic(topic), [:])
-        }
-        if let tokens = self.registrationIDs {
-            guard (1...Target.maxRecipients).contains(tokens.count) else {
-                throw Refusal(.invalidField, "registration_ids must hold 1 to \(Target.maxRecipients) entries")
-            }
-            return (.tokens(tokens), Self.localErrors(in: tokens))
-        }
-        if let text = self.condition {
-            guard let condition = try? TopicCondition(parsing: text), condition.fits(.legacy) else {
-                throw Refusal(.invalidField, "condition is not a valid topic expression")
-            }
-            return (.condition(condition), [:])
-        }
-        if let key = self.notificationKey { return (.notificationKey(key), [:]) }
-        throw Refusal(.invalidTarget)
-    }
-
-    private static func localErrors(in tokens: [String]) -> [Int: LegacyErrorName] {
-        var errors: [Int: LegacyErrorName] = [:]
-        for (index, token) in tokens.enumerated() {
-            if token.isEmpty {
-                errors[index] = .missingRegistration
-            } else if TopicName.hasLegacyPrefix(token) || !RegistrationToken.isWithinBounds(token) {
-                errors[index] = .invalidRegistration
+                try self.read(member)
             }
         }
-        return errors
-    }
 
-    func checkedPriority() throws(Refusal) -> Message.Priority? {
-        guard let text = self.priority else { return nil }
-        guard let priority = text.protocolWord.flatMap(Message.Priority.init) else {
-            throw Refusal(.invalidField, "priority must be normal or high")
-        }
-        return priority
-    }
-
-    func checkedTimeToLive() throws(Refusal) -> Int? {
-        guard let number = self.timeToLive else { return nil }
-        guard let seconds = number.integer, ValueRules.isTimeToLive(seconds) else { throw .invalidTTL }
-        return seconds
-    }
-}
-
-private enum LegacyNotificationDecoder {
-    private static let badge = "badge"
-    private static let locArgs: Set<String> = ["title_loc_args", "body_loc_args"]
-
-    /// Checks the JSON type of a known key. Unknown keys may have any type.
-    static func checkType(of member: JSONMember) throws(Refusal) {
-        guard let key = member.key.protocolWord else { return }
-        let kind = member.value.kind
-        if NotificationKey(rawValue: key) != nil {
-            guard kind == .string else { throw member.refusal("a string") }
-        } else if key == Self.badge {
-            guard kind == .string || kind == .number else { throw member.refusal("a string or an integer") }
-        } else if Self.locArgs.contains(key) {
-            guard kind == .string || kind == .array else { throw member.refusal("an array or a string that holds one") }
-        }
-    }
-
-    /// Decodes members whose types have been checked. Returns the notification, `nil` if no known key is set, and its
-    /// size in bytes as written (L-SIZE).
-    static func decode(_ members: JSONMembers) throws(Refusal) -> (Notification?, bytes: Int) {
-        var notification = Notification()
-        var bytes = 0
-        for member in members where !member.value.isNull {
-            guard let name = member.key.protocolWord else { continue }
-            let known = NotificationKey(rawValue: name)
-            guard known != nil || name == Self.badge || Self.locArgs.contains(name) else { continue }
-            let written = member.value.string ?? member.value.canonicalText
-            guard !written.isEmpty else { continue }
-            if let known {
-                if known == .color, !ValueRules.isColor(written) {
-                    throw Refusal(.invalidField, "color must be # and six hexadecimal digits")
+        private mutating func read(_ member: JSONMember) throws(Refusal) {
+            switch member.key.protocolWord {
+            case "to": self.to = try member.text()
+            case "registration_ids":
+                guard let texts = member.value.texts else { throw member.refusal("an array of strings") }
+                self.registrationIDs = texts
+            case "condition": self.condition = try member.text()
+            case "notification_key": self.notificationKey = try member.text()
+            case "collapse_key": self.message.collapseKey = try member.text()
+            case "priority": self.priority = try member.text()
+            case "content_available": self.message.contentAvailable = try member.flag()
+            case "mutable_content": self.message.mutableContent = try member.flag()
+            case "time_to_live":
+                guard let number = member.value.number else { throw member.refusal("a number") }
+                self.timeToLive = number
+            case "restricted_package_name": self.message.restrictedPackageName = try member.text()
+            case "dry_run": self.message.dryRun = try member.flag()
+            case "data": self.data = try member.object()
+            case "notification":
+                let members = try member.object()
+                for member in members where !member.value.isNull {
+                    try NotificationDecoder.checkType(of: member)
                 }
-                notification[known] = written
-            } else if name == Self.badge {
-                notification.badge = try Self.badge(member.value, written)
-            } else if name == "title_loc_args" {
-                notification.titleLocArgs = try Self.arguments(member.value, written, key: name)
-            } else {
-                notification.bodyLocArgs = try Self.arguments(member.value, written, key: name)
+                self.notification = members
+            default: break
             }
-            bytes += name.utf8.count + written.utf8.count
         }
-        return (notification.isEmpty ? nil : notification, bytes)
+
+        func target() throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
+            guard [self.to != nil, self.registrationIDs != nil, self.condition != nil].count(where: { $0 }) <= 1 else {
+                throw Refusal(.invalidField, "Exactly one of to, registration_ids and condition is allowed")
+            }
+            if let to = self.to {
+                guard TopicName.hasLegacyPrefix(to) else { return (.token(to), [:]) }
+                guard let topic = TopicName(legacy: to) else {
+                    throw Refusal(.invalidField, "to holds an invalid topic name")
+                }
+                return (.topic(topic), [:])
+            }
+            if let tokens = self.registrationIDs {
+                guard (1...Target.maxRecipients).contains(tokens.count) else {
+                    throw Refusal(.invalidField, "registration_ids must hold 1 to \(Target.maxRecipients) entries")
+                }
+                return (.tokens(tokens), Self.localErrors(in: tokens))
+            }
+            if let text = self.condition {
+                guard let condition = try? TopicCondition(parsing: text), condition.fits(.legacy) else {
+                    throw Refusal(.invalidField, "condition is not a valid topic expression")
+                }
+                return (.condition(condition), [:])
+            }
+            if let key = self.notificationKey { return (.notificationKey(key), [:]) }
+            throw Refusal(.invalidTarget)
+        }
+
+        private static func localErrors(in tokens: [String]) -> [Int: LegacyErrorName] {
+            var errors: [Int: LegacyErrorName] = [:]
+            for (index, token) in tokens.enumerated() {
+                if token.isEmpty {
+                    errors[index] = .missingRegistration
+                } else if TopicName.hasLegacyPrefix(token) || !RegistrationToken.isWithinBounds(token) {
+                    errors[index] = .invalidRegistration
+                }
+            }
+            return errors
+        }
+
+        func checkedPriority() throws(Refusal) -> Message.Priority? {
+            guard let text = self.priority else { return nil }
+            guard let priority = text.protocolWord.flatMap(Message.Priority.init) else {
+                throw Refusal(.invalidField, "priority must be normal or high")
+            }
+            return priority
+        }
+
+        func checkedTimeToLive() throws(Refusal) -> Int? {
+            guard let number = self.timeToLive else { return nil }
+            guard let seconds = number.integer, ValueRules.isTimeToLive(seconds) else { throw .invalidTTL }
+            return seconds
+        }
     }
 
-    private static func badge(_ value: JSONValue, _ written: String) throws(Refusal) -> Int {
-        let badge: Int? =
-            if value.kind == .string {
-                ValueRules.badge(fromDigits: written)
-            } else if let number = value.number, number.isPlainInteger {
-                number.integer
-            } else {
-                nil
-            }
-        guard let badge, (0...ValueRules.maxBadge).contains(badge) else {
-            throw Refusal(.invalidField, "badge must be an integer from 0 to \(ValueRules.maxBadge)")
-        }
-        return badge
-    }
+    private enum NotificationDecoder {
+        private static let badge = "badge"
+        private static let locArgs: Set<String> = ["title_loc_args", "body_loc_args"]
 
-    /// Reads a list that is a JSON array or a string containing one (L-LOCARGS).
-    private static func arguments(_ value: JSONValue, _ written: String, key: String) throws(Refusal) -> [String] {
-        let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
-        let elements =
-            value.kind == .string
-            ? (try? JSONDocument(parsing: ByteBuffer(string: written)))?.root.elements : value.elements
-        guard let elements else { throw refusal }
-        var arguments: [String] = []
-        for element in elements {
-            switch element.kind {
-            case .string, .number, .bool:
-                arguments.append(element.string ?? element.number?.text ?? element.canonicalText)
-            case .null, .array, .object:
-                throw refusal
+        /// Checks the JSON type of a known key. Unknown keys may have any type.
+        static func checkType(of member: JSONMember) throws(Refusal) {
+            guard let key = member.key.protocolWord else { return }
+            let kind = member.value.kind
+            if NotificationKey(rawValue: key) != nil {
+                guard kind == .string else { throw member.refusal("a string") }
+            } else if key == Self.badge {
+                guard kind == .string || kind == .number else { throw member.refusal("a string or an integer") }
+            } else if Self.locArgs.contains(key) {
+                guard kind == .string || kind == .array else {
+                    throw member.refusal("an array or a string that holds one")
+                }
             }
         }
-        return arguments
+
+        /// Decodes members whose types have been checked. Returns the notification, `nil` if no known key is set, and
+        /// its size in bytes as written (L-SIZE).
+        static func decode(_ members: JSONMembers) throws(Refusal) -> (Notification?, bytes: Int) {
+            var notification = Notification()
+            var bytes = 0
+            for member in members where !member.value.isNull {
+                guard let name = member.key.protocolWord else { continue }
+                let known = NotificationKey(rawValue: name)
+                guard known != nil || name == Self.badge || Self.locArgs.contains(name) else { continue }
+                let written = member.value.string ?? member.value.canonicalText
+                guard !written.isEmpty else { continue }
+                if let known {
+                    if known == .color, !ValueRules.isColor(written) {
+                        throw Refusal(.invalidField, "color must be # and six hexadecimal digits")
+                    }
+                    notification[known] = written
+                } else if name == Self.badge {
+                    notification.badge = try Self.badge(member.value, written)
+                } else if name == "title_loc_args" {
+                    notification.titleLocArgs = try Self.arguments(member.value, written, key: name)
+                } else {
+                    notification.bodyLocArgs = try Self.arguments(member.value, written, key: name)
+                }
+                bytes += name.utf8.count + written.utf8.count
+            }
+            return (notification.isEmpty ? nil : notification, bytes)
+        }
+
+        private static func badge(_ value: JSONValue, _ written: String) throws(Refusal) -> Int {
+            let badge: Int? =
+                if value.kind == .string {
+                    ValueRules.badge(fromDigits: written)
+                } else if let number = value.number, number.isPlainInteger {
+                    number.integer
+                } else {
+                    nil
+                }
+            guard let badge, (0...ValueRules.maxBadge).contains(badge) else {
+                throw Refusal(.invalidField, "badge must be an integer from 0 to \(ValueRules.maxBadge)")
+            }
+            return badge
+        }
+
+        /// Reads a list that is a JSON array or a string containing one (L-LOCARGS).
+        private static func arguments(_ value: JSONValue, _ written: String, key: String) throws(Refusal) -> [String] {
+            let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
+            let elements =
+                value.kind == .string
+                ? (try? JSONDocument(parsing: ByteBuffer(string: written)))?.root.elements : value.elements
+            guard let elements else { throw refusal }
+            var arguments: [String] = []
+            for element in elements {
+                switch element.kind {
+                case .string, .number, .bool:
+                    arguments.append(element.string ?? element.number?.text ?? element.canonicalText)
+                case .null, .array, .object:
+                    throw refusal
+                }
+            }
+            return arguments
+        }
     }
 }
 

@@ -3,6 +3,18 @@
 /// The raw value is the `code` member of a problem and of a result. It is stable and contains nothing secret. The table
 /// below has one row for each code with all of its other properties: a new code is a case and a row.
 package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
+    /// Advice to the receiver of a refusal.
+    package enum CallerAction: String, Sendable, Hashable {
+        case fixRequest = "fix_request"
+        case shrinkPayload = "shrink_payload"
+        case deleteToken = "delete_token"
+        case useMatchingSender = "use_matching_sender"
+        case fixCredentials = "fix_credentials"
+        case requestScope = "request_scope"
+        case wait
+        case callOperator = "call_operator"
+    }
+
     // The body as text.
     case malformedJSON = "malformed_json"
     case duplicateKey = "duplicate_key"
@@ -106,18 +118,6 @@ extension OutcomeCode {
     /// A problem's title, with the same words for every occurrence (RFC 9457, 3.1.3).
     package var title: String { self.row.title }
     package var explanation: String { self.row.advice }
-}
-
-/// Advice to the receiver of a refusal.
-package enum CallerAction: String, Sendable, Hashable {
-    case fixRequest = "fix_request"
-    case shrinkPayload = "shrink_payload"
-    case deleteToken = "delete_token"
-    case useMatchingSender = "use_matching_sender"
-    case fixCredentials = "fix_credentials"
-    case requestScope = "request_scope"
-    case wait
-    case callOperator = "call_operator"
 }
 
 // MARK: The table

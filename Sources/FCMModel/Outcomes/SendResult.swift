@@ -73,6 +73,19 @@ package enum AnswerBounds {
 ///
 /// The reader of FCM's protocol makes it once. The gateway's own refusals have the same form.
 package struct SendResult: Sendable, Hashable {
+    /// A v1 upstream's answer that a v1 caller receives unchanged (V-FACADE).
+    ///
+    /// Indirect, so that nearly all results carry no more than a pointer.
+    package indirect enum PassThrough: Sendable, Hashable {
+        case answer(Reply)
+
+        package var reply: Reply {
+            switch self {
+            case .answer(let reply): reply
+            }
+        }
+    }
+
     /// The outcomes, or the one cause for their absence.
     package enum Answer: Sendable, Hashable {
         /// One outcome for each recipient, in the request's order. A topic or a condition counts as one recipient.
@@ -192,19 +205,6 @@ extension RecipientOutcome {
 extension OutcomeCode {
     fileprivate var isRateLimit: Bool {
         self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
-    }
-}
-
-/// A v1 upstream's answer that a v1 caller receives unchanged (V-FACADE).
-///
-/// Indirect, so that nearly all results carry no more than a pointer.
-package indirect enum PassThrough: Sendable, Hashable {
-    case answer(Reply)
-
-    package var reply: Reply {
-        switch self {
-        case .answer(let reply): reply
-        }
     }
 }
 

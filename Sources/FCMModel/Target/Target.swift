@@ -1,5 +1,13 @@
 /// The recipients of a message.
 package enum Target: Sendable, Hashable {
+    /// The kinds of target. The set is bounded.
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
+        case token, tokens
+        case installation = "fid"
+        case installations = "fids"
+        case topic, condition, group
+    }
+
     case token(String)
     /// 1 to 1,000 registration tokens. Repeated ones are separate recipients.
     case tokens([String])
@@ -14,7 +22,7 @@ package enum Target: Sendable, Hashable {
 
     package static let maxRecipients = 1_000
 
-    package var kind: TargetKind {
+    package var kind: Kind {
         switch self {
         case .token: .token
         case .tokens: .tokens
@@ -64,14 +72,6 @@ package enum Target: Sendable, Hashable {
         case .token, .tokens, .installation, .installations, .notificationKey, .deviceGroup: 4_096
         }
     }
-}
-
-/// The kinds of target. The set is bounded.
-package enum TargetKind: String, Sendable, Hashable, CaseIterable {
-    case token, tokens
-    case installation = "fid"
-    case installations = "fids"
-    case topic, condition, group
 }
 
 /// A validated topic name, without the `/topics/` prefix (L-TOPIC).

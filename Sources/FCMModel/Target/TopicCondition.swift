@@ -28,7 +28,7 @@ package struct TopicCondition: Sendable, Hashable {
     package let topics: [TopicName]
 
     package init(parsing text: String) throws(ParseError) {
-        var parser = TopicConditionParser(text)
+        var parser = Parser(text)
         try parser.parse()
         self.canonical = parser.canonical
         self.topics = parser.topics
@@ -46,115 +46,117 @@ package struct TopicCondition: Sendable, Hashable {
     }
 }
 
-/// Reads the condition grammar of the legacy protocol page, extended by v1's negation.
-///
-/// ```
-/// expression = term *( ("&&" / "||") term )
-/// term       = "(" expression ")" / "!" "(" expression ")" / predicate
-/// predicate  = quote name quote 1*blank "in" 1*blank "topics"
-/// ```
-///
-/// Recursion is at most ``TopicCondition/maxDepth`` parentheses deep.
-private struct TopicConditionParser {
-    /// The last term must begin within this many bytes: five times the length of five of the longest names.
-    private static let maxBytes = 25_000
+extension TopicCondition {
+    /// Reads the condition grammar of the legacy protocol page, extended by v1's negation.
+    ///
+    /// ```
+    /// expression = term *( ("&&" / "||") term )
+    /// term       = "(" expression ")" / "!" "(" expression ")" / predicate
+    /// predicate  = quote name quote 1*blank "in" 1*blank "topics"
+    /// ```
+    ///
+    /// Recursion is at most ``TopicCondition/maxDepth`` parentheses deep.
+    private struct Parser {
+        /// The last term must begin within this many bytes: five times the length of five of the longest names.
+        private static let maxBytes = 25_000
 
-    private let bytes: [UInt8]
-    private var position = 0
-    private var depth = 0
+        private let bytes: [UInt8]
+        private var position = 0
+        private var depth = 0
 
-    private(set) var canonical = ""
-    private(set) var topics: [TopicName] = []
+        private(set) var canonical = ""
+        private(set) var topics: [TopicName] = []
 
-    init(_ text: String) {
-        self.bytes = Array(text.utf8)
-    }
+        init(_ text: String) {
+            self.bytes = Array(text.utf8)
+        }
 
-    mutating func parse() throws(TopicCondition.ParseError) {
-        try self.expression()
-        guard self.position == self.bytes.count else { throw .syntax(offset: self.position) }
-    }
+        mutating func parse() throws(TopicCondition.ParseError) {
+            try self.expression()
+            guard self.position == self.bytes.count else { throw .syntax(offset: self.position) }
+        }
 
-    private mutating func expression() throws(TopicCondition.ParseError) {
-        try self.term()
-        while let symbol = self.operatorSymbol() {
-            self.canonical += symbol
+        private mutating func expression() throws(TopicCondition.ParseError) {
             try self.term()
+            while let symbol = self.operatorSymbol() {
+                self.canonical += symbol
+                try self.term()
+            }
         }
-    }
 
-    private mutating func term() throws(TopicCondition.ParseError) {
-        guard self.position <= Self.maxBytes else { throw .syntax(offset: self.position) }
-        self.skipBlanks()
-        switch self.peek() {
-        case UInt8(ascii: "!"):
-            self.position += 1
-            self.canonical += "!"
+        private mutating func term() throws(TopicCondition.ParseError) {
+            guard self.position <= Self.maxBytes else { throw .syntax(offset: self.position) }
             self.skipBlanks()
-            guard self.peek() == UInt8(ascii: "(") else { throw .syntax(offset: self.position) }
-            try self.parenthesised()
-        case UInt8(ascii: "("):
-            try self.parenthesised()
-        case UInt8(ascii: "'"), UInt8(ascii: "\""):
-            try self.predicate()
-        default:
-            throw .syntax(offset: self.position)
+            switch self.peek() {
+            case UInt8(ascii: "!"):
+                self.position += 1
+                self.canonical += "!"
+                self.skipBlanks()
+                guard self.peek() == UInt8(ascii: "(") else { throw .syntax(offset: self.position) }
+                try self.parenthesised()
+            case UInt8(ascii: "("):
+                try self.parenthesised()
+            case UInt8(ascii: "'"), UInt8(ascii: "\""):
+                try self.predicate()
+            default:
+                throw .syntax(offset: self.position)
+            }
+            self.skipBlanks()
         }
-        self.skipBlanks()
-    }
 
-    private mutating func parenthesised() throws(TopicCondition.ParseError) {
-        self.depth += 1
-        guard self.depth <= TopicCondition.maxDepth else { throw .tooDeep(offset: self.position) }
-        self.position += 1
-        self.canonical += "("
-        try self.expression()
-        guard self.peek() == UInt8(ascii: ")") else { throw .syntax(offset: self.position) }
-        self.position += 1
-        self.canonical += ")"
-        self.depth -= 1
-    }
-
-    private mutating func predicate() throws(TopicCondition.ParseError) {
-        let quote = self.bytes[self.position]
-        let start = self.position + 1
-        guard let end = self.bytes[start...].firstIndex(of: quote) else { throw .syntax(offset: self.position) }
-        guard let name = TopicName(String(decoding: self.bytes[start..<end], as: UTF8.self)) else {
-            throw .topicName(offset: start)
-        }
-        self.position = end + 1
-        try self.blankAndKeyword("in")
-        try self.blankAndKeyword("topics")
-        self.topics.append(name)
-        self.canonical += "'\(name)' in topics"
-    }
-
-    /// Reads at least one blank and a keyword in any case (C-CASE).
-    private mutating func blankAndKeyword(_ keyword: String) throws(TopicCondition.ParseError) {
-        let before = self.position
-        self.skipBlanks()
-        guard self.position > before else { throw .syntax(offset: self.position) }
-        for expected in keyword.utf8 {
-            guard let byte = self.peek(), byte | 0x20 == expected else { throw .syntax(offset: self.position) }
+        private mutating func parenthesised() throws(TopicCondition.ParseError) {
+            self.depth += 1
+            guard self.depth <= TopicCondition.maxDepth else { throw .tooDeep(offset: self.position) }
             self.position += 1
-        }
-    }
-
-    private mutating func operatorSymbol() -> String? {
-        guard let first = self.peek(), self.position + 1 < self.bytes.count,
-            first == UInt8(ascii: "&") || first == UInt8(ascii: "|"), self.bytes[self.position + 1] == first
-        else { return nil }
-        self.position += 2
-        return first == UInt8(ascii: "&") ? " && " : " || "
-    }
-
-    private func peek() -> UInt8? {
-        self.position < self.bytes.count ? self.bytes[self.position] : nil
-    }
-
-    private mutating func skipBlanks() {
-        while let byte = self.peek(), byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A {
+            self.canonical += "("
+            try self.expression()
+            guard self.peek() == UInt8(ascii: ")") else { throw .syntax(offset: self.position) }
             self.position += 1
+            self.canonical += ")"
+            self.depth -= 1
+        }
+
+        private mutating func predicate() throws(TopicCondition.ParseError) {
+            let quote = self.bytes[self.position]
+            let start = self.position + 1
+            guard let end = self.bytes[start...].firstIndex(of: quote) else { throw .syntax(offset: self.position) }
+            guard let name = TopicName(String(decoding: self.bytes[start..<end], as: UTF8.self)) else {
+                throw .topicName(offset: start)
+            }
+            self.position = end + 1
+            try self.blankAndKeyword("in")
+            try self.blankAndKeyword("topics")
+            self.topics.append(name)
+            self.canonical += "'\(name)' in topics"
+        }
+
+        /// Reads at least one blank and a keyword in any case (C-CASE).
+        private mutating func blankAndKeyword(_ keyword: String) throws(TopicCondition.ParseError) {
+            let before = self.position
+            self.skipBlanks()
+            guard self.position > before else { throw .syntax(offset: self.position) }
+            for expected in keyword.utf8 {
+                guard let byte = self.peek(), byte | 0x20 == expected else { throw .syntax(offset: self.position) }
+                self.position += 1
+            }
+        }
+
+        private mutating func operatorSymbol() -> String? {
+            guard let first = self.peek(), self.position + 1 < self.bytes.count,
+                first == UInt8(ascii: "&") || first == UInt8(ascii: "|"), self.bytes[self.position + 1] == first
+            else { return nil }
+            self.position += 2
+            return first == UInt8(ascii: "&") ? " && " : " || "
+        }
+
+        private func peek() -> UInt8? {
+            self.position < self.bytes.count ? self.bytes[self.position] : nil
+        }
+
+        private mutating func skipBlanks() {
+            while let byte = self.peek(), byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A {
+                self.position += 1
+            }
         }
     }
 }

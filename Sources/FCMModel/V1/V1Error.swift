@@ -3,6 +3,13 @@ import StrictJSON
 
 /// An error in the v1 facade's form (`google.rpc.Status`). The table of ``OutcomeCode`` assigns one to each code.
 struct V1Error: Sendable, Hashable {
+    /// One entry of `google.rpc.BadRequest`: the invalid field, and the reason.
+    struct FieldViolation {
+        /// The path to the field, such as `message.android.ttl`; empty for the body as a whole.
+        var field: String
+        var description: String
+    }
+
     enum Delay: Hashable {
         case never
         /// The cause's delay, if it has one.
@@ -105,13 +112,6 @@ enum V1ErrorCode: String {
     }
 }
 
-/// One entry of `google.rpc.BadRequest`: the invalid field, and the reason.
-struct V1FieldViolation {
-    /// The path to the field, such as `message.android.ttl`; empty for the body as a whole.
-    var field: String
-    var description: String
-}
-
 /// The body of a v1 refusal (`google.rpc.Status`). All members are absent for any other body.
 package struct V1ErrorBody {
     /// FCM's own code. The front end's refusals have none.
@@ -173,15 +173,15 @@ package struct V1ErrorBody {
         self.hasCode || self.status.map { $0 != RPCStatus.deadlineExceeded.rawValue } ?? false
     }
 
-    var violations: [V1FieldViolation] {
-        var violations: [V1FieldViolation] = []
+    var violations: [V1Error.FieldViolation] {
+        var violations: [V1Error.FieldViolation] = []
         for detail in self.error?["details"]?.elements.map(Array.init) ?? [] {
             guard let type = detail["@type"]?.string, Self.names(type, "google.rpc.BadRequest"),
                 let entries = detail["fieldViolations"]?.elements
             else { continue }
             for entry in entries {
                 let field = entry["field"]?.string ?? ""
-                violations.append(V1FieldViolation(field: field, description: entry["description"]?.string ?? ""))
+                violations.append(V1Error.FieldViolation(field: field, description: entry["description"]?.string ?? ""))
             }
         }
         return violations

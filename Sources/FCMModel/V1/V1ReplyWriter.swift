@@ -37,7 +37,7 @@ package struct V1ReplyWriter: Sendable {
         if let field = refusal.fields.first {
             return Self.reply(
                 V1Error(.invalidArgument, refusal.isSyntactic ? nil : .invalidArgument, detail),
-                V1FieldViolation(field: field.path, description: field.detail),
+                V1Error.FieldViolation(field: field.path, description: field.detail),
                 code: refusal.code
             )
         }
@@ -106,7 +106,7 @@ package struct V1ReplyWriter: Sendable {
 
     private static func reply(
         _ error: V1Error,
-        _ violation: V1FieldViolation? = nil,
+        _ violation: V1Error.FieldViolation? = nil,
         retryAfter: Int? = nil,
         code: OutcomeCode
     ) -> Reply {
@@ -140,7 +140,7 @@ package struct V1ReplyWriter: Sendable {
         writer.endObject()
     }
 
-    private static func write(_ violation: V1FieldViolation, to writer: inout JSONWriter) {
+    private static func write(_ violation: V1Error.FieldViolation, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("@type", "type.googleapis.com/google.rpc.BadRequest")
         writer.beginArray("fieldViolations")

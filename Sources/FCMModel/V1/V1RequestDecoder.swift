@@ -43,7 +43,7 @@ package enum V1RequestDecoder {
 
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> V1SendRequest {
         let root = try Self.parse(body)
-        var checker = V1SchemaChecker()
+        var checker = V1Schema.Checker()
         try checker.check(root, .request, at: "")
         guard let content = root.field("message"), let members = content.members else { throw .noTarget }
         let target = try Self.target(of: content)

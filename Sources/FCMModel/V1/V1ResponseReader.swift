@@ -29,7 +29,7 @@ package struct V1Reading: Sendable, Hashable {
     package var answer: Answer
     package var signal: Signal
     package var upstreamCode: String
-    package var passThrough: PassThrough?
+    package var passThrough: SendResult.PassThrough?
 
     package init(answer: Answer, signal: Signal = .none, upstreamCode: String) {
         self.answer = answer
@@ -70,7 +70,7 @@ package enum V1ResponseReader {
     /// with an idempotency key is idempotent (R-LOST).
     package static func read(
         _ response: UpstreamResponse,
-        for kind: TargetKind,
+        for kind: Target.Kind,
         mayBeGroup: Bool = false,
         now: Int,
         keepsAnswer: Bool = false,
@@ -124,7 +124,7 @@ package enum V1ResponseReader {
     private static func refusal(
         _ status: Int,
         _ body: V1ErrorBody,
-        for kind: TargetKind,
+        for kind: Target.Kind,
         delay: Int?,
         isIdempotent: Bool
     ) -> V1Reading {
@@ -158,7 +158,7 @@ struct V1Classification {
     /// Classifies an answer outside 2xx.
     ///
     /// If the message must not be sent twice, a 5xx that is not FCM's own does not show if it arrived (R-LOST).
-    init(status: Int, body: V1ErrorBody, kind: TargetKind, isIdempotent: Bool = false) {
+    init(status: Int, body: V1ErrorBody, kind: Target.Kind, isIdempotent: Bool = false) {
         let minute = RetryAfter.afterTooManyRequests
         if body.isProjectQuota {
             // Neither a device nor a topic is at fault, and later sends get the same answer.
@@ -176,7 +176,7 @@ struct V1Classification {
         }
     }
 
-    private init(_ code: V1ErrorCode, _ body: V1ErrorBody, _ kind: TargetKind) {
+    private init(_ code: V1ErrorCode, _ body: V1ErrorBody, _ kind: Target.Kind) {
         switch code {
         case .unregistered: self.init(.notRegistered)
         case .senderIDMismatch: self.init(.mismatchSenderID)
@@ -235,9 +235,9 @@ struct V1Classification {
     /// without case.
     ///
     /// Without a clue it is `InvalidParameters`, because clients delete tokens on `InvalidRegistration`.
-    private static func invalidArgument(_ body: V1ErrorBody, _ kind: TargetKind) -> LegacyErrorName {
+    private static func invalidArgument(_ body: V1ErrorBody, _ kind: Target.Kind) -> LegacyErrorName {
         let violations = body.violations.map {
-            V1FieldViolation(field: $0.field, description: $0.description.lowercased())
+            V1Error.FieldViolation(field: $0.field, description: $0.description.lowercased())
         }
         let texts = [body.message.lowercased()] + violations.map(\.description)
         if violations.contains(where: { $0.field == "message" && $0.description.contains("not set") }) {
@@ -252,7 +252,7 @@ struct V1Classification {
     }
 
     /// True if the answer blames the registration token, or the installation id in its place.
-    private static func mayBlameToken(_ kind: TargetKind, _ fields: [String], _ texts: [String]) -> Bool {
+    private static func mayBlameToken(_ kind: Target.Kind, _ fields: [String], _ texts: [String]) -> Bool {
         switch kind {
         case .topic, .condition:
             false

@@ -2,8 +2,8 @@ package import FCMModel
 
 /// Records and counts requests that a key has no right to.
 ///
-/// It runs before a request's body is read, so a key without the right can't cause more work. The record therefore names no
-/// target. It is a class because it travels with every request.
+/// It runs before a request's body is read, so a key without the right can't cause more work. The record therefore
+/// names no target. It is a class because it travels with every request.
 package final class AccessRefusals: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
@@ -52,7 +52,7 @@ package final class AccessRefusals: Sendable {
         guard let counters = self.counters else { return }
         switch (action, action.scope) {
         case (.messageSend, _), (.messageValidate, _):
-            counters.messages.count(refusal, of: principal, asking: TenantLabels.shared)
+            counters.messages.count(refusal, of: principal, asking: GatewayMetrics.TenantLabels.shared)
         case (.topicSubscribe, _), (.topicUnsubscribe, _):
             let change: SubscriptionChange = action == .topicSubscribe ? .subscribe : .unsubscribe
             counters.topics.count(refusal, of: principal, asking: change.rawValue)

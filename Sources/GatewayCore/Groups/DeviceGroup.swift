@@ -2,8 +2,9 @@ package import FCMModel
 
 /// The gateway's knowledge of one device group, with the changes that it has begun.
 ///
-/// FCM has no call that lists a group's members. The gateway therefore stores each token before it asks FCM to add or remove
-/// it, and stores FCM's answer afterwards. After a crash in between, every token that may be a member is still stored.
+/// FCM has no call that lists a group's members. The gateway therefore stores each token before it asks FCM to add or
+/// remove it, and stores FCM's answer afterwards. After a crash in between, every token that may be a member is still
+/// stored.
 package struct DeviceGroup: Sendable, Hashable {
     /// A token's progress into a group, or out of it.
     package enum Standing: String, Sendable, Hashable, CaseIterable {
@@ -76,11 +77,11 @@ package struct DeviceGroup: Sendable, Hashable {
 
     var isEmpty: Bool { self.key == nil && self.members.isEmpty }
 
-    mutating func begin(_ operation: GroupOperation, _ tokens: [String]) {
+    mutating func begin(_ operation: GroupChange.Operation, _ tokens: [String]) {
         self.mark(tokens, operation == .remove ? .removing : .adding)
     }
 
-    mutating func finish(_ operation: GroupOperation, _ tokens: [String], key: String) {
+    mutating func finish(_ operation: GroupChange.Operation, _ tokens: [String], key: String) {
         self.key = key
         switch operation {
         case .create, .add: self.mark(tokens, .member)
@@ -132,21 +133,21 @@ package protocol GroupStore: Sendable {
     /// `nil` where there is none.
     func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
-    /// Returns the tenant's group for each key, at most 20, in their order; `nil` for an unknown key. A group has the keys
-    /// that FCM returned since its creation.
+    /// Returns the tenant's group for each key, at most 20, in their order; `nil` for an unknown key. A group has the
+    /// keys that FCM returned since its creation.
     ///
-    /// FCM continues to accept earlier keys, so that callers may use the first they got. A store may forget all but the last
-    /// thousand of a group.
+    /// FCM continues to accept earlier keys, so that callers may use the first they got. A store may forget all but the
+    /// last thousand of a group.
     func groups(withKeys keys: [String], of tenant: TenantID) async throws(GatewayError) -> [DeviceGroup?]
 
-    /// Returns all keys that ``groups(withKeys:of:)`` knows, or those changed since the bookmark (possibly with repeats).
-    /// Returns all keys if the bookmark is from another epoch.
+    /// Returns all keys that ``groups(withKeys:of:)`` knows, or those changed since the bookmark (possibly with
+    /// repeats). Returns all keys if the bookmark is from another epoch.
     func keys(since bookmark: GroupKeys.Bookmark?) async throws(GatewayError) -> GroupKeys
 
     /// Replaces the stored version of a group; returns the new version.
     ///
-    /// Throws `conflict` if another version is stored by now, or any for version 0; `notFound` if the tenant is gone, or was
-    /// created anew.
+    /// Throws `conflict` if another version is stored by now, or any for version 0; `notFound` if the tenant is gone,
+    /// or was created anew.
     func save(_ group: DeviceGroup) async throws(GatewayError) -> Int
 
     /// Throws `conflict` if another version, or none, is stored by now.

@@ -2,8 +2,9 @@ package import FCMModel
 
 /// Manages tenants' device groups at FCM, and keeps the gateway's knowledge of them in step.
 ///
-/// A change of a group is stored before FCM is asked and after FCM has answered, so that the next request can finish what a
-/// crash interrupted. Each change holds its group (``HeldGroup``). ``KnownGroups`` has the groups as sends see them.
+/// A change of a group is stored before FCM is asked and after FCM has answered, so that the next request can finish
+/// what a crash interrupted. Each change holds its group (``HeldGroup``). ``KnownGroups`` has the groups as sends see
+/// them.
 package final class DeviceGroups: Sendable {
     /// The most tokens of a group that are stored with those that FCM is asked to remove on a caller's word alone: a
     /// removal that FCM does not answer stays open.
@@ -56,10 +57,11 @@ package final class DeviceGroups: Sendable {
 
     // MARK: Changes
 
-    /// Makes a group hold exactly 1 to 20 different tokens; FCM creates a group that it does not have. `isNew` is true if
-    /// the gateway did not know the group before.
+    /// Makes a group hold exactly 1 to 20 different tokens; FCM creates a group that it does not have. `isNew` is true
+    /// if the gateway did not know the group before.
     ///
-    /// Throws `group_too_large`, `group_conflict`, `no_valid_tokens`, or a failure of FCM or the store, as all changes do.
+    /// Throws `group_too_large`, `group_conflict`, `no_valid_tokens`, or a failure of FCM or the store, as all changes
+    /// do.
     package func put(
         _ name: String,
         tokens: [String],
@@ -85,7 +87,8 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// Returns `nil` if the group is gone: FCM deletes it with its last member. Throws `not_found` where there was none.
+    /// Returns `nil` if the group is gone: FCM deletes it with its last member. Throws `not_found` where there was
+    /// none.
     package func remove(
         _ tokens: [String],
         from name: String,
@@ -270,7 +273,7 @@ extension AuditRecord {
         at time: Timestamp
     ) -> AuditRecord {
         var record = AuditRecord(action, by: caller.principal, caller.origin, at: time)
-        record.targetKind = TargetKind.group.rawValue
+        record.targetKind = Target.Kind.group.rawValue
         record.append([name].compactMap(\.self) + tokens, of: caller.profile)
         record.recipients = tokens.count
         record.accepted = tokens.count

@@ -2,8 +2,8 @@ package import FCMModel
 
 /// Requests in FCM's own words: forwarded as they are, while the gateway's knowledge of the group follows FCM's answer.
 extension DeviceGroups {
-    /// Forwards a request and returns FCM's answer. Throws if the request was not forwarded, such as `group_too_large` if
-    /// more than 20 tokens might be members.
+    /// Forwards a request and returns FCM's answer. Throws if the request was not forwarded, such as `group_too_large`
+    /// if more than 20 tokens might be members.
     package func forward(_ request: GroupRequest, by caller: Caller) async throws(Refusal) -> GroupResult {
         switch request {
         case .lookUp(let name): try await self.forward(lookUpOf: name, by: caller)
@@ -65,7 +65,8 @@ extension HeldGroup {
         if change.name != nil { request.name = before.upstreamName }
         switch change.operation {
         case .create:
-            // FCM creates a group only where there is none, so that of the former members only the uncertain ones count.
+            // FCM creates a group only where there is none, so that of the former members only the uncertain ones
+            // count.
             try DeviceGroup.checkCount(change.tokens, with: before.members.filter { $0.standing != .member })
             intent.begin(.create, change.tokens)
         case .add:
@@ -118,7 +119,7 @@ extension AuditRecord {
 }
 
 extension AuditAction {
-    fileprivate init(_ operation: GroupOperation) {
+    fileprivate init(_ operation: GroupChange.Operation) {
         switch operation {
         case .create: self = .deviceGroupPut
         case .add: self = .deviceGroupAdd

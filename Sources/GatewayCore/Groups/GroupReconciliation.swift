@@ -100,9 +100,9 @@ struct GroupReconciliation: Sendable {
         return .change(GroupChange(operation, name: self.group.upstreamName, key: key, tokens: tokens))
     }
 
-    /// Removes before it adds, so that a group never has too many members. Keeps one old member until a new one is added, so
-    /// that FCM does not delete the group.
-    private func nextChange() -> (GroupOperation, [String])? {
+    /// Removes before it adds, so that a group never has too many members. Keeps one old member until a new one is
+    /// added, so that FCM does not delete the group.
+    private func nextChange() -> (GroupChange.Operation, [String])? {
         let surplus = self.group.members.filter { !self.wanted.containsToken($0.token) }
         let kept = self.group.members.filter { self.wanted.containsToken($0.token) }
         let certain = kept.filter { $0.standing == .member }.map(\.token)

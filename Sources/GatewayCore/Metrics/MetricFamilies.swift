@@ -11,8 +11,8 @@ package struct MetricLabels: Hashable, Sendable {
 
 /// The handles of one metric by its labels' values, each made at its first use.
 ///
-/// It is in the target of the send, because another target's generic code is not specialised for its handles: each message
-/// would cost thousands of instructions more.
+/// It is in the target of the send, because another target's generic code is not specialised for its handles: each
+/// message would cost thousands of instructions more.
 package final class MetricFamily<Handle: Sendable>: Sendable {
     /// Bounds the set of handles: returns the labels under which new ones are measured, their own or shared ones.
     ///
@@ -81,11 +81,11 @@ extension GatewayMetric {
     }
 }
 
-extension TenantLabels {
+extension GatewayMetrics.TenantLabels {
     /// Outcomes that alerts watch for each tenant.
     ///
-    /// Each tenant with a label has reserved room for these series. They begin with the trouble, when the common room may be
-    /// used up.
+    /// Each tenant with a label has reserved room for these series. They begin with the trouble, when the common room
+    /// may be used up.
     static let watchedOutcomes: Set<String> = [
         OutcomeCode.upstreamUnavailable.rawValue, OutcomeCode.upstreamCredentials.rawValue,
     ]
@@ -95,17 +95,17 @@ extension TenantLabels {
 
 /// Counts tenants' requests by tenant, kind of request, and outcome.
 ///
-/// If there is no more room for a tenant's series, its requests count under the shared label. Outcomes that alerts watch stay
-/// under the tenant's own label, with a shared kind of request. The shared label's series for success exist from the start,
-/// so that a metric is never empty.
+/// If there is no more room for a tenant's series, its requests count under the shared label. Outcomes that alerts
+/// watch stay under the tenant's own label, with a shared kind of request. The shared label's series for success exist
+/// from the start, so that a metric is never empty.
 package struct TenantCounters: Sendable {
     private let counters: MetricFamily<Counter>
-    private let labels: TenantLabels
+    private let labels: GatewayMetrics.TenantLabels
 
     init(
         _ metric: GatewayMetric,
         _ metrics: GatewayMetrics,
-        watching watched: Set<String> = TenantLabels.watchedOutcomes,
+        watching watched: Set<String> = GatewayMetrics.TenantLabels.watchedOutcomes,
         startingWith asked: [String] = [],
         _ success: String = TenantCounters.accepted
     ) {
@@ -113,14 +113,14 @@ package struct TenantCounters: Sendable {
         self.labels = labels
         self.counters = metrics.counters(metric) { own in
             var shared = own
-            if own.first != TenantLabels.shared, watched.contains(own.third) {
-                shared.second = TenantLabels.shared
+            if own.first != GatewayMetrics.TenantLabels.shared, watched.contains(own.third) {
+                shared.second = GatewayMetrics.TenantLabels.shared
             } else {
-                shared.first = TenantLabels.shared
+                shared.first = GatewayMetrics.TenantLabels.shared
             }
             return own == shared || labels.takeRoom() ? own : shared
         }
-        for each in asked { _ = self.counters[TenantLabels.shared, each, success] }
+        for each in asked { _ = self.counters[GatewayMetrics.TenantLabels.shared, each, success] }
     }
 
     private func add(_ amount: Int, label: String, _ asked: String, _ outcome: String) {
@@ -197,7 +197,7 @@ extension RecipientOutcome {
 /// Tenants that share a label are shown together, from the start.
 package final class TenantGauges: Sendable {
     private let gauges: MetricFamily<Meter>
-    private let labels: TenantLabels
+    private let labels: GatewayMetrics.TenantLabels
     private let first: String?
     private let combine: @Sendable (_ values: [Int]) -> Int
     /// The tenants' values by label, without zeros.
@@ -213,7 +213,7 @@ package final class TenantGauges: Sendable {
         self.labels = metrics.tenantLabels
         self.first = first
         self.combine = combine
-        self.gauge(TenantLabels.shared).set(0)
+        self.gauge(GatewayMetrics.TenantLabels.shared).set(0)
     }
 
     private func gauge(_ label: String) -> Meter {

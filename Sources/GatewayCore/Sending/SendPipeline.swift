@@ -1,7 +1,7 @@
 package import FCMModel
 
-/// The steps of every send, from every surface: retired tokens, limits, upstream, audit. The request pipeline has checked the
-/// key's scope.
+/// The steps of every send, from every surface: retired tokens, limits, upstream, audit. The request pipeline has
+/// checked the key's scope.
 package struct SendPipeline: Sendable {
     private let retired: RetiredTokens
     private let limiter: any RateLimiter
@@ -26,7 +26,7 @@ package struct SendPipeline: Sendable {
         self.upstream = upstream
         self.audit = audit
         self.clock = clock
-        self.metrics = TenantCounters(.messages, metrics, startingWith: TargetKind.allCases.map(\.rawValue))
+        self.metrics = TenantCounters(.messages, metrics, startingWith: Target.Kind.allCases.map(\.rawValue))
         self.groups = groups
     }
 
@@ -83,8 +83,8 @@ package struct SendPipeline: Sendable {
         }
     }
 
-    /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or it is a list and the
-    /// tenant's bucket has no room for one message.
+    /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or it is a list and
+    /// the tenant's bucket has no room for one message.
     @inline(never)  // As for `record`.
     private func refusedAtOnce(_ command: SendCommand, _ messageID: String, _ now: Timestamp) -> SendOutcome? {
         if let refusal = self.refusal(of: command) { return SendOutcome(messageID: messageID, refused: refusal) }
@@ -95,8 +95,8 @@ package struct SendPipeline: Sendable {
         return SendOutcome(messageID: messageID, refused: refused.refusal, quotas: refused.quotas)
     }
 
-    /// Fills the place of a send's record, or counts the send in a summary of refused ones, whose id it then has; true if
-    /// there is no record to wait for.
+    /// Fills the place of a send's record, or counts the send in a summary of refused ones, whose id it then has; true
+    /// if there is no record to wait for.
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func record(
         _ command: SendCommand,
@@ -238,8 +238,8 @@ package struct SendPipeline: Sendable {
         )
     }
 
-    /// Sends to the recipients that are not retired and puts every result at its recipient's place. The refused ones use
-    /// no quota, neither of the tenant's nor of FCM's.
+    /// Sends to the recipients that are not retired and puts every result at its recipient's place. The refused ones
+    /// use no quota, neither of the tenant's nor of FCM's.
     @inline(never)  // As for `record`.
     private func deliverRest(_ sending: Sending, _ targets: SendTargets, isRefused: [Bool]) async -> SendOutcome {
         let refusedCount = isRefused.count { $0 }

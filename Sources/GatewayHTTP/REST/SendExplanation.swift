@@ -108,7 +108,7 @@ extension UpstreamKind {
     }
 }
 
-extension TargetKind {
+extension Target.Kind {
     /// The field of a send that names such a target.
     fileprivate var fieldName: String {
         switch self {

@@ -68,7 +68,7 @@ extension GatewayConfiguration.Limits {
 
 extension GatewayConfiguration {
     fileprivate func redisClient(eventLoops: any EventLoopGroup, logger: Logger) throws -> RedisClient {
-        var client = RedisClientConfiguration(
+        var client = RedisClient.Configuration(
             location: try RedisLocation(self.limits.redisURL),
             password: self.limits.redisPassword?.revealed
         )

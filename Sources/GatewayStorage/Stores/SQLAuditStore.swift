@@ -506,7 +506,7 @@ extension SQLAuditStore: AuditChainRegistry {
                     SELECT audit_writers.writer FROM audit_writers JOIN replicas ON replicas.id = audit_writers.replica
                     WHERE replicas.seen_at > gateway_time() - $1
                     """,
-                    [.microseconds(ReplicaSighting.aliveAge)]
+                    [.microseconds(Replicas.Sighting.aliveAge)]
                 ) { try $0.int(0) }
             )
         }

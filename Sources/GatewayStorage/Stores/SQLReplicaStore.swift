@@ -11,7 +11,7 @@ package struct SQLReplicaStore: ReplicaStore {
         (self.database, self.masterKey) = (database, fingerprint)
     }
 
-    package func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting] {
+    package func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [Replicas.Sighting] {
         // Each replica writes only its own row, so it needs no protection.
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             try db.execute(
@@ -23,7 +23,7 @@ package struct SQLReplicaStore: ReplicaStore {
                 [.text(id.text), .text(self.masterKey)]
             )
             return try db.rows("SELECT id, gateway_time() - seen_at FROM replicas ORDER BY id") { row in
-                ReplicaSighting(id: ReplicaID(text: try row.text(0)), age: .microseconds(try row.int64(1)))
+                Replicas.Sighting(id: ReplicaID(text: try row.text(0)), age: .microseconds(try row.int64(1)))
             }
         }
     }
@@ -64,7 +64,7 @@ package struct SQLReplicaStore: ReplicaStore {
         try db.execute("LOCK TABLE replicas IN SHARE MODE")
         let other = try db.first(
             "SELECT id FROM replicas WHERE master_key <> $1 AND seen_at > gateway_time() - $2 ORDER BY id LIMIT 1",
-            [.text(fingerprint), .microseconds(ReplicaSighting.deadAge)]
+            [.text(fingerprint), .microseconds(Replicas.Sighting.deadAge)]
         ) { try $0.text(0) }
         guard let other else { return }
         throw GatewayError(
@@ -79,7 +79,7 @@ package struct SQLReplicaStore: ReplicaStore {
             Set(
                 try db.rows(
                     "SELECT DISTINCT master_key FROM replicas WHERE seen_at > gateway_time() - $1",
-                    [.microseconds(ReplicaSighting.deadAge)]
+                    [.microseconds(Replicas.Sighting.deadAge)]
                 ) { try $0.text(0) }
             )
         }

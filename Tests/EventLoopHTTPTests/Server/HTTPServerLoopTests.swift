@@ -7,7 +7,7 @@ import Testing
 
 @testable import EventLoopHTTP
 
-@Suite("HTTPConnectionTable")
+@Suite("HTTPServerLoop.ConnectionTable")
 struct HTTPConnectionTableTests {
     private final class Connection {
         var idleSince: NIODeadline?
@@ -17,7 +17,7 @@ struct HTTPConnectionTableTests {
         }
     }
 
-    private typealias Table = HTTPConnectionTable<Connection>
+    private typealias Table = HTTPServerLoop.ConnectionTable<Connection>
 
     @Test("The connection that has idled longest is found, however often connections come and go")
     func longestIdle() {
@@ -111,7 +111,7 @@ struct HTTPConnectionTableTests {
     }
 }
 
-@Suite("LoopLag")
+@Suite("HTTPServerLoop.Lag")
 struct LoopLagTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
@@ -119,7 +119,7 @@ struct LoopLagTests {
         self.start + .milliseconds(Int64(milliseconds))
     }
 
-    private var lag = LoopLag(longTurn: .milliseconds(1), window: .milliseconds(100))
+    private var lag = HTTPServerLoop.Lag(longTurn: .milliseconds(1), window: .milliseconds(100))
     private var time = 0
 
     /// Turns of the loop, one behind the other, each with a pause before it.
@@ -203,12 +203,16 @@ struct LoopLagTests {
     }
 }
 
-@Suite("HTTPResponsePacer")
+@Suite("HTTPServerLoop.ResponsePacer")
 struct HTTPResponsePacerTests {
     private static let start = NIODeadline.uptimeNanoseconds(5_000_000_000)
 
-    private static var pacer: HTTPResponsePacer {
-        HTTPResponsePacer(interval: .milliseconds(10), burst: .milliseconds(50), maxDelay: .milliseconds(100))
+    private static var pacer: HTTPServerLoop.ResponsePacer {
+        HTTPServerLoop.ResponsePacer(
+            interval: .milliseconds(10),
+            burst: .milliseconds(50),
+            maxDelay: .milliseconds(100)
+        )
     }
 
     @Test("A burst goes out at once, what follows in its turn, and nobody waits longer than the longest wait")

@@ -34,7 +34,7 @@ struct ServerBench {
         let connection = HTTPServerConnection(
             server: self.server,
             loop: self.loop,
-            info: HTTPConnectionInfo(remoteAddress: nil, isTLS: false, eventLoop: self.eventLoop)
+            info: HTTPServerRequest.ConnectionInfo(remoteAddress: nil, isTLS: false, eventLoop: self.eventLoop)
         )
         for handler in handlers { try channel.pipeline.syncOperations.addHandler(handler) }
         try channel.pipeline.syncOperations.addHandler(connection)

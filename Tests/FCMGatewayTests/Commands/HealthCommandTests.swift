@@ -153,7 +153,7 @@ struct HealthCommandTests {
 
     @Test("The answer is a word, or an object with the address")
     func output() throws {
-        let probe = HealthProbe(url: try #require(BaseURL("http://gw:1")), tls: .makeClientConfiguration())
+        let probe = HealthCommand.Probe(url: try #require(BaseURL("http://gw:1")), tls: .makeClientConfiguration())
         #expect(try Self.command().answer(probe) == CommandOutput("ready"))
         #expect(try Self.command(["--live"]).answer(probe) == CommandOutput("live"))
         let json = try Self.command(["--output", "json"]).answer(probe)

@@ -12,7 +12,7 @@ struct ProgressTests {
 
     @Test("Lines come once a second, and for the end")
     func lines() {
-        var pace = ProgressPace("records", style: .lines)
+        var pace = ProgressReporter.Pace("records", style: .lines)
         #expect(pace.text(done: 0, of: 400, at: self.at(0)) == "records: 0 of 400 (0 %)\n")
         #expect(pace.text(done: 10, of: 400, at: self.at(999)) == nil)
         #expect(pace.text(done: 399, of: 400, at: self.at(1_000)) == "records: 399 of 400 (99 %)\n")
@@ -22,7 +22,7 @@ struct ProgressTests {
 
     @Test("One line is written over four times a second, and cleared")
     func oneLine() {
-        var pace = ProgressPace("records", style: .oneLine)
+        var pace = ProgressReporter.Pace("records", style: .oneLine)
         let told = (0...2_000).compactMap { pace.text(done: $0, of: 10_000, at: self.at($0)) }
         #expect(told.count == 9)
         #expect(told.allSatisfy { $0.hasPrefix("\r\u{1B}[Krecords: ") && !$0.contains("\n") })
@@ -32,13 +32,13 @@ struct ProgressTests {
 
     @Test("Nothing is said where nobody looks; what grows is never more than all; of nothing, all is done")
     func corners() {
-        var silent = ProgressPace("records", style: .silent)
+        var silent = ProgressReporter.Pace("records", style: .silent)
         #expect(silent.text(done: 1, of: 1, at: self.at(0)) == nil)
-        var growing = ProgressPace("records", style: .lines)
+        var growing = ProgressReporter.Pace("records", style: .lines)
         #expect(growing.text(done: 7, of: 5, at: self.at(0)) == "records: 7 of 5 (100 %)\n")
-        var empty = ProgressPace("records", style: .lines)
+        var empty = ProgressReporter.Pace("records", style: .lines)
         #expect(empty.text(done: 0, of: 0, at: self.at(0)) == "records: 0 of 0 (100 %)\n")
-        var unknown = ProgressPace("records", style: .lines)
+        var unknown = ProgressReporter.Pace("records", style: .lines)
         #expect(unknown.text(done: 3, of: nil, at: self.at(0)) == "records: 3\n")
     }
 
@@ -47,10 +47,10 @@ struct ProgressTests {
         arguments: [
             (nil, true, "xterm", .oneLine), (nil, true, "dumb", .lines), (nil, false, "xterm", .silent),
             (true, false, "xterm", .lines), (true, true, "xterm", .oneLine), (false, true, "xterm", .silent),
-        ] as [(Bool?, Bool, String, ProgressPace.Style)]
+        ] as [(Bool?, Bool, String, ProgressReporter.Pace.Style)]
     )
-    func style(isWanted: Bool?, isTerminal: Bool, term: String, style: ProgressPace.Style) {
+    func style(isWanted: Bool?, isTerminal: Bool, term: String, style: ProgressReporter.Pace.Style) {
         let terminal = Terminal(isTerminal: isTerminal, environment: ["TERM": term])
-        #expect(ProgressPace.Style(isWanted: isWanted, on: terminal) == style)
+        #expect(ProgressReporter.Pace.Style(isWanted: isWanted, on: terminal) == style)
     }
 }

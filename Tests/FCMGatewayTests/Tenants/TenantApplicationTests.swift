@@ -41,7 +41,7 @@ struct TenantApplicationTests {
         do {
             try await TenantApplication(plan: plan, isJSON: isJSON)
                 .run(
-                    reporter: ProgressReporter(ProgressPace("changes made", style: .silent)) { _ in },
+                    reporter: ProgressReporter(ProgressReporter.Pace("changes made", style: .silent)) { _ in },
                     stop: { outcome.calls == stop ? .sigterm : nil },
                     print: { output in
                         if let failure = refuse(output) { throw failure }
@@ -110,7 +110,8 @@ struct TenantApplicationTests {
         } else {
             #expect(outcome.remarks.contains("2 changes made; the first of these failed"))
         }
-        // The gateway's own word that nothing was done needs no looking; a proxy's does, and so does its own of half of it.
+        // The gateway's own word that nothing was done needs no looking; a proxy's does, and so does its own of half of
+        // it.
         for (status, code, isDoubtful) in [
             (409, "conflict", false), (503, "audit_unavailable", false), (503, "overloaded", true), (502, nil, true),
             (404, nil, true),

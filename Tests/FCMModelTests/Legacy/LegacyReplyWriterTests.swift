@@ -5,7 +5,7 @@ import VectorTestKit
 
 @Suite("LegacyReplyWriter")
 struct LegacyReplyWriterTests {
-    private static let kinds: [String: TargetKind] = [
+    private static let kinds: [String: Target.Kind] = [
         "multicast": .tokens, "token": .token, "topic": .topic, "condition": .condition, "group": .group,
     ]
 
@@ -50,7 +50,7 @@ struct LegacyReplyWriterTests {
     }
 
     /// One of the upstream's answers, or none.
-    private static func reading(_ members: inout VectorMembers, for kind: TargetKind, now: Int) throws -> V1Reading {
+    private static func reading(_ members: inout VectorMembers, for kind: Target.Kind, now: Int) throws -> V1Reading {
         if let word = try members.takeIfPresent("transport")?.text() {
             return V1Reading(transportFailure: .outcomeUnknown, upstreamCode: word)
         }

@@ -26,7 +26,7 @@ struct TargetTests {
             #expect(target.recipientCount == recipients)
             #expect(target.maxPayloadBytes == bytes)
         }
-        #expect(Set(all.map { $0.0.kind }) == Set(TargetKind.allCases))
+        #expect(Set(all.map { $0.0.kind }) == Set(Target.Kind.allCases))
     }
 
     @Test("Topics and conditions are answered once, all else per recipient")

@@ -81,7 +81,7 @@ struct V1ReplyWriterTests {
         let reply = V1ReplyWriter.reply(refusing: rejection)
         let retryAfter = reply.retryAfter.map { String($0) }
         let response = UpstreamResponse(status: reply.status, retryAfter: retryAfter, body: reply.body)
-        let kind: TargetKind = name == .topicsMessageRateExceeded ? .topic : .token
+        let kind: Target.Kind = name == .topicsMessageRateExceeded ? .topic : .token
         let back = V1ResponseReader.read(response, for: kind, now: 0).rejection
         #expect(back?.code == rejection.code)
         #expect(back?.legacyErrorName == rejection.legacyErrorName)

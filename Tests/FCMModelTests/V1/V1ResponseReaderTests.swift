@@ -113,8 +113,8 @@ struct V1ResponseReaderTests {
         #expect(judged.rejection?.code == .invalidField)
     }
 
-    @Test("A topic has no token to be blamed", arguments: [TargetKind.topic, .condition])
-    func topicsWithoutTokens(kind: TargetKind) {
+    @Test("A topic has no token to be blamed", arguments: [Target.Kind.topic, .condition])
+    func topicsWithoutTokens(kind: Target.Kind) {
         let body = Self.refusal(
             "INVALID_ARGUMENT",
             Self.fcmError("INVALID_ARGUMENT") + "," + Self.violation("message.token", "bad registration token")
@@ -153,7 +153,7 @@ struct V1ResponseReaderTests {
         ]
     )
     func unreadable(body: String) {
-        for kind in TargetKind.allCases {
+        for kind in Target.Kind.allCases {
             #expect(Self.read(200, body, for: kind).rejection?.code == .upstreamProtocol)
         }
     }
@@ -163,7 +163,7 @@ struct V1ResponseReaderTests {
         let reading = Self.read(200, body, mayBeGroup: true)
         #expect(reading.answer == .group)
         #expect(reading.outcome == .rejected(.upstreamProtocol))
-        for kind in TargetKind.allCases {
+        for kind in Target.Kind.allCases {
             #expect(Self.read(200, body, for: kind).rejection?.code == .upstreamProtocol)
         }
     }
@@ -173,7 +173,7 @@ struct V1ResponseReaderTests {
         arguments: [(200, ""), (204, ""), (200, " "), (200, "\r\n"), (200, "[]"), (200, "null")]
     )
     func blank(status: Int, body: String) {
-        for kind in [TargetKind.token, .group] {
+        for kind in [Target.Kind.token, .group] {
             #expect(Self.read(status, body, for: kind, mayBeGroup: true).rejection?.code == .upstreamProtocol)
         }
     }
@@ -278,7 +278,7 @@ struct V1ResponseReaderTests {
         _ status: Int,
         _ body: String,
         retryAfter: String? = nil,
-        for kind: TargetKind = .token,
+        for kind: Target.Kind = .token,
         mayBeGroup: Bool = false,
         isIdempotent: Bool = false
     ) -> V1Reading {

@@ -121,7 +121,7 @@ struct GroupReconciliationTests {
     @Test("Where the last of the old members takes the room of the new ones, it goes first")
     func room() throws {
         var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["x"])
-        var changes: [GroupOperation] = []
+        var changes: [GroupChange.Operation] = []
         while case .call(let request) = reconciliation.next() {
             guard case .change(let change) = request else { break }
             changes.append(change.operation)

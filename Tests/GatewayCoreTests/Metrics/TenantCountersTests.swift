@@ -9,7 +9,7 @@ import Testing
 struct TenantCountersTests {
     private let factory = TestMetrics()
     private let metrics: GatewayMetrics
-    private var labels: TenantLabels { self.metrics.tenantLabels }
+    private var labels: GatewayMetrics.TenantLabels { self.metrics.tenantLabels }
 
     init() {
         self.metrics = GatewayMetrics(factory: self.factory)
@@ -28,7 +28,7 @@ struct TenantCountersTests {
     @Test("A tenant by the name of the shared label has no label of its own, and takes none from another")
     func namedOther() throws {
         #expect(self.labels.label(of: try .sample("other")) == "other")
-        for index in 0..<TenantLabels.maxLabels {
+        for index in 0..<GatewayMetrics.TenantLabels.maxLabels {
             #expect(self.labels.label(of: try .sample("t\(index)")) == "t\(index)")
         }
         #expect(self.labels.label(of: try .sample("late")) == "other")
@@ -135,7 +135,7 @@ struct TenantCountersTests {
     @Test("A gauge of a tenant shows its last value, and a shared one what its tenants' values come to")
     func gauges() throws {
         let gauges = TenantGauges(.retiredTokenSpikeActive, self.metrics) { $0.reduce(0, +) }
-        for index in 0..<TenantLabels.maxLabels { gauges.set(0, of: try .sample("t\(index)")) }
+        for index in 0..<GatewayMetrics.TenantLabels.maxLabels { gauges.set(0, of: try .sample("t\(index)")) }
         for tenant in ["t0", "late", "later", "late"] { gauges.set(1, of: try .sample(tenant)) }
         func shown(_ label: String) throws -> Double? {
             try self.factory.expectMeter("fcmgw_retired_token_spike_active", [("tenant", label)]).lastValue

@@ -7,15 +7,15 @@ import Testing
 struct ReplicaRosterTests {
     private static let own = ReplicaID(text: "own/1")
 
-    private static func roster(_ ages: [(String, Duration)]) -> ReplicaRoster {
-        var roster = ReplicaRoster(of: Self.own)
-        roster.update(ages.map { ReplicaSighting(id: ReplicaID(text: $0.0), age: $0.1) }, at: .now)
+    private static func roster(_ ages: [(String, Duration)]) -> Replicas.Roster {
+        var roster = Replicas.Roster(of: Self.own)
+        roster.update(ages.map { Replicas.Sighting(id: ReplicaID(text: $0.0), age: $0.1) }, at: .now)
         return roster
     }
 
     @Test("A replica that knows nobody is one")
     func alone() {
-        #expect(ReplicaRoster(of: Self.own).aliveCount == 1)
+        #expect(Replicas.Roster(of: Self.own).aliveCount == 1)
         #expect(Self.roster([]).aliveCount == 1)
         #expect(Self.roster([("own/1", .seconds(100))]).aliveCount == 1)
     }
@@ -32,7 +32,7 @@ struct ReplicaRosterTests {
     func steady() {
         let start = ContinuousClock.now
         func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
-        var roster = ReplicaRoster(of: Self.own)
+        var roster = Replicas.Roster(of: Self.own)
         #expect(!roster.isSteady(at: at(100)))
         for second in [0, 2, 9] { roster.update([], at: at(second)) }
         #expect(!roster.isSteady(at: at(9)))
@@ -59,8 +59,8 @@ struct ReplicaRosterTests {
 
 struct ReplicasTests {
     private struct Store: ReplicaStore {
-        func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [ReplicaSighting] {
-            [ReplicaSighting(id: ReplicaID(text: "a/1"), age: .seconds(1)), ReplicaSighting(id: id, age: .zero)]
+        func heartbeat(of id: ReplicaID) async throws(GatewayError) -> [Replicas.Sighting] {
+            [Replicas.Sighting(id: ReplicaID(text: "a/1"), age: .seconds(1)), Replicas.Sighting(id: id, age: .zero)]
         }
 
         func leave(_ id: ReplicaID) async throws(GatewayError) {}

@@ -315,7 +315,7 @@ struct TestGateway: Sendable {
                 HTTPRequest(method: method, scheme: "http", authority: host, path: path, headerFields: fields)
             ),
             body: ByteBuffer(string: body),
-            connection: HTTPConnectionInfo(
+            connection: HTTPServerRequest.ConnectionInfo(
                 remoteAddress: "192.0.2.1",
                 isTLS: !clientNames.isEmpty,
                 clientNames: clientNames,

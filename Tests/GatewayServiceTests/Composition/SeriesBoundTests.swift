@@ -99,11 +99,11 @@ struct SeriesBoundTests {
             #expect(Set(samples.compactMap { Self.value(of: label, in: $0) }).count == 201, "\(label)")
         }
         // The trouble of the last tenant with a label is told from others', though all room was taken before it began.
-        for outcome in TenantLabels.watchedOutcomes {
+        for outcome in GatewayMetrics.TenantLabels.watchedOutcomes {
             #expect(
                 samples.contains {
                     $0.hasPrefix("fcmgw_messages_total{")
-                        && Self.value(of: "tenant", in: $0) == "tenant-\(TenantLabels.maxLabels - 1)"
+                        && Self.value(of: "tenant", in: $0) == "tenant-\(GatewayMetrics.TenantLabels.maxLabels - 1)"
                         && Self.value(of: "outcome", in: $0) == Substring(outcome)
                 },
                 "\(outcome)"
@@ -148,7 +148,7 @@ struct SeriesBoundTests {
             .topic(try #require(TopicName("canary"))), .condition(try TopicCondition(parsing: "'canary' in topics")),
             .notificationKey("canary"),
         ]
-        #expect(Set(kinds.map(\.kind)) == Set(TargetKind.allCases))
+        #expect(Set(kinds.map(\.kind)) == Set(Target.Kind.allCases))
         var recipients = 0
         for principal in self.principals[..<10] {
             for target in kinds {

@@ -86,7 +86,7 @@ struct ReplicaStoreTests {
             _ = try await store.heartbeat(of: Self.one)
             clock.advance(by: .seconds(7))
             let sightings = [
-                ReplicaSighting(id: Self.one, age: .seconds(7)), ReplicaSighting(id: Self.two, age: .zero),
+                Replicas.Sighting(id: Self.one, age: .seconds(7)), Replicas.Sighting(id: Self.two, age: .zero),
             ]
             #expect(try await store.heartbeat(of: Self.two) == sightings)
         }

@@ -163,7 +163,9 @@ struct RetryTests {
     func sharedGauge() throws {
         let metrics = TestMetrics()
         let resilience = ResilienceMetrics(GatewayMetrics(factory: metrics))
-        for index in 0..<TenantLabels.maxLabels { resilience.show(.closed, .legacy, of: try .sample("t\(index)")) }
+        for index in 0..<GatewayMetrics.TenantLabels.maxLabels {
+            resilience.show(.closed, .legacy, of: try .sample("t\(index)"))
+        }
         let tenants: [TenantID] = try ["late", "later", "other"].map { try .sample($0) }
         for tenant in tenants { resilience.show(.closed, .legacy, of: tenant) }
         let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])

@@ -5,6 +5,29 @@ import StrictJSON
 
 /// `audit`: reads the audit trail.
 struct AuditCommand: ParsableCommand {
+    /// The options that filter audit records.
+    struct Filter: ParsableArguments {
+        @Option(name: .long, help: "Only this tenant's records.") var tenant: TenantID?
+        @Option(name: .long, help: "Only records of this action.") var action: String?
+        @Option(name: .long, help: "Only records with this outcome.") var outcome: String?
+        @Option(name: .long, help: "Only records with this refusal or failure code.") var code: String?
+        @Option(name: .long, help: "Only actions of this key, by its id, or of admin, gateway, leader or command.")
+        var principal: String?
+        @Option(name: .long, help: "Only records of the request with this id.") var requestID: String?
+        @Option(name: .long, help: "Only records about this token or topic.") var target: String?
+        @Option(name: .long, help: "Only records about the message with this id.") var message: String?
+
+        /// The API's parameters; the API finds a target by its pseudonym.
+        var query: [(name: String, value: String)] {
+            [
+                ("tenant", self.tenant?.text), ("action", self.action), ("outcome", self.outcome),
+                ("code", self.code), ("principal", self.principal), ("request_id", self.requestID),
+                ("target", self.target), ("message", self.message),
+            ]
+            .compactMap { name, value in value.map { (name: name, value: $0) } }
+        }
+    }
+
     static let configuration = CommandConfiguration(
         commandName: "audit",
         abstract: "Read the audit trail.",
@@ -25,7 +48,7 @@ struct AuditCommand: ParsableCommand {
                 """
         )
 
-        @OptionGroup var filter: AuditFilter
+        @OptionGroup var filter: Filter
         @Option(name: .long, help: "Only records from then on, such as 2026-01-31 or 2026-01-31T12:00:00Z.")
         var from: Timestamp?
         @Option(name: .long, help: "Only records before then.") var to: Timestamp?
@@ -68,7 +91,7 @@ struct AuditCommand: ParsableCommand {
 
         static let pollInterval = Duration.seconds(2)
 
-        @OptionGroup var filter: AuditFilter
+        @OptionGroup var filter: Filter
         @Option(name: [.customShort("n"), .long], help: "The number of records to begin with.") var lines = 20
         @Flag(name: [.short, .long], help: "Continue with new records as they arrive.") var follow = false
         @OptionGroup var admin: AdminOptions
@@ -156,29 +179,6 @@ struct AuditCommand: ParsableCommand {
                 try print(output)
             }
         }
-    }
-}
-
-/// The options that filter audit records.
-struct AuditFilter: ParsableArguments {
-    @Option(name: .long, help: "Only this tenant's records.") var tenant: TenantID?
-    @Option(name: .long, help: "Only records of this action.") var action: String?
-    @Option(name: .long, help: "Only records with this outcome.") var outcome: String?
-    @Option(name: .long, help: "Only records with this refusal or failure code.") var code: String?
-    @Option(name: .long, help: "Only actions of this key, by its id, or of admin, gateway, leader or command.")
-    var principal: String?
-    @Option(name: .long, help: "Only records of the request with this id.") var requestID: String?
-    @Option(name: .long, help: "Only records about this token or topic.") var target: String?
-    @Option(name: .long, help: "Only records about the message with this id.") var message: String?
-
-    /// The API's parameters; the API finds a target by its pseudonym.
-    var query: [(name: String, value: String)] {
-        [
-            ("tenant", self.tenant?.text), ("action", self.action), ("outcome", self.outcome),
-            ("code", self.code), ("principal", self.principal), ("request_id", self.requestID),
-            ("target", self.target), ("message", self.message),
-        ]
-        .compactMap { name, value in value.map { (name: name, value: $0) } }
     }
 }
 

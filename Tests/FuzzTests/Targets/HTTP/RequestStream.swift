@@ -28,7 +28,7 @@ struct RequestStream {
 
     private enum Phase {
         case head(HTTPHeadScanner)
-        case body(HTTPBodyReader, HTTPAcceptedRequest)
+        case body(HTTPBodyReader, HTTPHeadParser.AcceptedRequest)
     }
 
     private static let limits = HTTPHeadScanner.Limits(
@@ -98,7 +98,7 @@ struct RequestStream {
         }
     }
 
-    private mutating func accept(_ accepted: HTTPAcceptedRequest) {
+    private mutating func accept(_ accepted: HTTPHeadParser.AcceptedRequest) {
         switch accepted.framing {
         case .none:
             self.finish(accepted, body: ByteBuffer())
@@ -114,7 +114,7 @@ struct RequestStream {
         }
     }
 
-    private mutating func finish(_ accepted: HTTPAcceptedRequest, body: ByteBuffer) {
+    private mutating func finish(_ accepted: HTTPHeadParser.AcceptedRequest, body: ByteBuffer) {
         let fields = accepted.head.fields.fields
         self.requests.append(
             Request(
