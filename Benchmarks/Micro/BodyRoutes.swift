@@ -142,7 +142,7 @@ struct BodyListeners: Sendable {
         let metrics = GatewayMetrics()
         let clock = ManualClock()
         let masterKey = try MasterKey.sample()
-        let pepper = KeyPepper.sample
+        let pepper = APIKey.Pepper.sample
         let database = TestDatabase(clock: clock)
         let auditStore = database.auditStore
         guard let ample = RatePolicy(rate: 1_000_000, periodSeconds: 1, burst: 1_000_000) else { preconditionFailure() }
@@ -150,7 +150,7 @@ struct BodyListeners: Sendable {
             store: database.directoryStore,
             defaultLimits: LimitPolicies(tenant: [ample])
         )
-        let cursors = AuditCursorSealer(auditKey: .sample("audit"))
+        let cursors = AuditQuery.CursorSealer(auditKey: .sample("audit"))
         let audit = AuditLog.sample(store: auditStore, clock: clock)
         let retired = RetiredTokens.sample(store: TestRetiredTokenStore(in: database), clock: clock)
         let administration = Administration(
@@ -195,7 +195,7 @@ struct BodyListeners: Sendable {
             clock: clock,
             metrics: HTTPMetrics(metrics, listener: "data"),
             gate: LoadGate(
-                limits: LoadLimits(maxInFlight: 4_096, maxLag: .milliseconds(50)),
+                limits: LoadShedder.Limits(maxInFlight: 4_096, maxLag: .milliseconds(50)),
                 listCalls: 4,
                 subscriptionCalls: 4
             ),
@@ -223,11 +223,11 @@ struct BodyListeners: Sendable {
                     let origin = RequestOrigin(method: "PUT", requestID: "set-up")
                     let id = try TenantID.sample(kind.rawValue)
                     _ = try await administration.put(
-                        TenantDraft(displayName: kind.rawValue, upstream: kind),
+                        Tenant.Draft(displayName: kind.rawValue, upstream: kind),
                         id: id,
                         origin: origin
                     )
-                    let draft = APIKeyDraft(name: "micro", scopes: Set(Scope.allCases))
+                    let draft = APIKey.Draft(name: "micro", scopes: Set(Scope.allCases))
                     let (key, _) = try await administration.createKey(draft, tenant: id, origin: origin)
                     keys[kind.rawValue] = key.secret.revealText()
                 }

@@ -6,30 +6,31 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A store whose directory is made beforehand: the rows of some tenants change over and over, by turns to these and those.
+/// A store whose directory is made beforehand: the rows of some tenants change over and over, by turns to these and
+/// those.
 private final class FixedDirectory: DirectoryStore {
-    private let contents: DirectoryContents
-    private let changed: [DirectoryContents]
+    private let contents: Directory.Contents
+    private let changed: [Directory.Contents]
     private let version = Atomic<Int64>(0)
 
-    init(_ contents: DirectoryContents, changed: [DirectoryContents]) {
+    init(_ contents: Directory.Contents, changed: [Directory.Contents]) {
         self.contents = contents
         self.changed = changed
     }
 
-    func load() async throws(GatewayError) -> DirectoryContents { self.contents }
+    func load() async throws(GatewayError) -> Directory.Contents { self.contents }
 
     func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents? { self.next() }
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents? { self.next() }
 
-    func changes(since version: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+    func changes(since version: Directory.Version) async throws(GatewayError) -> Directory.News {
         let rows = self.next()
         return .tenants(Set(rows.tenants.map(\.id)), rows)
     }
 
-    private func next() -> DirectoryContents {
+    private func next() -> Directory.Contents {
         let number = self.version.add(1, ordering: .relaxed).newValue
         var rows = self.changed[Int(number) % self.changed.count]
         rows.version.number = number
@@ -38,7 +39,8 @@ private final class FixedDirectory: DirectoryStore {
 }
 
 extension Micro {
-    /// Changes of one tenant among many, and of all of them, each with a sealed credential and a key; without the store.
+    /// Changes of one tenant among many, and of all of them, each with a sealed credential and a key; without the
+    /// store.
     static func changing() async throws -> [String] {
         var rows: [String] = []
         guard let masterKey = MasterKey(Secret(randomBytes: 32)) else { return [] }
@@ -47,7 +49,7 @@ extension Micro {
             let one = all.of([all.tenants[0].id])
             let directory = try await Self.directory(FixedDirectory(all, changed: [one]), masterKey)
             rows += try await directory.whileRunning {
-                let change = DirectoryChange.addKey(one.keys[0])
+                let change = Directory.Change.addKey(one.keys[0])
                 return [
                     try await Measurement.measure("show a change of one tenant among \(count)", operations: 100) {
                         for _ in 0..<100 {
@@ -103,8 +105,8 @@ extension Micro {
         )
     }
 
-    private static func contents(_ count: Int, _ masterKey: MasterKey) throws -> DirectoryContents {
-        var contents = DirectoryContents()
+    private static func contents(_ count: Int, _ masterKey: MasterKey) throws -> Directory.Contents {
+        var contents = Directory.Contents()
         for number in 0..<count {
             guard let id = TenantID("tenant-\(number)") else { continue }
             try Self.add(id, to: &contents, masterKey)
@@ -112,7 +114,7 @@ extension Micro {
         return contents
     }
 
-    private static func add(_ id: TenantID, to contents: inout DirectoryContents, _ masterKey: MasterKey) throws {
+    private static func add(_ id: TenantID, to contents: inout Directory.Contents, _ masterKey: MasterKey) throws {
         let now = Timestamp(microseconds: 1_700_000_000_000_000)
         // Of one life of the tenant, in whichever contents.
         let salt = Array("salt of \(id.text)".utf8)
@@ -137,7 +139,7 @@ extension Micro {
         contents.credentials.append(credential)
         let key = APIKey.generate()
         contents.keys.append(
-            APIKeyRecord(
+            APIKey.Record(
                 id: key.id,
                 tenant: id,
                 name: "bench",

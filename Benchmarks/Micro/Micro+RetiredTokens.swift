@@ -10,7 +10,7 @@ extension Micro {
         guard let tenant = TenantID("tenant") else { return [] }
         let entries = (0..<count)
             .map { number in
-                RetiredTokenEntry(
+                RetiredToken.Entry(
                     tenant: tenant,
                     key: UInt64(number) &* 0x9E37_79B9_7F4A_7C15,
                     state: .unregistered,
@@ -25,7 +25,7 @@ extension Micro {
 
     private static func screen(
         _ name: String,
-        _ entries: [RetiredTokenEntry],
+        _ entries: [RetiredToken.Entry],
         _ tenant: TenantID,
         _ now: Timestamp
     ) async throws -> Measurement {
@@ -57,28 +57,28 @@ extension Micro {
 
 /// A list that is read once and never written.
 private struct FixedList: RetiredTokenStore {
-    let entries: [RetiredTokenEntry]
+    let entries: [RetiredToken.Entry]
 
     private static let readAt = Timestamp(microseconds: 0)
 
-    func load() async throws(GatewayError) -> (entries: [RetiredTokenEntry], readAt: Timestamp) {
+    func load() async throws(GatewayError) -> (entries: [RetiredToken.Entry], readAt: Timestamp) {
         (self.entries, Self.readAt)
     }
 
-    func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {}
+    func apply(_ changes: [RetiredToken.Change]) async throws(GatewayError) {}
 
-    func remove(_ key: UInt64, of owner: RetiredTokenOwner) async throws(GatewayError) -> Bool { false }
+    func remove(_ key: UInt64, of owner: RetiredToken.Owner) async throws(GatewayError) -> Bool { false }
 
-    func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenNews {
-        RetiredTokenNews(spiking: [], removed: [:], readAt: Self.readAt)
+    func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenFeed.News {
+        RetiredTokenFeed.News(spiking: [], removed: [:], readAt: Self.readAt)
     }
 
     func feed(
-        of owner: RetiredTokenOwner,
-        after cursor: RetiredTokenCursor?,
+        of owner: RetiredToken.Owner,
+        after cursor: RetiredTokenFeed.Cursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        let end = RetiredTokenCursor(epoch: "", position: 0)
+        let end = RetiredTokenFeed.Cursor(epoch: "", position: 0)
         return RetiredTokenFeed(tokens: [], cursor: cursor ?? end, hasMore: false)
     }
 

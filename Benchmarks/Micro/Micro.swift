@@ -7,8 +7,8 @@ import StrictJSON
 
 /// Measures the parts of a send one by one: `swift run -c release Micro`.
 ///
-/// `Micro bodies` looks for the costliest bodies instead; `Micro writer` measures the audit's writer on PostgreSQL alone,
-/// `Micro directory` changes of tenants alone.
+/// `Micro bodies` looks for the costliest bodies instead; `Micro writer` measures the audit's writer on PostgreSQL
+/// alone, `Micro directory` changes of tenants alone.
 @main
 struct Micro {
     private static let message = """
@@ -80,7 +80,7 @@ struct Micro {
 
     private static func authenticating() async -> Measurement {
         let key = APIKey.generate()
-        let pepper = KeyPepper(Secret(randomBytes: 32))
+        let pepper = APIKey.Pepper(Secret(randomBytes: 32))
         let digest = pepper.digest(of: key)
         let bytes = key.secret.revealBytes()[...]
         return await Measurement.measure("read and check an API key", operations: 20_000) {

@@ -49,7 +49,7 @@ struct DemoSetup: Service {
         let administration = self.gateway.administration
         guard let demo = TenantID("demo") else { throw GatewayError(.invalid, "demo is not a tenant's name") }
         if (try? administration.profile(of: demo)) == nil {
-            let draft = TenantDraft(displayName: "Demo", upstream: .legacy, senderID: Self.senderID)
+            let draft = Tenant.Draft(displayName: "Demo", upstream: .legacy, senderID: Self.senderID)
             _ = try await administration.put(draft, id: demo, origin: Self.origin)
         }
         let credential = LegacyCredential(serverKey: Secret(try self.files.serverKey()), endpoint: endpoint)
@@ -68,7 +68,7 @@ struct DemoSetup: Service {
             )
         }
         if let key = try self.files.demoKey() { return key }
-        let draft = APIKeyDraft(name: "demo", scopes: Set(Scope.allCases))
+        let draft = APIKey.Draft(name: "demo", scopes: Set(Scope.allCases))
         let (key, _) = try await administration.createKey(draft, tenant: demo, origin: Self.origin)
         let text = key.secret.revealText()
         try self.files.keep(demoKey: text)

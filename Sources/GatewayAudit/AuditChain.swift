@@ -4,6 +4,53 @@ import Crypto
 ///
 /// Pure: it links records and does nothing else.
 package struct AuditChain: Sendable, Hashable {
+    /// A record's place among all of them.
+    package struct Position: Sendable, Hashable {
+        /// Writers of one store count up from 1.
+        package var writer: Int
+        /// The place in the writer's chain, dense from 1.
+        package var sequence: Int
+
+        package init(writer: Int, sequence: Int) {
+            (self.writer, self.sequence) = (writer, sequence)
+        }
+    }
+
+    /// A record as it is chained and stored: encoded once, where it is made, and handed on as bytes.
+    package struct Entry: Sendable, Hashable {
+        package let time: Timestamp
+        package let tenant: String?
+        package let body: [UInt8]
+
+        package init(_ record: AuditRecord) {
+            self.time = record.time
+            self.tenant = record.tenant
+            var body: [UInt8] = []
+            body.reserveCapacity(320)
+            AuditCodec.encode(record, to: &body)
+            self.body = body
+        }
+
+        /// An entry as it is stored, whether a record has such a body or not.
+        package init(time: Timestamp, tenant: String?, body: [UInt8]) {
+            (self.time, self.tenant, self.body) = (time, tenant, body)
+        }
+
+        package var isReadable: Bool { AuditCodec.decode(self.body, time: self.time, tenant: self.tenant) != nil }
+
+        /// Tells the tenant from earlier and later ones of the same name; 0 without a tenant.
+        package var tenantUID: UInt64 { self.body.dropFirst().prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+
+        /// About how much memory it takes, in bytes.
+        var byteCount: Int { self.body.count + (self.tenant?.utf8.count ?? 0) + MemoryLayout<Entry>.size }
+
+        /// The decoded record; an empty one if the body can't be decoded.
+        package var record: AuditRecord {
+            AuditCodec.decode(self.body, time: self.time, tenant: self.tenant)
+                ?? AuditRecord(tenant: nil, at: self.time)
+        }
+    }
+
     package let writer: Int
     /// The place of the last record; 0 before the first.
     package private(set) var sequence: Int
@@ -21,13 +68,13 @@ package struct AuditChain: Sendable, Hashable {
     }
 
     /// The place of the next record.
-    var next: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence &+ 1) }
+    var next: Position { Position(writer: self.writer, sequence: self.sequence &+ 1) }
 
     package mutating func append(_ record: AuditRecord) -> ChainedAuditRecord {
-        self.append(AuditEntry(record))
+        self.append(Entry(record))
     }
 
-    package mutating func append(_ entry: AuditEntry) -> ChainedAuditRecord {
+    package mutating func append(_ entry: Entry) -> ChainedAuditRecord {
         var header: [UInt8] = []
         header.reserveCapacity(96)
         AuditCodec.encodeHeader(of: entry, writer: self.writer, sequence: self.sequence + 1, to: &header)
@@ -45,70 +92,23 @@ package struct AuditChain: Sendable, Hashable {
     }
 }
 
-/// A record as it is chained and stored: encoded once, where it is made, and handed on as bytes.
-package struct AuditEntry: Sendable, Hashable {
-    package let time: Timestamp
-    package let tenant: String?
-    package let body: [UInt8]
-
-    package init(_ record: AuditRecord) {
-        self.time = record.time
-        self.tenant = record.tenant
-        var body: [UInt8] = []
-        body.reserveCapacity(320)
-        AuditCodec.encode(record, to: &body)
-        self.body = body
-    }
-
-    /// An entry as it is stored, whether a record has such a body or not.
-    package init(time: Timestamp, tenant: String?, body: [UInt8]) {
-        (self.time, self.tenant, self.body) = (time, tenant, body)
-    }
-
-    package var isReadable: Bool { AuditCodec.decode(self.body, time: self.time, tenant: self.tenant) != nil }
-
-    /// Tells the tenant from earlier and later ones of the same name; 0 without a tenant.
-    package var tenantUID: UInt64 { self.body.dropFirst().prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
-
-    /// About how much memory it takes, in bytes.
-    var byteCount: Int { self.body.count + (self.tenant?.utf8.count ?? 0) + MemoryLayout<AuditEntry>.size }
-
-    /// The decoded record; an empty one if the body can't be decoded.
-    package var record: AuditRecord {
-        AuditCodec.decode(self.body, time: self.time, tenant: self.tenant)
-            ?? AuditRecord(tenant: nil, at: self.time)
-    }
-}
-
-/// A record's place among all of them.
-package struct AuditPosition: Sendable, Hashable {
-    /// Writers of one store count up from 1.
-    package var writer: Int
-    /// The place in the writer's chain, dense from 1.
-    package var sequence: Int
-
-    package init(writer: Int, sequence: Int) {
-        (self.writer, self.sequence) = (writer, sequence)
-    }
-}
-
 /// A record in its place in a writer's chain, as it is stored.
 package struct ChainedAuditRecord: Sendable, Hashable {
     package var writer: Int
     package var sequence: Int
-    package var entry: AuditEntry
+    package var entry: AuditChain.Entry
     /// SHA-256 of the predecessor's hash and this record; empty, as no record's is, where what is stored can't be read.
     package var hash: [UInt8]
 
-    package init(writer: Int, sequence: Int, entry: AuditEntry, hash: [UInt8]) {
+    package init(writer: Int, sequence: Int, entry: AuditChain.Entry, hash: [UInt8]) {
         (self.writer, self.sequence, self.entry, self.hash) = (writer, sequence, entry, hash)
     }
 
-    package var position: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence) }
+    package var position: AuditChain.Position { AuditChain.Position(writer: self.writer, sequence: self.sequence) }
 
     package var record: AuditRecord {
         get { self.entry.record }
-        set { self.entry = AuditEntry(newValue) }
+        set { self.entry = AuditChain.Entry(newValue) }
     }
 }
 

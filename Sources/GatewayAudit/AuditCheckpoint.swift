@@ -4,6 +4,25 @@ import Crypto
 ///
 /// Pure: it is the text that is signed, without keys or stores.
 package struct AuditCheckpoint: Sendable, Hashable {
+    /// A checkpoint as others refer to it.
+    package struct Link: Sendable, Hashable {
+        /// No checkpoint: what the first one follows.
+        package static let none = Link(number: 0, digest: AuditCheckpoint.noDigest)
+
+        package var number: Int
+        package var digest: [UInt8]
+
+        package init(number: Int, digest: [UInt8]) {
+            (self.number, self.digest) = (number, digest)
+        }
+
+        package init(_ checkpoint: SignedCheckpoint) {
+            self.init(number: checkpoint.number, digest: checkpoint.digest)
+        }
+
+        fileprivate var text: String { "\(self.number) \(Hex.text(self.digest))" }
+    }
+
     /// Numbers from here on are none that a gateway gets to; somebody may have written any.
     package static let numberLimit = 1 << 48
     /// Stands for the digest of the checkpoint before the first.
@@ -107,18 +126,19 @@ package struct SignedCheckpoint: Sendable, Hashable {
 
 /// Which checkpoints there are, signed, so that one that is missing at either end is noticed.
 ///
-/// The first is made in one transaction with the gateway's secrets, each other with its checkpoint. So a store that is in use
-/// has one, however much of the audit is gone, and through the latest checkpoint it stands for the ends of all chains.
+/// The first is made in one transaction with the gateway's secrets, each other with its checkpoint. So a store that is
+/// in use has one, however much of the audit is gone, and through the latest checkpoint it stands for the ends of all
+/// chains.
 package struct CheckpointEnd: Sendable, Hashable {
     /// The latest checkpoint.
-    package var latest: AuditCheckpointLink
+    package var latest: AuditCheckpoint.Link
     /// The truncation marker of the checkpoints: the last one that was removed by age.
-    package var removed: AuditCheckpointLink
+    package var removed: AuditCheckpoint.Link
     package var signature: [UInt8]
 
     package init(
-        latest: AuditCheckpointLink = .none,
-        removed: AuditCheckpointLink = .none,
+        latest: AuditCheckpoint.Link = .none,
+        removed: AuditCheckpoint.Link = .none,
         signature: [UInt8] = []
     ) {
         (self.latest, self.removed, self.signature) = (latest, removed, signature)
@@ -127,25 +147,6 @@ package struct CheckpointEnd: Sendable, Hashable {
     package var text: [UInt8] {
         Array("fcm-gateway audit end 1\nlatest \(self.latest.text)\nremoved \(self.removed.text)\n".utf8)
     }
-}
-
-/// A checkpoint as others refer to it.
-package struct AuditCheckpointLink: Sendable, Hashable {
-    /// No checkpoint: what the first one follows.
-    package static let none = AuditCheckpointLink(number: 0, digest: AuditCheckpoint.noDigest)
-
-    package var number: Int
-    package var digest: [UInt8]
-
-    package init(number: Int, digest: [UInt8]) {
-        (self.number, self.digest) = (number, digest)
-    }
-
-    package init(_ checkpoint: SignedCheckpoint) {
-        self.init(number: checkpoint.number, digest: checkpoint.digest)
-    }
-
-    fileprivate var text: String { "\(self.number) \(Hex.text(self.digest))" }
 }
 
 /// The ends of the first writers' chains, rolled into one digest: chains that have ended say nothing new.
@@ -188,7 +189,7 @@ package struct AuditTruncation: Sendable, Hashable {
         self.init(writer: chain.writer, sequence: chain.sequence, hash: chain.hash, time: time, signature: signature)
     }
 
-    package var position: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence) }
+    package var position: AuditChain.Position { AuditChain.Position(writer: self.writer, sequence: self.sequence) }
 
     package var text: [UInt8] {
         let place = "writer \(self.writer)\nsequence \(self.sequence)\nhash \(Hex.text(self.hash))"

@@ -5,14 +5,15 @@ import Synchronization
 
 /// Signs checkpoints of all chains, one after the other, and keeps them in the store.
 ///
-/// One replica of a store signs, the leader; what others and commands add to the audit meanwhile is in its next checkpoint.
-/// The store takes a checkpoint only behind all others, so that a leader that was paused finds out that it is none.
+/// One replica of a store signs, the leader; what others and commands add to the audit meanwhile is in its next
+/// checkpoint. The store takes a checkpoint only behind all others, so that a leader that was paused finds out that it
+/// is none.
 package final class AuditCheckpointer: Sendable {
     private struct State {
         /// The latest genuine checkpoint, and what it says.
         var latest: (signed: SignedCheckpoint, content: AuditCheckpoint)?
         /// The last checkpoint that was removed.
-        var removed = AuditCheckpointLink.none
+        var removed = AuditCheckpoint.Link.none
         /// Checkpoints from before this moment are to be removed; `nil` for none.
         var limit: Timestamp?
         /// The number of the next checkpoint where the row does not hold: one is left out, so that the gap stays.
@@ -55,8 +56,8 @@ package final class AuditCheckpointer: Sendable {
 
     /// Finds the latest checkpoint, and makes the first where there is none; the latest one's number.
     ///
-    /// A checkpoint that was changed is not continued: the next one skips a number behind all known ones, and takes nothing
-    /// over from one that is not genuine.
+    /// A checkpoint that was changed is not continued: the next one skips a number behind all known ones, and takes
+    /// nothing over from one that is not genuine.
     package func prepare() async throws(GatewayError) -> Int {
         // Before the checkpoints are read: a chain that begins meanwhile may follow one that is not among them.
         let claimed = try await self.latestClaim(try await self.store.truncations())
@@ -100,7 +101,8 @@ package final class AuditCheckpointer: Sendable {
 
     /// Follows the replica that makes the checkpoints: its latest one in the store moves the gauge of this replica.
     ///
-    /// The next checkpoint of this replica looks at the store first. A store that can't be read leaves the gauge as it is.
+    /// The next checkpoint of this replica looks at the store first. A store that can't be read leaves the gauge as it
+    /// is.
     package func follow() async {
         self.markOutdated()
         // The end of the process does not wait for a store that is away.
@@ -195,13 +197,13 @@ package final class AuditCheckpointer: Sendable {
 
     /// Returns true if the latest checkpoint is the latest that there was, as far as it can be told.
     ///
-    /// `claimed` is the latest checkpoint after which a chain is known to have begun, 0 for none. Only the row's end is looked
-    /// at; verifiers and ``removable()`` look at what lies before it.
+    /// `claimed` is the latest checkpoint after which a chain is known to have begun, 0 for none. Only the row's end is
+    /// looked at; verifiers and ``removable()`` look at what lies before it.
     private func isWhole(_ signatures: AuditSignatures, claimed: Int) -> Bool {
         let key = self.signer.publicKey
         let isEnd =
             if let latest = signatures.latest, let end = signatures.end {
-                self.isGenuine(latest) && end.latest == AuditCheckpointLink(latest)
+                self.isGenuine(latest) && end.latest == AuditCheckpoint.Link(latest)
                     && key.isGenuine(end.signature, of: end.text)
             } else {
                 signatures.isNew && signatures.end.map { key.isGenuine($0.signature, of: $0.text) } != false
@@ -244,13 +246,13 @@ package final class AuditCheckpointer: Sendable {
 
     /// Returns the last checkpoint that is to be removed; the latest one always stays.
     ///
-    /// Changed checkpoints are evidence and stay: those that go, and the one behind them, must be genuine, each linked to the
-    /// one before.
-    private func removable() async throws(GatewayError) -> AuditCheckpointLink? {
+    /// Changed checkpoints are evidence and stay: those that go, and the one behind them, must be genuine, each linked
+    /// to the one before.
+    private func removable() async throws(GatewayError) -> AuditCheckpoint.Link? {
         let (limit, latest) = self.state.withLock { ($0.limit, $0.latest?.signed.number ?? 0) }
         guard let limit else { return nil }
         var last = self.state.withLock { $0.removed }
-        var removable: AuditCheckpointLink?
+        var removable: AuditCheckpoint.Link?
         var isOld = false
         for signed in try await self.store.checkpoints(after: last.number, limit: Self.page) {
             if isOld { removable = last }
@@ -269,7 +271,7 @@ package final class AuditCheckpointer: Sendable {
             }
             isOld = content.time < limit
             if !isOld { break }
-            last = AuditCheckpointLink(signed)
+            last = AuditCheckpoint.Link(signed)
         }
         if !isOld { self.state.withLock { $0.limit = nil } }
         return removable
@@ -286,7 +288,7 @@ package final class AuditCheckpointer: Sendable {
         let made = next
         let signed = try self.signer.sign(made)
         let removed = try await self.removable() ?? self.state.withLock { $0.removed }
-        let end = try self.signer.end(at: AuditCheckpointLink(signed), removed: removed)
+        let end = try self.signer.end(at: AuditCheckpoint.Link(signed), removed: removed)
         try await self.store.append(signed, end: end)
         self.state.withLock { state in
             (state.latest, state.restart) = ((signed, made), nil)
@@ -336,8 +338,8 @@ package final class AuditCheckpointer: Sendable {
 
 /// The gauge that says that the stored audit is not what was written.
 ///
-/// An alarm by a look at the ends of the chains is over when a later look finds nothing. Any other stays for as long as the
-/// process runs: nothing looks at the same place again.
+/// An alarm by a look at the ends of the chains is over when a later look finds nothing. Any other stays for as long as
+/// the process runs: nothing looks at the same place again.
 package final class AuditAlarm: Sendable {
     private struct State {
         var isRaisedByEnds = false
@@ -373,12 +375,13 @@ package final class AuditAlarm: Sendable {
 
 /// Gives the audit its checkpoints while the gateway runs, and a last one when all chains have ended.
 ///
-/// It runs before the audit's writer, so that it ends after it. After each checkpoint a task of its own writes to the second
-/// sink: a slow sink delays no checkpoint.
+/// It runs before the audit's writer, so that it ends after it. After each checkpoint a task of its own writes to the
+/// second sink: a slow sink delays no checkpoint.
 package struct AuditCheckpointService: Service {
     /// The time that the last checkpoint may take to reach the second sink; the next start delivers the rest.
     private static let lastDelivery = Duration.seconds(2)
-    /// The longest time between two looks for the lead and for chains of dead replicas; checkpoints may be further apart.
+    /// The longest time between two looks for the lead and for chains of dead replicas; checkpoints may be further
+    /// apart.
     private static let leadInterval = Duration.seconds(10)
 
     private let checkpointer: AuditCheckpointer

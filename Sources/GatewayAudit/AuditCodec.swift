@@ -1,10 +1,10 @@
 /// Records as bytes: what is hashed, stored and spooled.
 ///
-/// A body is a record but for its time and tenant. The tenant's uid stands in front, highest byte first, where SQL finds it
-/// as well. Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and lengths are in
-/// groups of seven bits, lowest first. The two numbers of a chain's first record stand at the end; other records have nothing
-/// there. Every record has exactly one body, and decoding refuses any other, so that a changed byte is never
-/// overlooked.
+/// A body is a record but for its time and tenant. The tenant's uid stands in front, highest byte first, where SQL
+/// finds it as well. Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and
+/// lengths are in groups of seven bits, lowest first. The two numbers of a chain's first record stand at the end; other
+/// records have nothing there. Every record has exactly one body, and decoding refuses any other, so that a changed
+/// byte is never overlooked.
 package enum AuditCodec {
     /// Rises when the layout changes.
     private static let version: UInt8 = 1
@@ -60,19 +60,19 @@ package enum AuditCodec {
     }
 
     /// Writes what is hashed before a body: the record's place, time and tenant.
-    static func encodeHeader(of entry: AuditEntry, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
+    static func encodeHeader(of entry: AuditChain.Entry, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
         self.put(writer, to: &bytes)
         self.put(sequence, to: &bytes)
         self.putOrigin(of: entry, to: &bytes)
     }
 
-    private static func putOrigin(of entry: AuditEntry, to bytes: inout [UInt8]) {
+    private static func putOrigin(of entry: AuditChain.Entry, to bytes: inout [UInt8]) {
         self.put(Int(entry.time.microseconds), to: &bytes)
         self.put(entry.tenant, to: &bytes)
     }
 
     /// Records that follow a chain's end, without the places and hashes that they have by that.
-    static func encode(_ entries: some Collection<AuditEntry>, after base: AuditChain) -> [UInt8] {
+    static func encode(_ entries: some Collection<AuditChain.Entry>, after base: AuditChain) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64 + entries.reduce(0) { $0 + $1.byteCount })
         self.put(base.writer, to: &bytes)
@@ -87,7 +87,7 @@ package enum AuditCodec {
         return bytes
     }
 
-    static func decode(entriesAfterChain bytes: ArraySlice<UInt8>) -> (base: AuditChain, entries: [AuditEntry])? {
+    static func decode(entriesAfterChain bytes: ArraySlice<UInt8>) -> (base: AuditChain, entries: [AuditChain.Entry])? {
         var reader = Reader(rest: bytes)
         guard let decoded = try? reader.entries(), reader.rest.isEmpty else { return nil }
         return decoded
@@ -122,16 +122,16 @@ package enum AuditCodec {
 
         private(set) var rest: ArraySlice<UInt8>
 
-        mutating func entries() throws(Damage) -> (base: AuditChain, entries: [AuditEntry]) {
+        mutating func entries() throws(Damage) -> (base: AuditChain, entries: [AuditChain.Entry]) {
             let (writer, sequence) = (try self.integer(), try self.integer())
             let base = AuditChain(writer: writer, sequence: sequence, hash: Array(try self.take(32)))
-            var entries: [AuditEntry] = []
+            var entries: [AuditChain.Entry] = []
             let count = try self.number()
             for _ in 0..<count {
                 let time = Timestamp(microseconds: Int64(try self.integer()))
                 let tenant = try self.optionalText()
                 let length = try self.number()
-                let entry = AuditEntry(time: time, tenant: tenant, body: Array(try self.take(length)))
+                let entry = AuditChain.Entry(time: time, tenant: tenant, body: Array(try self.take(length)))
                 guard entry.isReadable else { throw Damage() }
                 entries.append(entry)
             }

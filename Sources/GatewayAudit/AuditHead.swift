@@ -31,7 +31,7 @@ package struct AuditHead: Sendable, Hashable {
 
     package var unsealed: AuditHead { AuditHead(self.chain, state: self.state) }
 
-    package var position: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence) }
+    package var position: AuditChain.Position { AuditChain.Position(writer: self.writer, sequence: self.sequence) }
 
     package var chain: AuditChain {
         AuditChain(writer: self.writer, sequence: self.sequence, hash: self.hash)
@@ -65,8 +65,8 @@ package struct AuditSealer: Sendable {
 
 /// A whole chain of records that is written at once: what a command did to the store directly.
 ///
-/// It is closed when it appears, so it never counts as a process that ended uncleanly, and it stands beside the chain of
-/// a gateway that is running.
+/// It is closed when it appears, so it never counts as a process that ended uncleanly, and it stands beside the chain
+/// of a gateway that is running.
 package struct AuditClosedChain: Sendable {
     /// The chain's begin, what was done, its end.
     package let records: [ChainedAuditRecord]

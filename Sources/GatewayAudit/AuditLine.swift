@@ -13,7 +13,8 @@ import Foundation
 package enum AuditLine: Sendable, Hashable {
     /// A checkpoint, with the name of the sink that it was delivered to.
     case checkpoint(SignedCheckpoint, sink: String)
-    /// The beginning of a chain whose oldest records were removed; `ended` is the chain's last state if all of it was removed.
+    /// The beginning of a chain whose oldest records were removed; `ended` is the chain's last state if all of it was
+    /// removed.
     case truncation(AuditTruncation, ended: AuditHead.State?)
     case record(ChainedAuditRecord)
 }
@@ -167,7 +168,7 @@ extension AuditLine {
             let ended = root.text("ended").flatMap { AuditHead.State(rawValue: $0) }
             self = .truncation(AuditTruncation(chain, time: time, signature: signature), ended: ended)
         case "record":
-            let (chain, entry) = (try root.chain("seq"), AuditEntry(try AuditRecord(root)))
+            let (chain, entry) = (try root.chain("seq"), AuditChain.Entry(try AuditRecord(root)))
             self = .record(
                 ChainedAuditRecord(writer: chain.writer, sequence: chain.sequence, entry: entry, hash: chain.hash)
             )

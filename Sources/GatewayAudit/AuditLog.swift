@@ -6,9 +6,41 @@ import Synchronization
 /// The audit's one writer: takes records from everywhere, chains them, and hands them to the store in batches.
 ///
 /// A record is on its way to the store within the flush interval; that interval is all that a killed process can lose.
-/// When the store refuses, records go to the spool. When that refuses as well, nothing more is reserved, so nothing more is
-/// done that could not be recorded; what was already taken is kept and written when one of them recovers.
+/// When the store refuses, records go to the spool. When that refuses as well, nothing more is reserved, so nothing
+/// more is done that could not be recorded; what was already taken is kept and written when one of them recovers.
 package final class AuditLog: Service {
+    /// A place in the audit's queue, taken before something is done so that it can be recorded afterwards.
+    ///
+    /// A place that is dropped without being used becomes free again.
+    package struct Reservation: ~Copyable, Sendable {
+        private let log: AuditLog
+        /// The tenant's uid.
+        private let tenant: UInt64
+        private var isFilled = false
+
+        init(log: AuditLog, tenant: UInt64) {
+            (self.log, self.tenant) = (log, tenant)
+        }
+
+        deinit {
+            if !self.isFilled { self.log.release(of: self.tenant) }
+        }
+
+        /// Fills the place with a record, which is encoded here: on the thread that made its texts, outside the log's
+        /// lock.
+        package consuming func fill(_ record: AuditRecord) {
+            self.isFilled = true
+            self.log.fillReserved(AuditChain.Entry(record), of: self.tenant)
+        }
+
+        /// Fills the place with the record of something that the gateway refused, or counts it in a summary where the
+        /// tenant has refused too much lately; returns the id of the summary's record then.
+        package consuming func fill(refusal record: AuditRecord) -> String? {
+            self.isFilled = true
+            return self.log.fillReserved(refusal: record, of: self.tenant)
+        }
+    }
+
     /// The phase of the log's life.
     enum Phase {
         /// Records are taken. Next: `closing`, `closed`.
@@ -39,22 +71,23 @@ package final class AuditLog: Service {
         /// True if this process's chain is stored, and all records of earlier processes are.
         var isChainOpen = false
         var isRunning = false
-        var records: [AuditEntry] = []
+        var records: [AuditChain.Entry] = []
         /// The memory of the records that wait or are being written, in bytes.
         var heldBytes = 0
         var reserved = 0
         /// Each tenant's share of the queue and the spool, by its uid.
         var shares: [UInt64: AuditShare] = [:]
         /// Summaries of refused requests that have yet to be recorded; each holds a place.
-        var summaries: [AuditSummary.Key: AuditSummary] = [:]
+        var summaries: [AuditShare.Summary.Key: AuditShare.Summary] = [:]
         /// Records that the store is being given at this moment.
         var writing = 0
         var isFailing = false
-        /// Since when something waits and nothing was taken that waited: by the store, or by the spool where that will do.
+        /// Since when something waits and nothing was taken that waited: by the store, or by the spool where that will
+        /// do.
         var waitingSince: ContinuousClock.Instant?
         var commits: [Int: CheckedContinuation<CommitEnd, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
-        var strict: [(number: Int, entry: AuditEntry)] = []
+        var strict: [(number: Int, entry: AuditChain.Entry)] = []
         /// Waits until what was recorded so far is durable, by number.
         var settling: [Int] = []
         var nextNumber = 0
@@ -68,7 +101,7 @@ package final class AuditLog: Service {
         }
 
         /// Takes a record, until the chain has ended, in a tenant's place.
-        mutating func add(_ entry: AuditEntry, inPlaceOf tenant: UInt64 = AuditLog.noTenant) {
+        mutating func add(_ entry: AuditChain.Entry, inPlaceOf tenant: UInt64 = AuditLog.noTenant) {
             guard self.phase != .closed else { return }
             // While records wait, the time is noted already.
             if self.records.isEmpty { self.beginWaiting() }
@@ -83,7 +116,7 @@ package final class AuditLog: Service {
         }
 
         /// Records have left the queue: their tenants' shares have room again.
-        mutating func leave(_ entries: ArraySlice<AuditEntry>) {
+        mutating func leave(_ entries: ArraySlice<AuditChain.Entry>) {
             guard let last = entries.last else { return }
             let now = last.time.microseconds * 1_000
             for entry in entries {
@@ -165,8 +198,8 @@ package final class AuditLog: Service {
 
     // MARK: Taking records
 
-    /// Waits until what earlier processes left is in the store and this one's chain is open; whether it is, which it is not
-    /// when the log has ended, or the caller was cancelled.
+    /// Waits until what earlier processes left is in the store and this one's chain is open; whether it is, which it is
+    /// not when the log has ended, or the caller was cancelled.
     ///
     /// Records are taken before that as well, but a crash would lose them: requests are to be served afterwards only.
     /// One caller may ask, once.
@@ -178,23 +211,23 @@ package final class AuditLog: Service {
     /// Records something and returns when it is durable.
     ///
     /// A caller whose task is cancelled waits all the same: its action is recorded even if its client is gone. Throws
-    /// `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when shutdown has begun;
-    /// then the record is not written later, unless the store has it in its hands already. Before ``run()`` has begun nothing
-    /// is written and no time runs.
+    /// `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when shutdown has
+    /// begun; then the record is not written later, unless the store has it in its hands already. Before ``run()`` has
+    /// begun nothing is written and no time runs.
     package func commit(_ record: AuditRecord) async throws(GatewayError) {
         guard case .durable = await self.end(ofCommitting: record) else { throw Self.unavailable }
     }
 
     /// Commits that something is about to be done; throws `auditUnavailable`, and then it must not be done.
     ///
-    /// If the store answers too late it may have the intent all the same. A record that the action was not done then follows,
-    /// so that no reader takes the intent for something that was done.
+    /// If the store answers too late it may have the intent all the same. A record that the action was not done then
+    /// follows, so that no reader takes the intent for something that was done.
     package func announce(refused: AuditRecord) async throws(GatewayError) {
         switch await self.end(ofCommitting: refused.intent) {
         case .durable: return
         case .refused: throw Self.unavailable
         case .unknown:
-            let entry = AuditEntry(refused)
+            let entry = AuditChain.Entry(refused)
             self.state.withLock { $0.add(entry) }
             self.wake.continuation.yield()
             throw Self.unavailable
@@ -202,7 +235,7 @@ package final class AuditLog: Service {
     }
 
     private func end(ofCommitting record: AuditRecord) async -> CommitEnd {
-        let entry = AuditEntry(record)
+        let entry = AuditChain.Entry(record)
         return await self.wait { state, number in
             guard state.phase == .open else { return false }
             state.strict.append((number, entry))
@@ -259,7 +292,7 @@ package final class AuditLog: Service {
 
     /// Takes a place for a tenant's record to come; `nil` when the queue or the tenant's share of it is full, the store
     /// refuses, or shutdown has begun.
-    package func reserve(for tenant: UInt64 = noTenant) -> AuditReservation? {
+    package func reserve(for tenant: UInt64 = noTenant) -> Reservation? {
         let (isTaken, isPressed) = self.state.withLock { state in
             let waiting = state.records.count + state.reserved + state.writing
             let (capacity, bytes) = (self.configuration.queueRecords, self.configuration.queueBytes)
@@ -274,20 +307,20 @@ package final class AuditLog: Service {
         }
         // A store that is slow now would soon cost sends.
         if isPressed { self.worker.cutShort() }
-        return isTaken ? AuditReservation(log: self, tenant: tenant) : nil
+        return isTaken ? Reservation(log: self, tenant: tenant) : nil
     }
 
     /// Takes a place for the outcome of an operator's change; `nil` when shutdown has begun.
     ///
-    /// It does not count against the queue's bounds: what fills the queue is most likely what the operator is about to end,
-    /// and there are few of them.
-    package func reserveForChange() -> AuditReservation? {
+    /// It does not count against the queue's bounds: what fills the queue is most likely what the operator is about to
+    /// end, and there are few of them.
+    package func reserveForChange() -> Reservation? {
         let isTaken = self.state.withLock { state in
             guard state.phase == .open else { return false }
             state.reserved += 1
             return true
         }
-        return isTaken ? AuditReservation(log: self, tenant: Self.noTenant) : nil
+        return isTaken ? Reservation(log: self, tenant: Self.noTenant) : nil
     }
 
     /// Once the log has ended: records that the spool holds for the next start, and those that are lost.
@@ -304,7 +337,7 @@ package final class AuditLog: Service {
     }
 
     /// Called by a reservation that is used.
-    func fillReserved(_ entry: AuditEntry, of tenant: UInt64) {
+    func fillReserved(_ entry: AuditChain.Entry, of tenant: UInt64) {
         let (phase, isNews) = self.state.withLock { state in
             state.reserved -= 1
             // The writer is awake already while records wait, unless it waits for the last of them.
@@ -325,8 +358,9 @@ package final class AuditLog: Service {
 
     // MARK: Refused requests
 
-    /// Uses a reservation for a request of which nothing left, or releases it: beyond what the tenant's refused requests may
-    /// write, the request is counted in a summary. Returns the message id of that summary's record, empty where it has none.
+    /// Uses a reservation for a request of which nothing left, or releases it: beyond what the tenant's refused
+    /// requests may write, the request is counted in a summary. Returns the message id of that summary's record, empty
+    /// where it has none.
     func fillReserved(refusal record: AuditRecord, of tenant: UInt64) -> String? {
         let now = record.time.microseconds * 1_000
         let (id, isFirst) = self.state.withLock { state -> (String?, Bool) in
@@ -334,18 +368,18 @@ package final class AuditLog: Service {
             guard state.phase == .open, tenant != Self.noTenant,
                 state.shares[tenant]?.mayWriteRefusals(at: now) == false
             else { return (nil, false) }
-            let key = AuditSummary.Key(record)
+            let key = AuditShare.Summary.Key(record)
             guard state.summaries[key]?.add(record) == nil else {
                 state.reserved -= 1
                 state.shares[tenant]?.records -= 1
                 return (state.summaries[key]?.record.messageID ?? "", false)
             }
-            state.summaries[key] = AuditSummary(record)
+            state.summaries[key] = AuditShare.Summary(record)
             return (record.messageID ?? "", state.summaries.count == 1)
         }
         if isFirst { self.summarised.continuation.yield() }
         guard id == nil else { return id }
-        let entry = AuditEntry(record)
+        let entry = AuditChain.Entry(record)
         self.state.withLock { $0.shares[tenant]?.chargeRefusal(entry.byteCount, at: now) }
         self.fillReserved(entry, of: tenant)
         return nil
@@ -364,14 +398,14 @@ package final class AuditLog: Service {
             defer { state.summaries = [:] }
             return state.summaries.values
         }
-        for summary in summaries { self.fillReserved(AuditEntry(summary.record), of: summary.record.tenantUID) }
+        for summary in summaries { self.fillReserved(AuditChain.Entry(summary.record), of: summary.record.tenantUID) }
     }
 
-    /// True if a record has waited for two seconds, or for the commit timeout if that is longer, and nothing was recorded
-    /// meanwhile: neither by the store nor by the spool, or in strict mode not by the store.
+    /// True if a record has waited for two seconds, or for the commit timeout if that is longer, and nothing was
+    /// recorded meanwhile: neither by the store nor by the spool, or in strict mode not by the store.
     ///
-    /// The writer keeps trying, with the waiting records or with an empty batch if they were given up; the first success ends
-    /// the stall.
+    /// The writer keeps trying, with the waiting records or with an empty batch if they were given up; the first
+    /// success ends the stall.
     package func isStalled(at now: ContinuousClock.Instant) -> Bool {
         guard let since = self.state.withLock({ $0.waitingSince }) else { return false }
         return now - since >= max(.seconds(2), self.configuration.commitTimeout)
@@ -431,7 +465,8 @@ package final class AuditLog: Service {
     func begin(continuing writer: Int = 0) async throws(GatewayError) -> AuditChain {
         var attemptsLeft = 10
         while true {
-            // An end may have been deleted; the records still have its writer's number. An intruder may have written any number.
+            // An end may have been deleted; the records still have its writer's number. An intruder may have written
+            // any number.
             let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
             var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
             // Read after the chains before it: none may name an earlier checkpoint than those.
@@ -487,13 +522,13 @@ package final class AuditLog: Service {
     }
 
     private func write() async throws {
-        var writer = AuditWriterState(chain: try await self.open())
+        var writer = WriterState(chain: try await self.open())
         self.state.withLock { $0.isChainOpen = true }
         self.opening.continuation.finish()
         await withGracefulShutdownHandler {
             for await _ in self.wake.stream {
-                // Wait a moment, so that one transaction holds many records. In strict mode the transaction under way is
-                // moment enough.
+                // Wait a moment, so that one transaction holds many records. In strict mode the transaction under way
+                // is moment enough.
                 if !self.isStrict { try? await Task.sleep(for: self.configuration.flushInterval) }
                 while !(await self.flush(&writer)) {
                     try? await Task.sleep(for: self.configuration.retryInterval)
@@ -523,7 +558,7 @@ package final class AuditLog: Service {
         }
     }
 
-    private func close(_ writer: inout AuditWriterState) async throws(GatewayError) {
+    private func close(_ writer: inout WriterState) async throws(GatewayError) {
         var movesLeft = Self.maxMoves
         while true {
             var chain = writer.tail
@@ -560,36 +595,5 @@ package final class AuditLog: Service {
         guard lost > 0 else { return }
         self.refusedRecords.increment(by: lost)
         self.logger.error("The audit log ended before all was written", metadata: ["records": .stringConvertible(lost)])
-    }
-}
-
-/// A place in the audit's queue, taken before something is done so that it can be recorded afterwards.
-///
-/// A place that is dropped without being used becomes free again.
-package struct AuditReservation: ~Copyable, Sendable {
-    private let log: AuditLog
-    /// The tenant's uid.
-    private let tenant: UInt64
-    private var isFilled = false
-
-    init(log: AuditLog, tenant: UInt64) {
-        (self.log, self.tenant) = (log, tenant)
-    }
-
-    deinit {
-        if !self.isFilled { self.log.release(of: self.tenant) }
-    }
-
-    /// Fills the place with a record, which is encoded here: on the thread that made its texts, outside the log's lock.
-    package consuming func fill(_ record: AuditRecord) {
-        self.isFilled = true
-        self.log.fillReserved(AuditEntry(record), of: self.tenant)
-    }
-
-    /// Fills the place with the record of something that the gateway refused, or counts it in a summary where the tenant has
-    /// refused too much lately; returns the id of the summary's record then.
-    package consuming func fill(refusal record: AuditRecord) -> String? {
-        self.isFilled = true
-        return self.log.fillReserved(refusal: record, of: self.tenant)
     }
 }

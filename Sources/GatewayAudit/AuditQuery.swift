@@ -2,6 +2,68 @@ import Crypto
 
 /// The filter of a list of the audit.
 package struct AuditQuery: Sendable, Hashable {
+    /// Seals the cursor of a list, since places count the records of all tenants.
+    ///
+    /// A cursor is bound to the list that it continues, of the tenant of a uid or of operators, and always as long as
+    /// any other.
+    package struct CursorSealer: Sendable {
+        private let key: SymmetricKey
+
+        package init(auditKey: Secret) {
+            self.key = auditKey.symmetricKey.derived(for: "fcm-gateway audit cursor 1")
+        }
+
+        /// Seals a place; `nil` when the cryptographic library fails, which it does not for keys of 256 bits.
+        package func seal(_ cursor: AuditQuery.Cursor, for uid: UInt64?) -> [UInt8]? {
+            var place: [UInt8] = []
+            for number in [cursor.time.microseconds, Int64(cursor.position.writer), Int64(cursor.position.sequence)] {
+                place.append(bigEndian: UInt64(bitPattern: number))
+            }
+            return try? self.key.seal(place, for: Self.reader(uid))
+        }
+
+        /// Opens a place; `nil` for bytes that are none of this gateway's cursors, or another reader's.
+        package func open(_ sealed: [UInt8], for uid: UInt64?) -> AuditQuery.Cursor? {
+            guard let place = self.key.open(sealed, for: Self.reader(uid)), place.count == 24 else { return nil }
+            let numbers = [0, 8, 16]
+                .map { start in
+                    Int64(bitPattern: place[start..<(start + 8)].reduce(0 as UInt64) { $0 << 8 | UInt64($1) })
+                }
+            return AuditQuery.Cursor(
+                time: Timestamp(microseconds: numbers[0]),
+                position: AuditChain.Position(writer: Int(numbers[1]), sequence: Int(numbers[2]))
+            )
+        }
+
+        private static func reader(_ uid: UInt64?) -> String { uid.map { "tenant \($0)" } ?? "operator" }
+    }
+
+    /// Some of the records that a query found.
+    package struct Page: Sendable, Hashable {
+        package var records: [ChainedAuditRecord]
+        /// The cursor of the next page; `nil` at the end.
+        package var next: AuditQuery.Cursor?
+
+        package init(records: [ChainedAuditRecord], next: AuditQuery.Cursor?) {
+            (self.records, self.next) = (records, next)
+        }
+    }
+
+    /// The place after which a list of the audit continues. Lists are by falling time, and by place within the same
+    /// time.
+    package struct Cursor: Sendable, Hashable {
+        package var time: Timestamp
+        package var position: AuditChain.Position
+
+        package init(time: Timestamp, position: AuditChain.Position) {
+            (self.time, self.position) = (time, position)
+        }
+
+        package init(_ record: ChainedAuditRecord) {
+            self.init(time: record.entry.time, position: record.position)
+        }
+    }
+
     package var tenant: String?
     /// Only records of the tenant of this name that has this uid, for whom the list is; `nil` for operators' lists.
     package var tenantUID: UInt64?
@@ -19,7 +81,7 @@ package struct AuditQuery: Sendable, Hashable {
     package var messageID: String?
     package var limit: Int
     /// Only records older than this place.
-    package var before: AuditCursor?
+    package var before: Cursor?
 
     package init(limit: Int) {
         self.limit = limit
@@ -41,65 +103,6 @@ package struct AuditQuery: Sendable, Hashable {
         return stride(from: 0, to: record.targets.count, by: Pseudonym.byteCount)
             .contains { Pseudonym(bytes: record.targets[$0...].prefix(Pseudonym.byteCount)) == target }
     }
-}
-
-/// The place after which a list of the audit continues. Lists are by falling time, and by place within the same time.
-package struct AuditCursor: Sendable, Hashable {
-    package var time: Timestamp
-    package var position: AuditPosition
-
-    package init(time: Timestamp, position: AuditPosition) {
-        (self.time, self.position) = (time, position)
-    }
-
-    package init(_ record: ChainedAuditRecord) {
-        self.init(time: record.entry.time, position: record.position)
-    }
-}
-
-/// Some of the records that a query found.
-package struct AuditPage: Sendable, Hashable {
-    package var records: [ChainedAuditRecord]
-    /// The cursor of the next page; `nil` at the end.
-    package var next: AuditCursor?
-
-    package init(records: [ChainedAuditRecord], next: AuditCursor?) {
-        (self.records, self.next) = (records, next)
-    }
-}
-
-/// Seals the cursor of a list, since places count the records of all tenants.
-///
-/// A cursor is bound to the list that it continues, of the tenant of a uid or of operators, and always as long as any
-/// other.
-package struct AuditCursorSealer: Sendable {
-    private let key: SymmetricKey
-
-    package init(auditKey: Secret) {
-        self.key = auditKey.symmetricKey.derived(for: "fcm-gateway audit cursor 1")
-    }
-
-    /// Seals a place; `nil` when the cryptographic library fails, which it does not for keys of 256 bits.
-    package func seal(_ cursor: AuditCursor, for uid: UInt64?) -> [UInt8]? {
-        var place: [UInt8] = []
-        for number in [cursor.time.microseconds, Int64(cursor.position.writer), Int64(cursor.position.sequence)] {
-            place.append(bigEndian: UInt64(bitPattern: number))
-        }
-        return try? self.key.seal(place, for: Self.reader(uid))
-    }
-
-    /// Opens a place; `nil` for bytes that are none of this gateway's cursors, or another reader's.
-    package func open(_ sealed: [UInt8], for uid: UInt64?) -> AuditCursor? {
-        guard let place = self.key.open(sealed, for: Self.reader(uid)), place.count == 24 else { return nil }
-        let numbers = [0, 8, 16]
-            .map { start in Int64(bitPattern: place[start..<(start + 8)].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }) }
-        return AuditCursor(
-            time: Timestamp(microseconds: numbers[0]),
-            position: AuditPosition(writer: Int(numbers[1]), sequence: Int(numbers[2]))
-        )
-    }
-
-    private static func reader(_ uid: UInt64?) -> String { uid.map { "tenant \($0)" } ?? "operator" }
 }
 
 /// Finds intents that no outcome followed: what was about to be done when a process was killed.

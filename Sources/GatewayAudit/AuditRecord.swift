@@ -7,8 +7,8 @@
 package struct AuditRecord: Sendable, Hashable {
     package var time: Timestamp
     package var tenant: String?
-    /// `key:<id>`, `admin`, `gateway`, `leader` for a gateway that closes another replica's chain, `command` for a verb that works
-    /// on the store directly, or `unknown` for a caller without the admin token.
+    /// `key:<id>`, `admin`, `gateway`, `leader` for a gateway that closes another replica's chain, `command` for a verb
+    /// that works on the store directly, or `unknown` for a caller without the admin token.
     package var principal: String
     /// For instance `message.send` or `tenant.put`.
     package var action: String
@@ -24,8 +24,8 @@ package struct AuditRecord: Sendable, Hashable {
     package var targets: [UInt8]
     /// A name that is no secret, such as the changed key's id; of a send, how many recipients were refused as retired.
     package var object: String?
-    /// The result for each recipient of a list, which are the last of ``targets``, in their order; empty if ``outcome`` says it
-    /// for all.
+    /// The result for each recipient of a list, which are the last of ``targets``, in their order; empty if ``outcome``
+    /// says it for all.
     package var results: [TargetResult]
     package var recipients: Int
     package var accepted: Int
@@ -115,7 +115,7 @@ extension AuditRecord {
     }
 
     /// The record of what the gateway itself, or a command, has done.
-    package init(_ action: AuditAction, by principal: String = "gateway", at time: Timestamp) {
+    package init(_ action: Action, by principal: String = "gateway", at time: Timestamp) {
         self.init(time: time, tenant: nil, principal: principal, action: action.rawValue, outcome: .done, requestID: "")
     }
 
@@ -123,40 +123,40 @@ extension AuditRecord {
     init(tenant: String?, at time: Timestamp) {
         self.init(time: time, tenant: tenant, principal: "", action: "", outcome: .failed, requestID: "")
     }
-}
 
-/// The names of all actions that can be recorded.
-package enum AuditAction: String, Sendable, CaseIterable {
-    case messageSend = "message.send"
-    case messageValidate = "message.validate"
-    case messageExplain = "message.explain"
-    case topicSubscribe = "topic.subscribe"
-    case topicUnsubscribe = "topic.unsubscribe"
-    case topicList = "topic.list"
-    case deviceGroupPut = "device_group.put"
-    case deviceGroupAdd = "device_group.add"
-    case deviceGroupRemove = "device_group.remove"
-    case deviceGroupDelete = "device_group.delete"
-    case deviceGroupLookUp = "device_group.look_up"
-    case deviceGroupGet = "device_group.get"
-    case deviceGroupList = "device_group.list"
-    case retiredTokensList = "retired_tokens.list"
-    case retiredTokensDelete = "retired_tokens.delete"
-    case auditList = "audit.list"
-    case tenantPut = "tenant.put"
-    case tenantDelete = "tenant.delete"
-    case credentialPut = "credential.put"
-    case credentialDelete = "credential.delete"
-    case credentialRewrap = "credential.rewrap"
-    case keyCreate = "key.create"
-    case keyImport = "key.import"
-    case keyRotate = "key.rotate"
-    case keyRevoke = "key.revoke"
-    case limitsPut = "limits.put"
-    case adminAuthenticate = "admin.authenticate"
-    case auditOpened = "audit.opened"
-    case auditClosed = "audit.closed"
-    case auditRecovered = "audit.recovered"
-    case auditRemoved = "audit.removed"
-    case auditSpoolDamaged = "audit.spool_damaged"
+    /// The names of all actions that can be recorded.
+    package enum Action: String, Sendable, CaseIterable {
+        case messageSend = "message.send"
+        case messageValidate = "message.validate"
+        case messageExplain = "message.explain"
+        case topicSubscribe = "topic.subscribe"
+        case topicUnsubscribe = "topic.unsubscribe"
+        case topicList = "topic.list"
+        case deviceGroupPut = "device_group.put"
+        case deviceGroupAdd = "device_group.add"
+        case deviceGroupRemove = "device_group.remove"
+        case deviceGroupDelete = "device_group.delete"
+        case deviceGroupLookUp = "device_group.look_up"
+        case deviceGroupGet = "device_group.get"
+        case deviceGroupList = "device_group.list"
+        case retiredTokensList = "retired_tokens.list"
+        case retiredTokensDelete = "retired_tokens.delete"
+        case auditList = "audit.list"
+        case tenantPut = "tenant.put"
+        case tenantDelete = "tenant.delete"
+        case credentialPut = "credential.put"
+        case credentialDelete = "credential.delete"
+        case credentialRewrap = "credential.rewrap"
+        case keyCreate = "key.create"
+        case keyImport = "key.import"
+        case keyRotate = "key.rotate"
+        case keyRevoke = "key.revoke"
+        case limitsPut = "limits.put"
+        case adminAuthenticate = "admin.authenticate"
+        case auditOpened = "audit.opened"
+        case auditClosed = "audit.closed"
+        case auditRecovered = "audit.recovered"
+        case auditRemoved = "audit.removed"
+        case auditSpoolDamaged = "audit.spool_damaged"
+    }
 }

@@ -4,6 +4,15 @@
 /// is known counts as a month only. A record is removed only when all that was written before it, in its own chain and
 /// in chains that began earlier, is removed as well.
 struct AuditRetention: Sendable, Hashable {
+    /// Neighbouring records of one chain, and the time that they cover without a long gap.
+    struct TimeSpan: Sendable, Hashable {
+        var writer: Int
+        var first: Int
+        var last: Int
+        var minTime: Timestamp
+        var maxTime: Timestamp
+    }
+
     /// The most that a time without any record counts.
     private static let maxGap = Duration.seconds(30 * 86_400)
     /// The longest span that is judged as one.
@@ -20,7 +29,7 @@ struct AuditRetention: Sendable, Hashable {
     private let future: Timestamp
 
     /// The limits at a moment, by a clock that may be wrong, if the stored records were made in these spans.
-    init(_ retention: Duration, now: Timestamp, spans: [AuditTimeSpan]) {
+    init(_ retention: Duration, now: Timestamp, spans: [TimeSpan]) {
         let now = Self.clamped(now)
         let future = now.advanced(by: Self.tolerance)
         let known = spans.map { (min: Self.clamped($0.minTime), max: Self.clamped($0.maxTime)) }
@@ -52,9 +61,9 @@ struct AuditRetention: Sendable, Hashable {
     /// The last record of each chain that is to be removed, by rising writer; the last record of an open chain stays.
     ///
     /// Spans are sorted by rising writer and place.
-    func removals(_ spans: [AuditTimeSpan], heads: [AuditHead]) -> [AuditPosition] {
+    func removals(_ spans: [TimeSpan], heads: [AuditHead]) -> [AuditChain.Position] {
         let known = heads.keyed(by: \.writer)
-        var removals: [AuditPosition] = []
+        var removals: [AuditChain.Position] = []
         // A later record can't be older.
         var latest = Self.sane.lowerBound
         for (span, time) in zip(spans, self.times(of: spans)) {
@@ -66,7 +75,7 @@ struct AuditRetention: Sendable, Hashable {
             if removals.last?.writer == span.writer {
                 removals[removals.count - 1].sequence = last
             } else {
-                removals.append(AuditPosition(writer: span.writer, sequence: last))
+                removals.append(AuditChain.Position(writer: span.writer, sequence: last))
             }
             if last < span.last { break }
         }
@@ -74,7 +83,7 @@ struct AuditRetention: Sendable, Hashable {
     }
 
     /// When each span was written at the latest: a time that is still to come says nothing, so the next one holds.
-    private func times(of spans: [AuditTimeSpan]) -> [Timestamp] {
+    private func times(of spans: [TimeSpan]) -> [Timestamp] {
         var next = self.now
         var times: [Timestamp] = []
         for span in spans.reversed() {
@@ -96,22 +105,13 @@ extension Duration {
     }
 }
 
-/// Neighbouring records of one chain, and the time that they cover without a long gap.
-struct AuditTimeSpan: Sendable, Hashable {
-    var writer: Int
-    var first: Int
-    var last: Int
-    var minTime: Timestamp
-    var maxTime: Timestamp
-}
-
 /// Finds when the records of all chains were made, from the times of a few of each chain.
 ///
-/// Records between two of them were written between them, whatever the clock showed meanwhile. If two are further apart than
-/// a span may be long, it looks at more between them.
-extension AuditTimeSpan {
-    /// Records between two that are looked at first, and into how many parts a span that is too long is split, again and
-    /// again; a power of the parts.
+/// Records between two of them were written between them, whatever the clock showed meanwhile. If two are further apart
+/// than a span may be long, it looks at more between them.
+extension AuditRetention.TimeSpan {
+    /// Records between two that are looked at first, and into how many parts a span that is too long is split, again
+    /// and again; a power of the parts.
     private static let step = 4_096
     private static let parts = 16
 
@@ -121,14 +121,15 @@ extension AuditTimeSpan {
         self.init(writer: writer, first: place &+ 1, last: later.sequence, minTime: minTime, maxTime: maxTime)
     }
 
-    /// The spans, by rising writer and place; they end at the same places however many records were removed before them.
-    static func all(in store: any AuditChainReader) async throws(GatewayError) -> [AuditTimeSpan] {
-        var spans: [AuditTimeSpan] = []
+    /// The spans, by rising writer and place; they end at the same places however many records were removed before
+    /// them.
+    static func all(in store: any AuditChainReader) async throws(GatewayError) -> [AuditRetention.TimeSpan] {
+        var spans: [AuditRetention.TimeSpan] = []
         for writer in try await store.writersWithRecords() {
             let moments = try await store.times(of: writer, in: Int.min...Int.max, every: Self.step)
             guard let first = moments.first else { continue }
             var place = first.sequence &- 1
-            if moments.count == 1 { spans.append(AuditTimeSpan(writer, after: place, first, first)) }
+            if moments.count == 1 { spans.append(AuditRetention.TimeSpan(writer, after: place, first, first)) }
             try await self.append(moments, of: writer, step: Self.step, in: store, after: &place, to: &spans)
         }
         return spans
@@ -141,7 +142,7 @@ extension AuditTimeSpan {
         step: Int,
         in store: any AuditChainReader,
         after place: inout Int,
-        to spans: inout [AuditTimeSpan]
+        to spans: inout [AuditRetention.TimeSpan]
     ) async throws(GatewayError) {
         let longest = UInt64(AuditRetention.spanLength.microseconds)
         for (earlier, later) in zip(moments, moments.dropFirst()) {
@@ -156,10 +157,12 @@ extension AuditTimeSpan {
                     continue
                 }
                 // Neighbours with a long gap between them.
-                if place < earlier.sequence { spans.append(AuditTimeSpan(writer, after: place, earlier, earlier)) }
-                spans.append(AuditTimeSpan(writer, after: earlier.sequence, later, later))
+                if place < earlier.sequence {
+                    spans.append(AuditRetention.TimeSpan(writer, after: place, earlier, earlier))
+                }
+                spans.append(AuditRetention.TimeSpan(writer, after: earlier.sequence, later, later))
             } else {
-                spans.append(AuditTimeSpan(writer, after: place, earlier, later))
+                spans.append(AuditRetention.TimeSpan(writer, after: place, earlier, later))
             }
             place = later.sequence
         }

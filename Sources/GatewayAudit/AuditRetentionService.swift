@@ -2,8 +2,8 @@ package import Logging
 import Metrics
 import ServiceLifecycle
 
-/// Removes records that are older than they are to be kept: at the start and once a day, little by little. Checkpoints that
-/// are as old go with the next ones that are made.
+/// Removes records that are older than they are to be kept: at the start and once a day, little by little. Checkpoints
+/// that are as old go with the next ones that are made.
 package final class AuditRetentionService: Service {
     /// Records of one transaction: few enough that a send's record waits for milliseconds.
     private static let step = 1_000
@@ -18,7 +18,7 @@ package final class AuditRetentionService: Service {
         var records = 0
         var writers: [Int] = []
         /// The beginning of the chain that is being shortened.
-        var current = AuditPosition(writer: 0, sequence: 0)
+        var current = AuditChain.Position(writer: 0, sequence: 0)
 
         mutating func add(_ count: Int, of writer: Int) {
             self.records += count
@@ -47,8 +47,8 @@ package final class AuditRetentionService: Service {
     private let logger: Logger
     private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
 
-    /// A service that removes while this replica leads, and asks after each `leadInterval` whether it does now; one without
-    /// `leadership` removes always.
+    /// A service that removes while this replica leads, and asks after each `leadInterval` whether it does now; one
+    /// without `leadership` removes always.
     package init(
         store: any AuditStore,
         signer: AuditSigner,
@@ -72,7 +72,8 @@ package final class AuditRetentionService: Service {
         self.started = (clock.now(), .now)
     }
 
-    /// Removes what is too old now and once a day, until shutdown; where replicas share the store, while this one leads.
+    /// Removes what is too old now and once a day, until shutdown; where replicas share the store, while this one
+    /// leads.
     package func run() async throws {
         let pause = self.leadership == nil ? Self.interval : self.leadInterval
         var last: ContinuousClock.Instant?
@@ -95,7 +96,7 @@ package final class AuditRetentionService: Service {
         // Once an intent is recorded, so is what comes of it.
         var record: AuditRecord?
         do throws(GatewayError) {
-            let spans = try await AuditTimeSpan.all(in: self.store)
+            let spans = try await AuditRetention.TimeSpan.all(in: self.store)
             let heads = try await self.store.heads()
             let retention = AuditRetention(self.retention, now: self.now, spans: spans)
             let removals = retention.removals(spans, heads: heads)
@@ -124,8 +125,8 @@ package final class AuditRetentionService: Service {
         return removed.records
     }
 
-    /// Finds out whose a record was that is not there or not as it was: somebody's who has changed the store, or that of a
-    /// replica that took the lead while this one was paused, and has removed it as well.
+    /// Finds out whose a record was that is not there or not as it was: somebody's who has changed the store, or that
+    /// of a replica that took the lead while this one was paused, and has removed it as well.
     private func resolve(_ removed: Removed) async {
         guard let leadership = self.leadership else { return self.alarm.raise() }
         await leadership.resign()
@@ -137,10 +138,10 @@ package final class AuditRetentionService: Service {
 
     /// Returns the first place of a chain from another one on that a genuine checkpoint signs; `nil` for none.
     ///
-    /// Of a chain that has ended, checkpoints sign no more than the end. Numbers rise without gaps and chains only grow, so a
-    /// few checkpoints are read of very many.
+    /// Of a chain that has ended, checkpoints sign no more than the end. Numbers rise without gaps and chains only
+    /// grow, so a few checkpoints are read of very many.
     private func firstKnown(
-        from place: AuditPosition,
+        from place: AuditChain.Position,
         _ signatures: AuditSignatures
     ) async throws(GatewayError) -> AuditKnownHash? {
         guard var low = signatures.oldest?.number, var high = signatures.latest?.number else { return nil }
@@ -170,7 +171,7 @@ package final class AuditRetentionService: Service {
     }
 
     private func remove(
-        upTo place: AuditPosition,
+        upTo place: AuditChain.Position,
         _ head: AuditHead,
         _ known: AuditKnownHash?,
         _ removed: inout Removed
@@ -185,7 +186,7 @@ package final class AuditRetentionService: Service {
             throw GatewayError(.conflict, reason)
         }
         var chain = truncation?.chain ?? AuditChain(writer: place.writer)
-        removed.current = AuditPosition(writer: chain.writer, sequence: chain.sequence)
+        removed.current = AuditChain.Position(writer: chain.writer, sequence: chain.sequence)
         for step in try await self.steps(from: chain, upTo: place.sequence, head, known) {
             if Task.isShuttingDownGracefully || Task.isCancelled { break }
             try await self.store.remove(upTo: try self.signer.truncation(of: step, at: self.clock.now()))
@@ -197,11 +198,12 @@ package final class AuditRetentionService: Service {
         }
     }
 
-    /// Walks along the records that are to go, and on to the first place behind them that is signed, or to the sealed end.
+    /// Walks along the records that are to go, and on to the first place behind them that is signed, or to the sealed
+    /// end.
     ///
-    /// Changed records are evidence and stay: only records that hold are removed. A chain by itself proves nothing, since
-    /// anybody can hash its records anew; one of its hashes must be known from elsewhere. Returns the places at which it may be
-    /// cut, one after the other; none when it is time to end.
+    /// Changed records are evidence and stay: only records that hold are removed. A chain by itself proves nothing,
+    /// since anybody can hash its records anew; one of its hashes must be known from elsewhere. Returns the places at
+    /// which it may be cut, one after the other; none when it is time to end.
     private func steps(
         from chain: AuditChain,
         upTo last: Int,

@@ -1,9 +1,44 @@
 /// One tenant's share of the queue, the spool and the rate of records.
 ///
-/// Half of the queue and half of the spool are the most that one tenant's records take, so that its flood costs no other
-/// tenant a place. Its refused requests write 256 KiB a second, with a burst of 2 MiB; those beyond are counted in an
-/// ``AuditSummary``.
+/// Half of the queue and half of the spool are the most that one tenant's records take, so that its flood costs no
+/// other tenant a place. Its refused requests write 256 KiB a second, with a burst of 2 MiB; those beyond are counted
+/// in an ``AuditShare.Summary``.
 struct AuditShare: Sendable {
+    /// Refused requests of one key that are recorded together: those of a second with the same action and code.
+    struct Summary: Sendable {
+        struct Key: Hashable {
+            var tenant: UInt64
+            var principal: String
+            var action: String
+            var code: String?
+
+            init(_ record: AuditRecord) {
+                (self.tenant, self.principal) = (record.tenantUID, record.principal)
+                (self.action, self.code) = (record.action, record.code)
+            }
+        }
+
+        /// The first request's record, with the recipients of all and without their pseudonyms.
+        private(set) var record: AuditRecord
+        private var count = 1
+
+        init(_ record: AuditRecord) {
+            self.record = record
+            (self.record.targets, self.record.results) = ([], [])
+            self.note(record.time)
+        }
+
+        mutating func add(_ record: AuditRecord) {
+            self.count += 1
+            self.record.recipients += record.recipients
+            self.note(record.time)
+        }
+
+        private mutating func note(_ last: Timestamp) {
+            self.record.object = "\(self.count) refused until \(last)"
+        }
+    }
+
     /// Places in the queue, reserved and filled.
     var records = 0
     /// Bytes of the records in the queue.
@@ -31,13 +66,13 @@ struct AuditShare: Sendable {
     }
 
     /// A record without a place in the share enters the queue.
-    mutating func enter(_ entry: AuditEntry) {
+    mutating func enter(_ entry: AuditChain.Entry) {
         self.records += 1
         self.bytes += entry.byteCount
     }
 
     /// A record has left the queue.
-    mutating func leave(_ entry: AuditEntry) {
+    mutating func leave(_ entry: AuditChain.Entry) {
         self.records -= 1
         self.bytes -= entry.byteCount
     }
@@ -56,40 +91,5 @@ struct AuditShare: Sendable {
     /// Charges a refused request's record, the last one possibly beyond what is left.
     mutating func chargeRefusal(_ bytes: Int, at now: Int64) {
         self.refusals = max(self.refusals, now) + Int64(bytes + Self.rowBytes) * Self.nanosecondsPerByte
-    }
-}
-
-/// Refused requests of one key that are recorded together: those of a second with the same action and code.
-struct AuditSummary: Sendable {
-    struct Key: Hashable {
-        var tenant: UInt64
-        var principal: String
-        var action: String
-        var code: String?
-
-        init(_ record: AuditRecord) {
-            (self.tenant, self.principal) = (record.tenantUID, record.principal)
-            (self.action, self.code) = (record.action, record.code)
-        }
-    }
-
-    /// The first request's record, with the recipients of all and without their pseudonyms.
-    private(set) var record: AuditRecord
-    private var count = 1
-
-    init(_ record: AuditRecord) {
-        self.record = record
-        (self.record.targets, self.record.results) = ([], [])
-        self.note(record.time)
-    }
-
-    mutating func add(_ record: AuditRecord) {
-        self.count += 1
-        self.record.recipients += record.recipients
-        self.note(record.time)
-    }
-
-    private mutating func note(_ last: Timestamp) {
-        self.record.object = "\(self.count) refused until \(last)"
     }
 }

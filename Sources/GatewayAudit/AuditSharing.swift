@@ -109,7 +109,7 @@ extension AuditRecord {
 
     /// True if a leader closed the chain that ends with this record.
     var isClosedByLeader: Bool {
-        self.action == AuditAction.auditRecovered.rawValue && self.principal == Self.leader
+        self.action == Action.auditRecovered.rawValue && self.principal == Self.leader
     }
 }
 

@@ -30,8 +30,8 @@ package struct AuditSigner: Sendable {
 
     /// Signs which checkpoints there are; by default none yet.
     package func end(
-        at latest: AuditCheckpointLink = .none,
-        removed: AuditCheckpointLink = .none
+        at latest: AuditCheckpoint.Link = .none,
+        removed: AuditCheckpoint.Link = .none
     ) throws(GatewayError) -> CheckpointEnd {
         var end = CheckpointEnd(latest: latest, removed: removed)
         end.signature = try self.sign(end.text)

@@ -1,13 +1,13 @@
 /// The audit's store, for the parts that write to the audit. ``AuditPageReader`` reads pages for people.
 ///
-/// A store hands rows over as they are and judges none: a verifier has to see what was changed. The calls of all its ports throw
-/// `storeUnavailable`; one that writes has changed nothing then.
+/// A store hands rows over as they are and judges none: a verifier has to see what was changed. The calls of all its
+/// ports throw `storeUnavailable`; one that writes has changed nothing then.
 package typealias AuditStore = AuditAppender & AuditChainReader & AuditSignatureReader
 
 /// Adds to the audit and removes from its beginning.
 package protocol AuditAppender: Sendable {
-    /// Adds records and moves the writer's head, in one transaction, durably; throws `conflict` when another record is in the
-    /// place of one.
+    /// Adds records and moves the writer's head, in one transaction, durably; throws `conflict` when another record is
+    /// in the place of one.
     ///
     /// Records that are there already are left alone, so that a commit whose answer got lost can be repeated.
     func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError)
@@ -16,8 +16,8 @@ package protocol AuditAppender: Sendable {
     /// `conflict` when the record of the marker is not there with its hash.
     func remove(upTo truncation: AuditTruncation) async throws(GatewayError)
 
-    /// Adds a checkpoint as the latest and removes those up to the end's marker, in one transaction; throws `conflict` where
-    /// that number, or a later one, is there already.
+    /// Adds a checkpoint as the latest and removes those up to the end's marker, in one transaction; throws `conflict`
+    /// where that number, or a later one, is there already.
     func append(_ checkpoint: SignedCheckpoint, end: CheckpointEnd) async throws(GatewayError)
 
     /// Notes that a second sink holds a checkpoint, and all before it.
@@ -32,16 +32,16 @@ package protocol AuditChainReader: Sendable {
     /// Returns the writers that have records, rising; those without a head were not written by the gateway.
     func writersWithRecords() async throws(GatewayError) -> [Int]
 
-    /// Returns a writer's rows from a place on, by rising place, with the head and the truncation marker that are stored at the
-    /// same moment.
+    /// Returns a writer's rows from a place on, by rising place, with the head and the truncation marker that are
+    /// stored at the same moment.
     func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows
 
-    /// Returns the first of some neighbouring records of a chain that is stored and that look-ups by time or tenant don't find;
-    /// `nil` for none.
-    func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition?
+    /// Returns the first of some neighbouring records of a chain that is stored and that look-ups by time or tenant
+    /// don't find; `nil` for none.
+    func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditChain.Position?
 
-    /// Returns when some records of a range of a chain were made, by rising place: the first, the next at or behind each
-    /// multiple of a step, and the last.
+    /// Returns when some records of a range of a chain were made, by rising place: the first, the next at or behind
+    /// each multiple of a step, and the last.
     func times(of writer: Int, in places: ClosedRange<Int>, every step: Int) async throws(GatewayError) -> [AuditMoment]
 }
 
@@ -65,7 +65,7 @@ package protocol AuditPageReader: Sendable {
     /// Returns records that match, newest first; throws `overloaded` when too many pages are asked for.
     ///
     /// A page takes a bounded time, so it may hold fewer than asked for, or none, and still have a next.
-    func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage
+    func page(_ query: AuditQuery) async throws(GatewayError) -> AuditQuery.Page
 }
 
 extension AuditChainReader {
@@ -104,7 +104,8 @@ package struct AuditRows: Sendable {
         (self.head, self.truncation, self.rows, self.isDamaged) = (head, truncation, rows, isDamaged)
     }
 
-    /// The rows, those that can't be read with an empty hash; throws `storeUnavailable` where the file is damaged at the first.
+    /// The rows, those that can't be read with an empty hash; throws `storeUnavailable` where the file is damaged at
+    /// the first.
     func readable() throws(GatewayError) -> [ChainedAuditRecord] {
         guard !self.isDamaged || !self.rows.isEmpty else {
             throw GatewayError(.storeUnavailable, "The store's file is damaged or no database")

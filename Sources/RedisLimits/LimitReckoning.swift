@@ -31,7 +31,7 @@ struct LimitReckoning {
     /// Buckets that have no room for one message now, for ``RefusalCache``.
     private(set) var refusedBuckets: [RefusedBucket] = []
     /// Each recipient's refusal. Empty before the first one.
-    private var denials: [LimitDenial?] = []
+    private var denials: [LimitDecision.Denial?] = []
     /// The recipients that the tenant's bucket refused.
     private var refusedByTenant: [Int] = []
     /// The remainder of each recipient's quotas, if nothing is charged.
@@ -46,7 +46,7 @@ struct LimitReckoning {
     private var hasAnswer = false
 
     /// Recipients with known refusals are not asked about.
-    init(_ request: LimitRequest, known: [Int: LimitDenial] = [:], jitter: @escaping RetryJitter) {
+    init(_ request: LimitRequest, known: [Int: LimitDecision.Denial] = [:], jitter: @escaping RetryJitter) {
         self.request = request
         self.jitter = jitter
         let scopes: [LimitScope] =
@@ -63,7 +63,7 @@ struct LimitReckoning {
 
     var isComplete: Bool { self.hasAnswer && self.next == self.recipientCount }
 
-    private mutating func deny(_ index: Int, _ denial: LimitDenial) {
+    private mutating func deny(_ index: Int, _ denial: LimitDecision.Denial) {
         if self.denials.isEmpty { self.denials = Array(repeating: nil, count: self.recipientCount) }
         self.denials[index] = denial
     }
@@ -169,7 +169,7 @@ struct LimitReckoning {
         let scope = self.scopes[(Int(outcome) - 1) % self.scopes.count]
         let name = RefusalCache.BucketName(scope, keys[(Int(outcome) - 1) / self.scopes.count], self.request.policies)
         self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
-        self.deny(recipient, LimitDenial(scope, wait: wait, self.jitter))
+        self.deny(recipient, LimitDecision.Denial(scope, wait: wait, self.jitter))
         return true
     }
 
@@ -214,8 +214,8 @@ struct LimitReckoning {
         return LimitDecision.Admission(denials)
     }
 
-    private func tenantDenial(for count: Int) -> LimitDenial {
-        LimitDenial(.tenant, wait: self.tenant.wait(for: count, at: self.now), self.jitter)
+    private func tenantDenial(for count: Int) -> LimitDecision.Denial {
+        LimitDecision.Denial(.tenant, wait: self.tenant.wait(for: count, at: self.now), self.jitter)
     }
 
     var status: LimitStatus {

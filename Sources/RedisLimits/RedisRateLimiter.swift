@@ -136,7 +136,10 @@ package final class RedisRateLimiter: RateLimiter, Service {
         case .open:
             return LimitDecision(admission: .all, tenantQuotas: [])
         case .closed:
-            return LimitDecision(admission: .none(LimitDenial(scope: .tenant, retryAfter: 1)), tenantQuotas: [])
+            return LimitDecision(
+                admission: .none(LimitDecision.Denial(scope: .tenant, retryAfter: 1)),
+                tenantQuotas: []
+            )
         }
     }
 
@@ -147,7 +150,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
     private func ask(_ request: LimitRequest) async -> LimitDecision? {
         guard request.isList else { return await self.askNow(request) }
         guard await self.lists.acquire(request.tenant, until: .now + Self.queueTimeout) else {
-            let denial = LimitDenial(.tenant, wait: 0, self.jitter)
+            let denial = LimitDecision.Denial(.tenant, wait: 0, self.jitter)
             return LimitDecision(admission: .none(denial), tenantQuotas: [])
         }
         defer { self.lists.release(request.tenant) }
@@ -170,7 +173,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     /// The known refusals of a request's buckets.
     private struct Known {
-        var denials: [Int: LimitDenial] = [:]
+        var denials: [Int: LimitDecision.Denial] = [:]
         /// The decision, if all refusals are known.
         var decision: LimitDecision?
     }
@@ -190,7 +193,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
                     .first
             else { return }
             let wait = entry.wait - Int64((uptime - entry.notedAt) / .nanoseconds(1))
-            known.denials[recipient] = LimitDenial(scope, wait: wait, self.jitter)
+            known.denials[recipient] = LimitDecision.Denial(scope, wait: wait, self.jitter)
             quotas = entry.tenant.quotas(at: entry.serverTime(at: uptime))
         }
         switch request.recipients {
@@ -222,7 +225,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
             return nil
         }
         let time = entry.serverTime(at: uptime)
-        let denial = LimitDenial(.tenant, wait: entry.tenant.wait(for: count, at: time), self.jitter)
+        let denial = LimitDecision.Denial(.tenant, wait: entry.tenant.wait(for: count, at: time), self.jitter)
         return LimitDecision(admission: .none(denial), tenantQuotas: entry.tenant.quotas(at: time))
     }
 

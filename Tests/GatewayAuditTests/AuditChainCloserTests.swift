@@ -85,7 +85,7 @@ struct AuditChainCloserTests {
         let closing = own.append(.recovered(at: .sample))
         try await self.store.append([closing], head: self.sealer.head(of: own, state: .recovered))
         let verifier = AuditVerifier(store: self.store, sealer: self.sealer)
-        let places = [1, 2].map { AuditPosition(writer: $0, sequence: 1) }
+        let places = [1, 2].map { AuditChain.Position(writer: $0, sequence: 1) }
         #expect(try await verifier.report(isLive: false) == .init(.intact(records: 6), abandoned: places))
 
         var next = AuditChain(writer: 4)

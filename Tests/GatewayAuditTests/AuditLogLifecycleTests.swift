@@ -51,7 +51,7 @@ struct AuditLogLifecycleTests {
         let log = AuditLog.sample(store: fixture.store, logger: Logger(label: "test") { _ in handler })
         try await log.whileRunning {}
         #expect(fixture.store.current.records(of: "audit.recovered").isEmpty)
-        #expect(try await fixture.verify().badPlace == AuditPosition(writer: 1, sequence: 4))
+        #expect(try await fixture.verify().badPlace == AuditChain.Position(writer: 1, sequence: 4))
         #expect(handler.entries.contains { $0.level == .error })
     }
 

@@ -10,12 +10,12 @@ struct AuditRetentionTests {
     }
 
     /// Chains of one span a day, ten records each; a chain is given by the days of its spans.
-    private static func spans(_ chains: [[Int]]) -> [AuditTimeSpan] {
+    private static func spans(_ chains: [[Int]]) -> [AuditRetention.TimeSpan] {
         chains.enumerated()
             .flatMap { index, days in
                 days.enumerated()
                     .map { number, day in
-                        AuditTimeSpan(
+                        AuditRetention.TimeSpan(
                             writer: index + 1,
                             first: number * 10 + 1,
                             last: number * 10 + 10,
@@ -39,7 +39,7 @@ struct AuditRetentionTests {
             }
     }
 
-    private func removals(_ chains: [[Int]], keep: Int = 400, now: Int, open: Int? = nil) -> [AuditPosition] {
+    private func removals(_ chains: [[Int]], keep: Int = 400, now: Int, open: Int? = nil) -> [AuditChain.Position] {
         let spans = Self.spans(chains)
         return AuditRetention(Self.oneDay * keep, now: Self.day(now), spans: spans)
             .removals(spans, heads: Self.heads(chains, open: open))
@@ -50,8 +50,8 @@ struct AuditRetentionTests {
         let chains = [Array(0...499)]
         #expect(self.removals(chains, now: 400).isEmpty)
         // Day 0 ends 80,000 s after its beginning.
-        #expect(self.removals(chains, now: 402) == [AuditPosition(writer: 1, sequence: 20)])
-        #expect(self.removals(chains, now: 500) == [AuditPosition(writer: 1, sequence: 1_000)])
+        #expect(self.removals(chains, now: 402) == [AuditChain.Position(writer: 1, sequence: 20)])
+        #expect(self.removals(chains, now: 500) == [AuditChain.Position(writer: 1, sequence: 1_000)])
     }
 
     @Test("Whole chains go, and the last record of an open chain stays")
@@ -74,7 +74,7 @@ struct AuditRetentionTests {
     @Test("A long rest counts as a month")
     func rest() {
         let chains = [Array(0...379)]
-        #expect(self.removals(chains, now: 900) == [AuditPosition(writer: 1, sequence: 90)])
+        #expect(self.removals(chains, now: 900) == [AuditChain.Position(writer: 1, sequence: 90)])
     }
 
     @Test("Records made under a clock that was ahead are kept as long as those after them")
@@ -97,7 +97,7 @@ struct AuditRetentionTests {
     @Test("Falsified times overflow nothing", arguments: [Int64.min, Int64.max, 0, -1])
     func falsified(time: Int64) {
         let moment = Timestamp(microseconds: time)
-        let spans = [AuditTimeSpan(writer: 1, first: 1, last: 10, minTime: moment, maxTime: moment)]
+        let spans = [AuditRetention.TimeSpan(writer: 1, first: 1, last: 10, minTime: moment, maxTime: moment)]
         let heads = Self.heads([[0]])
         for now in [Int64.min, 0, 1_790_000_000_000_000, Int64.max] {
             let retention = AuditRetention(Self.oneDay, now: Timestamp(microseconds: now), spans: spans)

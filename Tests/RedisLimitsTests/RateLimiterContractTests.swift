@@ -118,7 +118,7 @@ struct RateLimiterContractTests {
             #expect(await admit("h", ["a", "c"]).admission == .all)
             for _ in 1...3 {
                 let refused = await admit("i", ["c", "a", "d"], isCollapsible: true)
-                #expect(refused.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+                #expect(refused.admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 10)))
                 #expect(refused.tenantQuotas.map(\.remaining) == [8])
             }
             for name in ["c", "d", "i"] { #expect(await admit(name).admission == .all) }
@@ -126,7 +126,7 @@ struct RateLimiterContractTests {
             #expect(await admit("i", ["c", "a", "d"], isCollapsible: true).admission == .all)
             #expect(
                 await admit("i", isCollapsible: true).admission
-                    == .none(LimitDenial(scope: .deviceCollapsible, retryAfter: 100))
+                    == .none(LimitDecision.Denial(scope: .deviceCollapsible, retryAfter: 100))
             )
         }
     }

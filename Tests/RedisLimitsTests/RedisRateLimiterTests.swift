@@ -135,10 +135,10 @@ struct RedisRateLimiterTests {
                 for admitted in [1, 0] { #expect(await admit("a", policies: policies).admitted(of: 1) == admitted) }
                 _ = try await client.call(RedisCommand(["CONFIG", "RESETSTAT"]))
                 let alone = await admit("a", policies: policies)
-                #expect(alone.admission == .none(LimitDenial(scope: .device, retryAfter: 86_400)))
+                #expect(alone.admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 86_400)))
                 #expect(alone.tenantQuotas.map(\.remaining) == [9_999])
                 #expect(try await Self.calls("evalsha", client) == 0)
-                let denial = LimitDenial(scope: .device, retryAfter: 86_400)
+                let denial = LimitDecision.Denial(scope: .device, retryAfter: 86_400)
                 #expect(await admit("b", "a", "c", policies: policies).admission == .some([nil, denial, nil]))
                 // The tenant's, and those of the two that are not remembered.
                 #expect(try await Self.calls("get", client) == 3)

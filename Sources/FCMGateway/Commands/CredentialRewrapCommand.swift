@@ -92,7 +92,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             time: SystemWallClock().now(),
             tenant: nil,
             principal: "command",
-            action: AuditAction.credentialRewrap.rawValue,
+            action: AuditRecord.Action.credentialRewrap.rawValue,
             outcome: .done,
             requestID: ""
         )

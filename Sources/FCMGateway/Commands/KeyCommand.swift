@@ -59,7 +59,7 @@ struct KeyCommand: ParsableCommand {
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let end = self.expiresIn.map { SystemWallClock().now().advanced(by: .seconds($0.seconds)) }
-            let draft = APIKeyDraft(
+            let draft = APIKey.Draft(
                 name: self.name ?? "",
                 scopes: Set(self.scopes),
                 topicPrefixes: self.topicPrefixes,
@@ -219,7 +219,7 @@ struct KeyCommand: ParsableCommand {
     // MARK: Keys of the admin API
 
     /// The admin API's body for a key to be created or imported.
-    static func body(_ draft: APIKeyDraft, imported: Redacted<String>?) -> ByteBuffer {
+    static func body(_ draft: APIKey.Draft, imported: Redacted<String>?) -> ByteBuffer {
         JSONWriter.object { writer in
             writer.member("expires_at", ifPresent: draft.expiresAt?.rfc3339)
             writer.member("key", ifPresent: imported?.revealed)

@@ -85,9 +85,9 @@ struct TenantCommand: ParsableCommand {
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let path = ["tenants", self.tenant.text]
             let present = try await client.find(path)
-            let draft = TenantDraft(
+            let draft = Tenant.Draft(
                 displayName: self.displayName ?? self.tenant.text,
-                upstream: self.upstream ?? TenantDraft.defaultUpstream,
+                upstream: self.upstream ?? Tenant.Draft.defaultUpstream,
                 projectID: self.projectID,
                 senderID: self.senderID,
                 isDisabled: self.disabled,
@@ -112,7 +112,7 @@ struct TenantCommand: ParsableCommand {
                 resets.append("\(key): \(value) → \(new ?? "none")")
             }
             compare("display_name", isNamed: self.displayName != nil, self.tenant.text)
-            compare("upstream", isNamed: self.upstream != nil, TenantDraft.defaultUpstream.rawValue)
+            compare("upstream", isNamed: self.upstream != nil, Tenant.Draft.defaultUpstream.rawValue)
             compare("project_id", isNamed: self.projectID != nil, nil)
             compare("sender_id", isNamed: self.senderID != nil, nil)
             compare("client_names", isNamed: !self.clientName.isEmpty, nil)
@@ -253,7 +253,7 @@ struct TenantCommand: ParsableCommand {
         try print(.object(answer, columns: Self.columns, json: json))
     }
 
-    static func body(_ draft: TenantDraft) -> ByteBuffer {
+    static func body(_ draft: Tenant.Draft) -> ByteBuffer {
         JSONWriter.object { writer in
             if !draft.clientNames.isEmpty { writer.member("client_names", draft.clientNames.map(\.text)) }
             writer.member("disabled", draft.isDisabled)

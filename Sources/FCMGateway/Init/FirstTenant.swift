@@ -40,10 +40,10 @@ struct FirstTenant {
     }
 
     private func make(by administration: Administration) async throws -> APIKey {
-        let draft = TenantDraft(displayName: self.id.text, upstream: .v1, projectID: self.credential.projectID)
+        let draft = Tenant.Draft(displayName: self.id.text, upstream: .v1, projectID: self.credential.projectID)
         _ = try await administration.put(draft, id: self.id, origin: Self.origin)
         _ = try await administration.put(self.credential, tenant: self.id, origin: Self.origin)
-        let key = APIKeyDraft(name: self.keyName, scopes: Set(Scope.allCases))
+        let key = APIKey.Draft(name: self.keyName, scopes: Set(Scope.allCases))
         return try await administration.createKey(key, tenant: self.id, origin: Self.origin).0
     }
 }

@@ -240,7 +240,7 @@ struct TenantPlan: Sendable {
         )
     }
 
-    private static func fields(_ settings: TenantDraft) -> [(name: String, value: String?)] {
+    private static func fields(_ settings: Tenant.Draft) -> [(name: String, value: String?)] {
         let clients = settings.clientNames.map(\.text).joined(separator: ",")
         return [
             ("display_name", settings.displayName), ("upstream", settings.upstream.rawValue),
@@ -360,7 +360,7 @@ struct TenantPlan: Sendable {
         return "the key \(name) of tenant \(tenant) (\(id)) belongs to tenant \(owner): \(advice)"
     }
 
-    private static func differences(_ key: APIKeyDraft, from known: APIKeyDraft) -> [String] {
+    private static func differences(_ key: APIKey.Draft, from known: APIKey.Draft) -> [String] {
         [
             ("name", known.name == key.name), ("scopes", known.scopes == key.scopes),
             ("topic_prefixes", known.topicPrefixes == key.topicPrefixes),

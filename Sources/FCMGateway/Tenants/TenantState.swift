@@ -18,7 +18,7 @@ struct DeclaredTenant: Sendable {
 
     /// An API key, identified by its name within the tenant.
     struct Key: Sendable {
-        var draft: APIKeyDraft
+        var draft: APIKey.Draft
         /// The existing key; `nil` to have one created.
         var imported: Imported?
     }
@@ -33,7 +33,7 @@ struct DeclaredTenant: Sendable {
     var id: TenantID
     /// The line that declares it.
     var line: Int?
-    var settings: TenantDraft
+    var settings: Tenant.Draft
     /// The tenant's own limits; `nil` leaves them unchanged.
     var limits: [LimitScope: [RatePolicy]]?
     /// The credentials that it must have; others stay unchanged.
@@ -51,12 +51,12 @@ struct PresentTenant: Sendable {
 
     struct Key: Sendable {
         var id: String
-        var draft: APIKeyDraft
+        var draft: APIKey.Draft
         var isRevoked: Bool
     }
 
     var id: TenantID
-    var settings: TenantDraft
+    var settings: Tenant.Draft
     /// Its own limits by scope; also empty if only the settings were read.
     var limits: [LimitScope: [RatePolicy]] = [:]
     var credentials: [UpstreamKind: Credential] = [:]
@@ -68,7 +68,7 @@ struct PresentTenant: Sendable {
         guard let id = json.text("tenant").flatMap({ TenantID($0) }) else { throw Self.unknown("tenant") }
         self.id = id
         let upstream = json.text("upstream").flatMap { UpstreamKind(rawValue: $0) }
-        self.settings = TenantDraft(
+        self.settings = Tenant.Draft(
             displayName: json.text("display_name") ?? id.text,
             upstream: upstream ?? .legacy,
             projectID: json.text("project_id"),
@@ -130,7 +130,7 @@ extension PresentTenant.Key {
         let names = json.list("scopes").compactMap(\.string)
         let scopes = names.compactMap { Scope(rawValue: $0) }
         guard let id = json.text("id"), scopes.count == names.count else { throw PresentTenant.unknown("key") }
-        let draft = APIKeyDraft(
+        let draft = APIKey.Draft(
             name: json.text("name") ?? "",
             scopes: Set(scopes),
             topicPrefixes: json.list("topic_prefixes").compactMap(\.string),

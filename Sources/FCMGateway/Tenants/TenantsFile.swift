@@ -86,8 +86,8 @@ struct TenantsFile {
 
     // MARK: Settings and limits
 
-    private static func settings(_ members: [String: NodeValue], of id: TenantID) -> TenantDraft {
-        var settings = TenantDraft(displayName: id.text)
+    private static func settings(_ members: [String: NodeValue], of id: TenantID) -> Tenant.Draft {
+        var settings = Tenant.Draft(displayName: id.text)
         if let name = members["display_name"]?.text() { settings.displayName = name }
         settings.projectID = members["project_id"]?.text()
         if let upstream = members["upstream"]?.word(as: UpstreamKind.self) { settings.upstream = upstream }
@@ -102,8 +102,8 @@ struct TenantsFile {
 
     private static func clientNames(_ value: NodeValue) -> [ClientName] {
         guard let elements = value.elements() else { return [] }
-        guard elements.count <= TenantDraft.maxClientNames else {
-            value.report("must have at most \(TenantDraft.maxClientNames) names")
+        guard elements.count <= Tenant.Draft.maxClientNames else {
+            value.report("must have at most \(Tenant.Draft.maxClientNames) names")
             return []
         }
         var names: [ClientName] = []
@@ -173,7 +173,7 @@ struct TenantsFile {
         guard let members = value.members(known: known) else { return nil }
         for name in ["name", "scopes"] where members[name] == nil { value.report("is missing", member: name) }
         guard let name = members["name"]?.text() else { return nil }
-        var draft = APIKeyDraft(name: name, scopes: [])
+        var draft = APIKey.Draft(name: name, scopes: [])
         if let scopes = members["scopes"], let elements = scopes.elements() {
             draft.scopes = Set(elements.compactMap { $0.word(as: Scope.self) })
             if elements.isEmpty { scopes.report("must name at least one scope") }

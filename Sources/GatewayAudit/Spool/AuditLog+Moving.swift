@@ -3,10 +3,10 @@ import Logging
 /// Moves this replica's audit to a new chain after another replica has closed its old one.
 ///
 /// The leader closes the chain of a replica that is silent for a minute. Should that come back, as a process that was
-/// paused or as a new one that finds the spool, then what its closed chain lacks follows on a new one, in order and once;
-/// the first record of that names the closed one. The stored records are looked
-/// up and not remembered, since a commit may have arrived whose answer did not. A chain is closed first, so that it can't
-/// grow any more, and its records are then compared with the spooled ones.
+/// paused or as a new one that finds the spool, then what its closed chain lacks follows on a new one, in order and
+/// once; the first record of that names the closed one. The stored records are looked up and not remembered, since a
+/// commit may have arrived whose answer did not. A chain is closed first, so that it can't grow any more, and its
+/// records are then compared with the spooled ones.
 extension AuditLog {
     /// The most times that one batch moves to another chain before it is kept for later.
     static let maxMoves = 3
@@ -19,12 +19,12 @@ extension AuditLog {
 
     /// Continues on a new chain, since another record has taken a place in this one.
     ///
-    /// Returns the number of waiting records, behind all spooled ones, that the store has already, or `nil` if it must be tried
-    /// again later. A log that has its store to itself never moves: only an intruder could write to its chain.
-    func move(_ writer: inout AuditWriterState, before waiting: [AuditEntry] = []) async -> Int? {
+    /// Returns the number of waiting records, behind all spooled ones, that the store has already, or `nil` if it must
+    /// be tried again later. A log that has its store to itself never moves: only an intruder could write to its chain.
+    func move(_ writer: inout WriterState, before waiting: [AuditChain.Entry] = []) async -> Int? {
         guard self.sharing != nil else { return nil }
         do throws(GatewayError) {
-            let former = AuditPosition(writer: writer.stored.writer, sequence: writer.stored.sequence)
+            let former = AuditChain.Position(writer: writer.stored.writer, sequence: writer.stored.sequence)
             try await self.closeChain(of: former.writer)
             var stored = StoredEntries(self.store, behind: [former])
             let spooled = try await self.compareSpool(writer, &stored)
@@ -62,7 +62,7 @@ extension AuditLog {
     }
 
     private func compareSpool(
-        _ writer: AuditWriterState,
+        _ writer: WriterState,
         _ stored: inout StoredEntries
     ) async throws(GatewayError) -> SpooledRecords {
         var records = SpooledRecords()
@@ -94,7 +94,7 @@ extension AuditLog {
     /// The end of a new chain with those records behind it that are spooled and that no chain has.
     private func tail(
         of chain: AuditChain,
-        _ writer: AuditWriterState,
+        _ writer: WriterState,
         _ spooled: SpooledRecords
     ) async throws(GatewayError) -> AuditChain {
         guard let spool = self.spool, spooled.areLacking else { return chain }
@@ -114,7 +114,8 @@ extension AuditLog {
 
     /// Opens a chain beside those of other replicas, which are theirs, or the leader's to close.
     ///
-    /// The process that wrote the spool has ended: its chains are closed, and the records they lack follow on the new one.
+    /// The process that wrote the spool has ended: its chains are closed, and the records they lack follow on the new
+    /// one.
     func openBesideOthers() async throws(GatewayError) -> AuditChain {
         var attemptsLeft = Self.maxAttempts
         while true {
@@ -143,8 +144,8 @@ extension AuditLog {
         }
         let family = try await self.continuations(of: head, among: heads)
         for chain in [head] + family { try await self.close(chain) }
-        let oldestPlace = AuditPosition(writer: oldest.base.writer, sequence: oldest.base.sequence)
-        let places = [oldestPlace] + family.map { AuditPosition(writer: $0.writer, sequence: 0) }
+        let oldestPlace = AuditChain.Position(writer: oldest.base.writer, sequence: oldest.base.sequence)
+        let places = [oldestPlace] + family.map { AuditChain.Position(writer: $0.writer, sequence: 0) }
         var stored = StoredEntries(self.store, behind: places)
         let known = try await self.knownCount(of: spool, &stored)
         var chain = try await self.begin(continuing: known < found.records ? (family.last ?? head).writer : 0)
@@ -240,43 +241,43 @@ extension AuditLog {
         let closing = chain.append(.recovered(at: self.clock.now()))
         try await self.store.append([closing], head: self.sealer.head(of: chain, state: .recovered))
     }
-}
 
-/// Goes along what is stored behind some places, one chain after the other.
-private struct StoredEntries {
-    private static let pageLength = 2_000
+    /// Goes along what is stored behind some places, one chain after the other.
+    private struct StoredEntries {
+        private static let pageLength = 2_000
 
-    private let store: any AuditChainReader
-    private var places: ArraySlice<AuditPosition>
-    private var page: ArraySlice<AuditEntry> = []
+        private let store: any AuditChainReader
+        private var places: ArraySlice<AuditChain.Position>
+        private var page: ArraySlice<AuditChain.Entry> = []
 
-    init(_ store: any AuditChainReader, behind places: [AuditPosition]) {
-        (self.store, self.places) = (store, places[...])
-    }
-
-    /// Moves behind an entry, whatever stands before it; `false` where it is not there, and then nothing is left.
-    mutating func pass(_ entry: AuditEntry) async throws(GatewayError) -> Bool {
-        repeat {
-            guard let index = self.page.firstIndex(of: entry) else { continue }
-            self.page = self.page[(index + 1)...]
-            return true
-        } while try await self.readPage()
-        return false
-    }
-
-    private mutating func readPage() async throws(GatewayError) -> Bool {
-        self.page = []
-        while let place = self.places.first {
-            let limit = Self.pageLength
-            let records = try await self.store.records(of: place.writer, after: place.sequence, limit: limit)
-            guard let last = records.last else {
-                self.places.removeFirst()
-                continue
-            }
-            self.places[self.places.startIndex].sequence = last.sequence
-            self.page = records.map(\.entry)[...]
-            return true
+        init(_ store: any AuditChainReader, behind places: [AuditChain.Position]) {
+            (self.store, self.places) = (store, places[...])
         }
-        return false
+
+        /// Moves behind an entry, whatever stands before it; `false` where it is not there, and then nothing is left.
+        mutating func pass(_ entry: AuditChain.Entry) async throws(GatewayError) -> Bool {
+            repeat {
+                guard let index = self.page.firstIndex(of: entry) else { continue }
+                self.page = self.page[(index + 1)...]
+                return true
+            } while try await self.readPage()
+            return false
+        }
+
+        private mutating func readPage() async throws(GatewayError) -> Bool {
+            self.page = []
+            while let place = self.places.first {
+                let limit = Self.pageLength
+                let records = try await self.store.records(of: place.writer, after: place.sequence, limit: limit)
+                guard let last = records.last else {
+                    self.places.removeFirst()
+                    continue
+                }
+                self.places[self.places.startIndex].sequence = last.sequence
+                self.page = records.map(\.entry)[...]
+                return true
+            }
+            return false
+        }
     }
 }

@@ -7,9 +7,9 @@ extension AuditLog {
 
     /// The records that were taken from the queue to be written.
     private struct Batch {
-        var records: [AuditEntry]
+        var records: [AuditChain.Entry]
         /// Records whose committers wait.
-        var strict: [(number: Int, entry: AuditEntry)] = []
+        var strict: [(number: Int, entry: AuditChain.Entry)] = []
         /// Waits that end when all of this is durable.
         var settling: [Int]
 
@@ -17,14 +17,14 @@ extension AuditLog {
     }
 
     /// Writes what has gathered; `false` when neither the store nor the spool took it, and then it is kept.
-    func flush(_ writer: inout AuditWriterState) async -> Bool {
+    func flush(_ writer: inout WriterState) async -> Bool {
         if !writer.isDirect { await self.catchUp(&writer) }
         return writer.isDirect ? await self.storeGathered(&writer) : await self.spoolGathered(&writer)
     }
 
     // MARK: To the store
 
-    private func storeGathered(_ writer: inout AuditWriterState) async -> Bool {
+    private func storeGathered(_ writer: inout WriterState) async -> Bool {
         var batch = self.takeGathered(withStrict: true)
         self.queuedRecords.set(batch.records.count + batch.strict.count)
         if batch.records.isEmpty, batch.strict.isEmpty, !self.state.withLock({ $0.isFailing }) {
@@ -54,10 +54,10 @@ extension AuditLog {
         /// Neither has; it waits.
         case refused
         /// Another record is in the place of one; nothing was done.
-        case conflict(AuditDelivery)
+        case conflict(AuditStoreWorker.Delivery)
     }
 
-    private func store(_ batch: Batch, _ writer: inout AuditWriterState) async -> Storing {
+    private func store(_ batch: Batch, _ writer: inout WriterState) async -> Storing {
         var longer = writer.tail
         var chained: [ChainedAuditRecord] = []
         chained.reserveCapacity(batch.records.count + batch.strict.count)
@@ -88,8 +88,8 @@ extension AuditLog {
     /// Records that the store may have after all keep their places, commits included, so that each is there once.
     private func keep(
         _ batch: Batch,
-        refusedBy delivery: AuditDelivery?,
-        _ writer: inout AuditWriterState
+        refusedBy delivery: AuditStoreWorker.Delivery?,
+        _ writer: inout WriterState
     ) async -> Bool {
         let isUnknown = delivery?.leavesOutcomeUnknown ?? false
         for item in batch.strict { self.finishCommit(item.number, isUnknown ? .unknown : .refused) }
@@ -114,7 +114,7 @@ extension AuditLog {
     }
 
     /// Returns the batch's delivery; `nil` if the store takes so long that the spool should have the records.
-    private func delivery(of batch: Batch, _ writer: AuditWriterState) async -> AuditDelivery? {
+    private func delivery(of batch: Batch, _ writer: WriterState) async -> AuditStoreWorker.Delivery? {
         guard self.hasSpool(writer), !batch.records.isEmpty || !batch.strict.isEmpty else {
             return await self.worker.outcome(within: nil)
         }
@@ -128,9 +128,14 @@ extension AuditLog {
         _ records: [ChainedAuditRecord],
         through end: AuditChain,
         cursor: AuditSpool.Cursor? = nil
-    ) async -> AuditDelivery {
+    ) async -> AuditStoreWorker.Delivery {
         let start = ContinuousClock.now
-        var delivery = AuditDelivery(result: .stored(end), count: records.count, duration: .zero, cursor: cursor)
+        var delivery = AuditStoreWorker.Delivery(
+            result: .stored(end),
+            count: records.count,
+            duration: .zero,
+            cursor: cursor
+        )
         do throws(GatewayError) {
             try await self.store.append(records, head: self.sealer.head(of: end, state: .open))
         } catch {
@@ -142,11 +147,11 @@ extension AuditLog {
 
     // MARK: To the spool
 
-    private func hasSpool(_ writer: AuditWriterState) -> Bool {
+    private func hasSpool(_ writer: WriterState) -> Bool {
         self.spool != nil && !writer.isSpoolStuck
     }
 
-    private func spoolGathered(_ writer: inout AuditWriterState) async -> Bool {
+    private func spoolGathered(_ writer: inout WriterState) async -> Bool {
         let batch = self.takeGathered(withStrict: false)
         if batch.isEmpty { return true }
         if await self.spool(batch, &writer) { return true }
@@ -158,8 +163,8 @@ extension AuditLog {
     /// records are those of commits whose time is up, which the store may have all the same.
     private func spool(
         _ gathered: Batch,
-        with late: [AuditEntry] = [],
-        _ writer: inout AuditWriterState
+        with late: [AuditChain.Entry] = [],
+        _ writer: inout WriterState
     ) async -> Bool {
         var batch = gathered
         batch.strict = []
@@ -186,7 +191,7 @@ extension AuditLog {
 
     // MARK: From the spool to the store
 
-    private func catchUp(_ writer: inout AuditWriterState) async {
+    private func catchUp(_ writer: inout WriterState) async {
         while true {
             // Close to the end, it is worth waiting for a store that works: what gathers meanwhile needs no detour.
             let isNear = writer.isStoreWell && writer.lag <= Self.replayedRecords
@@ -204,7 +209,7 @@ extension AuditLog {
         }
     }
 
-    private func take(_ delivery: AuditDelivery, _ writer: inout AuditWriterState) async {
+    private func take(_ delivery: AuditStoreWorker.Delivery, _ writer: inout WriterState) async {
         switch delivery.result {
         case .stored(let end):
             writer.storeTook(end)
@@ -221,7 +226,7 @@ extension AuditLog {
         }
     }
 
-    private func beginReplay(_ writer: inout AuditWriterState) {
+    private func beginReplay(_ writer: inout WriterState) {
         guard let spool = self.spool else { return }
         writer.awaited = self.state.withLock { $0.nextNumber }
         let (stored, cursor, skipped, size) = (writer.stored, writer.cursor, writer.skipped, writer.end.offset)
@@ -241,14 +246,14 @@ extension AuditLog {
         skipping skipped: Int,
         through size: Int,
         beyond stored: AuditChain
-    ) async -> AuditDelivery {
+    ) async -> AuditStoreWorker.Delivery {
         var (cursor, toSkip) = (start, skipped)
         var end = stored
         var records: [ChainedAuditRecord] = []
         do throws(GatewayError) {
             while records.count < Self.replayedRecords, cursor.offset < size {
                 guard case .batch(let batch) = try await spool.next(from: &cursor) else {
-                    if records.isEmpty { return AuditDelivery(result: .damaged, count: 0, duration: .zero) }
+                    if records.isEmpty { return AuditStoreWorker.Delivery(result: .damaged, count: 0, duration: .zero) }
                     // The records before the damage are good; the next replay begins with the damage.
                     break
                 }
@@ -264,7 +269,7 @@ extension AuditLog {
                 }
             }
         } catch {
-            return AuditDelivery(result: .refused(error), count: 0, duration: .zero)
+            return AuditStoreWorker.Delivery(result: .refused(error), count: 0, duration: .zero)
         }
         var delivery = await self.deliver(records, through: end, cursor: cursor)
         delivery.skipped = toSkip
@@ -272,7 +277,7 @@ extension AuditLog {
     }
 
     /// Empties the spool, of which the store has everything.
-    private func leaveSpool(_ writer: inout AuditWriterState) async {
+    private func leaveSpool(_ writer: inout WriterState) async {
         self.logger.notice("The audit's store has everything again")
         do throws(GatewayError) {
             try await self.spool?.file.cut(to: 0)
@@ -290,7 +295,7 @@ extension AuditLog {
     }
 
     /// Continues without the content of a spool that was changed.
-    private func abandonSpool(_ writer: inout AuditWriterState) async {
+    private func abandonSpool(_ writer: inout WriterState) async {
         let reason = "\(writer.lag) records lost"
         var chain = writer.stored
         let record = chain.append(self.damageRecord(reason))
@@ -331,7 +336,7 @@ extension AuditLog {
         }
     }
 
-    private func putBack(_ batch: Batch, with late: [AuditEntry] = []) {
+    private func putBack(_ batch: Batch, with late: [AuditChain.Entry] = []) {
         let bytes = late.reduce(0) { $0 + $1.byteCount }
         self.state.withLock { state in
             state.isFailing = true
@@ -369,93 +374,94 @@ extension AuditLog {
         for number in refused { self.finishCommit(number, .refused) }
     }
 
-    private func note(stored delivery: AuditDelivery) {
+    private func note(stored delivery: AuditStoreWorker.Delivery) {
         self.noteTaken()
         self.outage.succeeded()
         self.writtenRecords.increment(by: delivery.count)
         self.writeDuration.record(duration: delivery.duration)
     }
 
-    private func note(refused delivery: AuditDelivery) {
+    private func note(refused delivery: AuditStoreWorker.Delivery) {
         guard case .refused(let error) = delivery.result else { return }
         self.refusedRecords.increment(by: delivery.count)
         self.outage.failed(error)
     }
-}
 
-/// The chain's ends in the store and in the spool, and so the place of the next records. Only the writer's task has it.
-struct AuditWriterState: Sendable {
-    private enum Phase: Sendable, Hashable {
-        /// The store has everything and gets the next records. Next: `spooling`.
-        case direct
-        /// The store lacks what the spool holds, or has taken nothing since it refused. Next: `direct`.
-        case spooling(isStoreWell: Bool)
-    }
-
-    private var phase = Phase.direct
-    /// The chain's end: what is before it is durable.
-    private(set) var tail: AuditChain
-    /// The chain's end as far as the store is known to have it.
-    private(set) var stored: AuditChain
-    var end = AuditSpool.Cursor()
-    /// The place in the spool up to which the store was given its content.
-    var cursor = AuditSpool.Cursor()
-    /// The number of records behind the cursor that were spooled for earlier chains and are stored in those.
-    var skipped = 0
-    /// True if the spool could not be emptied, so that nothing can follow in it.
-    var isSpoolStuck = false
-    /// Commits up to this number wait for the delivery under way.
-    var awaited = 0
-
-    init(chain: AuditChain) {
-        (self.tail, self.stored) = (chain, chain)
-    }
-
-    var isDirect: Bool { self.phase == .direct }
-
-    /// True if the store took the last batch.
-    var isStoreWell: Bool { self.phase == .direct || self.phase == .spooling(isStoreWell: true) }
-
-    /// The number of records that the spool has and the store lacks.
-    var lag: Int { max(0, self.tail.sequence - self.stored.sequence) }
-
-    mutating func storeTook(_ end: AuditChain) {
-        self.stored = end
-        switch self.phase {
-        case .direct: self.tail = end
-        case .spooling: self.phase = .spooling(isStoreWell: true)
+    /// The chain's ends in the store and in the spool, and so the place of the next records. Only the writer's task has
+    /// it.
+    struct WriterState: Sendable {
+        private enum Phase: Sendable, Hashable {
+            /// The store has everything and gets the next records. Next: `spooling`.
+            case direct
+            /// The store lacks what the spool holds, or has taken nothing since it refused. Next: `direct`.
+            case spooling(isStoreWell: Bool)
         }
-    }
 
-    /// Continues on another chain, given its end in the store and its end in the spool.
-    mutating func move(to stored: AuditChain, _ tail: AuditChain, skipping count: Int) {
-        (self.stored, self.tail, self.skipped) = (stored, tail, count)
-        if !self.isDirect { self.phase = .spooling(isStoreWell: true) }
-    }
+        private var phase = Phase.direct
+        /// The chain's end: what is before it is durable.
+        private(set) var tail: AuditChain
+        /// The chain's end as far as the store is known to have it.
+        private(set) var stored: AuditChain
+        var end = AuditSpool.Cursor()
+        /// The place in the spool up to which the store was given its content.
+        var cursor = AuditSpool.Cursor()
+        /// The number of records behind the cursor that were spooled for earlier chains and are stored in those.
+        var skipped = 0
+        /// True if the spool could not be emptied, so that nothing can follow in it.
+        var isSpoolStuck = false
+        /// Commits up to this number wait for the delivery under way.
+        var awaited = 0
 
-    mutating func storeRefused() {
-        if case .spooling = self.phase { self.phase = .spooling(isStoreWell: false) }
-    }
+        init(chain: AuditChain) {
+            (self.tail, self.stored) = (chain, chain)
+        }
 
-    mutating func spoolTook(_ end: AuditChain) {
-        self.tail = end
-        if self.phase == .direct { self.phase = .spooling(isStoreWell: false) }
-    }
+        var isDirect: Bool { self.phase == .direct }
 
-    /// Goes back to the store if it has everything; whether it has, so that the spool can be emptied.
-    mutating func returnIfCaughtUp() -> Bool {
-        guard self.phase == .spooling(isStoreWell: true), self.lag == 0 else { return false }
-        self.phase = .direct
-        return true
-    }
+        /// True if the store took the last batch.
+        var isStoreWell: Bool { self.phase == .direct || self.phase == .spooling(isStoreWell: true) }
 
-    /// Goes back to the store without what the spool held; how many records are lost.
-    mutating func abandonSpool() -> Int {
-        defer { (self.tail, self.phase) = (self.stored, .direct) }
-        return self.lag
-    }
+        /// The number of records that the spool has and the store lacks.
+        var lag: Int { max(0, self.tail.sequence - self.stored.sequence) }
 
-    mutating func spoolEmptied() {
-        (self.end, self.cursor, self.skipped) = (AuditSpool.Cursor(), AuditSpool.Cursor(), 0)
+        mutating func storeTook(_ end: AuditChain) {
+            self.stored = end
+            switch self.phase {
+            case .direct: self.tail = end
+            case .spooling: self.phase = .spooling(isStoreWell: true)
+            }
+        }
+
+        /// Continues on another chain, given its end in the store and its end in the spool.
+        mutating func move(to stored: AuditChain, _ tail: AuditChain, skipping count: Int) {
+            (self.stored, self.tail, self.skipped) = (stored, tail, count)
+            if !self.isDirect { self.phase = .spooling(isStoreWell: true) }
+        }
+
+        mutating func storeRefused() {
+            if case .spooling = self.phase { self.phase = .spooling(isStoreWell: false) }
+        }
+
+        mutating func spoolTook(_ end: AuditChain) {
+            self.tail = end
+            if self.phase == .direct { self.phase = .spooling(isStoreWell: false) }
+        }
+
+        /// Goes back to the store if it has everything; whether it has, so that the spool can be emptied.
+        mutating func returnIfCaughtUp() -> Bool {
+            guard self.phase == .spooling(isStoreWell: true), self.lag == 0 else { return false }
+            self.phase = .direct
+            return true
+        }
+
+        /// Goes back to the store without what the spool held; how many records are lost.
+        mutating func abandonSpool() -> Int {
+            defer { (self.tail, self.phase) = (self.stored, .direct) }
+            return self.lag
+        }
+
+        mutating func spoolEmptied() {
+            (self.end, self.cursor, self.skipped) = (AuditSpool.Cursor(), AuditSpool.Cursor(), 0)
+        }
     }
 }

@@ -10,24 +10,24 @@ package protocol AuditSpoolFile: Sendable {
     /// Bytes from an offset on; fewer at the end.
     func read(at offset: Int, count: Int) async throws(GatewayError) -> [UInt8]
 
-    /// Writes bytes from an offset on and returns when they are on the disk; where it throws, there may be something behind
-    /// the offset, which is to be dropped.
+    /// Writes bytes from an offset on and returns when they are on the disk; where it throws, there may be something
+    /// behind the offset, which is to be dropped.
     func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError)
 
     /// Drops everything from an offset on.
     func cut(to size: Int) async throws(GatewayError)
 
-    /// Moves the content to a file beside it, with a suffix to its name, and continues with an empty one. Returns the path of
-    /// the content.
+    /// Moves the content to a file beside it, with a suffix to its name, and continues with an empty one. Returns the
+    /// path of the content.
     func setAside(_ suffix: String) async throws(GatewayError) -> String
 }
 
 /// Keeps the records that the store does not take, in the places that they have in the chain already.
 ///
 /// Since a record's place is its identity, it can be handed to the store any number of times. A spool begins with
-/// ``magic``, some random bytes, by which no batch of one spool can pass for one of another, and a seal on both. Each batch
-/// is its length in four bytes, highest first, the batch itself, and a seal on both and on the seal before. Seals are HMACs
-/// under a key derived from the audit key.
+/// ``magic``, some random bytes, by which no batch of one spool can pass for one of another, and a seal on both. Each
+/// batch is its length in four bytes, highest first, the batch itself, and a seal on both and on the seal before. Seals
+/// are HMACs under a key derived from the audit key.
 package struct AuditSpool: Sendable {
     private static let magic = Array("fcm-gateway audit spool 1\n".utf8)
     private static let nonceByteCount = 16
@@ -52,7 +52,7 @@ package struct AuditSpool: Sendable {
     struct Batch: Sendable, Hashable {
         /// The chain's end before them.
         let base: AuditChain
-        let entries: [AuditEntry]
+        let entries: [AuditChain.Entry]
 
         /// The records with their places and hashes.
         var records: [ChainedAuditRecord] {
@@ -95,12 +95,12 @@ package struct AuditSpool: Sendable {
 
     // MARK: Writing
 
-    /// Writes records that follow a chain's end behind the spool's; the chain's end behind them. They are on the disk when it
-    /// returns.
+    /// Writes records that follow a chain's end behind the spool's; the chain's end behind them. They are on the disk
+    /// when it returns.
     ///
     /// Throws `storeUnavailable` when they do not fit or can't be written; then nothing was added.
     func append(
-        _ entries: [AuditEntry],
+        _ entries: [AuditChain.Entry],
         after base: AuditChain,
         to end: inout Cursor
     ) async throws(GatewayError) -> AuditChain {
@@ -136,8 +136,8 @@ package struct AuditSpool: Sendable {
     }
 
     /// Parts of records that fit a batch each.
-    private static func runs(of entries: [AuditEntry]) -> [ArraySlice<AuditEntry>] {
-        var runs: [ArraySlice<AuditEntry>] = []
+    private static func runs(of entries: [AuditChain.Entry]) -> [ArraySlice<AuditChain.Entry>] {
+        var runs: [ArraySlice<AuditChain.Entry>] = []
         var (start, size) = (0, 0)
         for index in entries.indices {
             size += entries[index].byteCount

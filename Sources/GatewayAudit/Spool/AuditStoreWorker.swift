@@ -1,47 +1,47 @@
 import Synchronization
 
-/// The result of handing records to the store.
-struct AuditDelivery: Sendable {
-    enum Result: Sendable {
-        /// The store has everything up to this end.
-        case stored(AuditChain)
-        case refused(GatewayError)
-        /// The spool holds something that the gateway did not write.
-        case damaged
-    }
-
-    var result: Result
-    var count: Int
-    var duration: Duration
-    /// Behind what was read of the spool, if it was.
-    var cursor: AuditSpool.Cursor?
-    /// The number of records behind the cursor still to be skipped (``AuditWriterState/skipped``).
-    var skipped = 0
-
-    /// True if another record is in the place of one, so that the chain can't continue.
-    var hasMetConflict: Bool {
-        if case .refused(let error) = self.result { error.code == .conflict } else { false }
-    }
-
-    /// True if the store may have all of it.
-    var leavesOutcomeUnknown: Bool {
-        if case .refused(let error) = self.result { error.leavesOutcomeUnknown } else { false }
-    }
-}
-
-/// Runs one delivery to the store at a time in a task of its own, so that the audit's writer can stop waiting for a slow
-/// one and spool meanwhile.
+/// Runs one delivery to the store at a time in a task of its own, so that the audit's writer can stop waiting for a
+/// slow one and spool meanwhile.
 ///
 /// The writer alone uses it, and starts the next delivery when it has taken the last one's outcome.
 final class AuditStoreWorker: Sendable {
-    typealias Job = @Sendable () async -> AuditDelivery
+    /// The result of handing records to the store.
+    struct Delivery: Sendable {
+        enum Result: Sendable {
+            /// The store has everything up to this end.
+            case stored(AuditChain)
+            case refused(GatewayError)
+            /// The spool holds something that the gateway did not write.
+            case damaged
+        }
+
+        var result: Result
+        var count: Int
+        var duration: Duration
+        /// Behind what was read of the spool, if it was.
+        var cursor: AuditSpool.Cursor?
+        /// The number of records behind the cursor still to be skipped (``AuditLog.WriterState/skipped``).
+        var skipped = 0
+
+        /// True if another record is in the place of one, so that the chain can't continue.
+        var hasMetConflict: Bool {
+            if case .refused(let error) = self.result { error.code == .conflict } else { false }
+        }
+
+        /// True if the store may have all of it.
+        var leavesOutcomeUnknown: Bool {
+            if case .refused(let error) = self.result { error.leavesOutcomeUnknown } else { false }
+        }
+    }
+
+    typealias Job = @Sendable () async -> Delivery
     private typealias Timeout = (wait: Int, deadline: ContinuousClock.Instant)
 
     private struct State {
         /// Given and not started.
         var job: Job?
         var isRunning = false
-        var outcome: AuditDelivery?
+        var outcome: Delivery?
         /// The waiter for the end, and the number of its wait.
         var waiter: CheckedContinuation<Void, Never>?
         var waits = 0
@@ -79,7 +79,7 @@ final class AuditStoreWorker: Sendable {
         self.jobs.continuation.yield()
     }
 
-    func takeOutcome() -> AuditDelivery? {
+    func takeOutcome() -> Delivery? {
         self.state.withLock { state in
             defer { state.outcome = nil }
             return state.outcome
@@ -88,8 +88,9 @@ final class AuditStoreWorker: Sendable {
 
     /// Waits for the end of the job under way and takes its outcome; `nil` when there is none yet.
     ///
-    /// Without a timeout it waits for as long as it takes; with one, ``cutShort()`` may be allowed to end the wait as well.
-    func outcome(within timeout: Duration?, canBeCutShort: Bool = true) async -> AuditDelivery? {
+    /// Without a timeout it waits for as long as it takes; with one, ``cutShort()`` may be allowed to end the wait as
+    /// well.
+    func outcome(within timeout: Duration?, canBeCutShort: Bool = true) async -> Delivery? {
         let deadline = timeout.map { ContinuousClock.now + $0 }
         await withCheckedContinuation { continuation in
             let wait = self.state.withLock { state -> Int? in

@@ -2,9 +2,10 @@ package import NIOCore
 
 /// Checks a second sink by itself, line by line, and learns from it what a store must hold.
 ///
-/// Pure. Records stand in the order of their delivery, and each checkpoint behind what it covers. Delivery is at least once: after a
-/// failure it goes back to a checkpoint that the sink has, or to the beginning where there is none, and all behind that comes
-/// again and is checked again. A line that can't be read is one that was broken off only if the next line goes back.
+/// Pure. Records stand in the order of their delivery, and each checkpoint behind what it covers. Delivery is at least
+/// once: after a failure it goes back to a checkpoint that the sink has, or to the beginning where there is none, and
+/// all behind that comes again and is checked again. A line that can't be read is one that was broken off only if the
+/// next line goes back.
 package struct AuditSinkVerifier: Sendable {
     /// The first problem, and its place.
     package struct Failure: Error, Equatable {
@@ -12,18 +13,18 @@ package struct AuditSinkVerifier: Sendable {
         /// The line, from 1.
         package var line: Int
         /// The record, where it is one.
-        package var place: AuditPosition?
+        package var place: AuditChain.Position?
         package var reason: String
 
-        package init(file: String, line: Int, place: AuditPosition? = nil, reason: String) {
+        package init(file: String, line: Int, place: AuditChain.Position? = nil, reason: String) {
             (self.file, self.line, self.place, self.reason) = (file, line, place, reason)
         }
     }
 
     private let publicKey: AuditPublicKey?
-    private var chains = SinkChains()
+    private var chains = Chains()
     /// The first record or truncation marker, which comes again where a sink begins anew before its first checkpoint.
-    private var first: AuditPosition?
+    private var first: AuditChain.Position?
     private var last: (content: AuditCheckpoint, digest: [UInt8])?
     /// A line that can't be read, behind which the sink has not gone back yet.
     private var torn: Failure?
@@ -76,7 +77,7 @@ package struct AuditSinkVerifier: Sendable {
         if let torn = self.torn { throw torn }
     }
 
-    private func failure(_ reason: String, _ place: AuditPosition? = nil) -> Failure {
+    private func failure(_ reason: String, _ place: AuditChain.Position? = nil) -> Failure {
         Failure(file: self.line.file, line: self.line.number, place: place, reason: reason)
     }
 
@@ -89,13 +90,13 @@ package struct AuditSinkVerifier: Sendable {
     }
 
     /// Begins anew where the sink does.
-    private mutating func begin(at place: AuditPosition) {
+    private mutating func begin(at place: AuditChain.Position) {
         guard self.last == nil else { return }
-        if self.first == place { self.goBack(to: SinkChains()) }
+        if self.first == place { self.goBack(to: Chains()) }
         self.first = self.first ?? place
     }
 
-    private mutating func goBack(to chains: SinkChains) {
+    private mutating func goBack(to chains: Chains) {
         (self.chains, self.torn) = (chains, nil)
     }
 
@@ -130,7 +131,7 @@ package struct AuditSinkVerifier: Sendable {
         let digest = signed.digest
         if self.evidence.digests[content.number] == digest {
             self.last = (content, digest)
-            return self.goBack(to: SinkChains(content))
+            return self.goBack(to: Chains(content))
         }
         try self.requireNothingTorn()
         if let last = self.last { try self.checkOrder(content, after: last) }
@@ -163,14 +164,14 @@ package struct AuditSinkVerifier: Sendable {
             let sequence = min(end.sequence, head.sequence) + (end.sequence < head.sequence ? 1 : 0)
             throw self.failure(
                 "checkpoint \(content.number) has another end of the chain",
-                AuditPosition(writer: head.writer, sequence: max(sequence, 1))
+                AuditChain.Position(writer: head.writer, sequence: max(sequence, 1))
             )
         }
         let known = Set(content.heads.map(\.writer))
         if let writer = self.chains.writers.first(where: { $0 > content.settledWriter && !known.contains($0) }) {
             throw self.failure(
                 "checkpoint \(content.number) does not know the chain",
-                AuditPosition(writer: writer, sequence: self.chains.end(of: writer).sequence)
+                AuditChain.Position(writer: writer, sequence: self.chains.end(of: writer).sequence)
             )
         }
         var ends = AuditSettledEnds(writer: last?.settledWriter ?? 0, digest: last?.settledDigest)
@@ -186,69 +187,71 @@ package struct AuditSinkVerifier: Sendable {
 
 // MARK: Chains
 
-/// The ends of the chains in a sink.
-private struct SinkChains: Sendable {
-    private var walkers: [Int: AuditWalker] = [:]
-    /// The last state of each chain that ended with its last place.
-    private var states: [Int: AuditHead.State] = [:]
-    /// The chains whose last place is a truncation marker's: what preceded it, the sink may never have had.
-    private var truncated: Set<Int> = []
+extension AuditSinkVerifier {
+    /// The ends of the chains in a sink.
+    private struct Chains: Sendable {
+        private var walkers: [Int: AuditWalker] = [:]
+        /// The last state of each chain that ended with its last place.
+        private var states: [Int: AuditHead.State] = [:]
+        /// The chains whose last place is a truncation marker's: what preceded it, the sink may never have had.
+        private var truncated: Set<Int> = []
 
-    /// The chains as a checkpoint has them; without one, none.
-    init(_ checkpoint: AuditCheckpoint? = nil) {
-        if let checkpoint { self.take(checkpoint) }
-    }
-
-    var isEmpty: Bool { self.walkers.isEmpty }
-
-    var writers: [Int] { self.walkers.keys.sorted() }
-
-    /// The chain that a writer's next record follows.
-    func end(of writer: Int) -> AuditChain { self.walkers[writer]?.chain ?? AuditChain(writer: writer) }
-
-    /// Takes the next record, and returns its problem or `nil`.
-    mutating func take(_ record: ChainedAuditRecord) -> AuditVerifier.Verdict? {
-        let writer = record.writer
-        self.walkers[writer, default: AuditWalker(from: AuditChain(writer: writer))].step(record)
-        let isRecovery = record.record.action == AuditAction.auditRecovered.rawValue
-        self.states[writer] = isRecovery ? .recovered : .closed
-        self.truncated.remove(writer)
-        return self.walkers[writer]?.failure
-    }
-
-    /// Takes a truncation marker, and returns true if it lies at or behind the chain's end, or is known already.
-    mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) -> Bool {
-        let end = self.end(of: truncation.writer)
-        // While checkpoints lie below it, it comes before each of them.
-        guard truncation.sequence > end.sequence || truncation.chain == end else { return false }
-        if truncation.sequence > end.sequence { self.truncated.insert(truncation.writer) }
-        self.walkers[truncation.writer] = AuditWalker(from: truncation.chain)
-        self.states[truncation.writer] = ended ?? self.states[truncation.writer]
-        return true
-    }
-
-    /// Takes over the ends that a checkpoint has.
-    mutating func take(_ checkpoint: AuditCheckpoint) {
-        for head in checkpoint.heads where !self.isTruncated(above: head) {
-            self.walkers[head.writer] = AuditWalker(from: head.chain)
-            self.states[head.writer] = head.state == .open ? self.states[head.writer] : head.state
-            self.truncated.remove(head.writer)
+        /// The chains as a checkpoint has them; without one, none.
+        init(_ checkpoint: AuditCheckpoint? = nil) {
+            if let checkpoint { self.take(checkpoint) }
         }
-    }
 
-    /// True if a chain has reached the end that a checkpoint has for it.
-    func agrees(with head: AuditHead) -> Bool {
-        self.end(of: head.writer) == head.chain || self.isTruncated(above: head)
-    }
+        var isEmpty: Bool { self.walkers.isEmpty }
 
-    func settledHead(of writer: Int) -> AuditHead {
-        AuditHead(self.end(of: writer), state: self.states[writer] ?? .closed)
-    }
+        var writers: [Int] { self.walkers.keys.sorted() }
 
-    /// True if the records around a place were removed before the sink could get them.
-    private func isTruncated(above head: AuditHead) -> Bool {
-        self.truncated.contains(head.writer) && head.state == .open
-            && self.end(of: head.writer).sequence > head.sequence
+        /// The chain that a writer's next record follows.
+        func end(of writer: Int) -> AuditChain { self.walkers[writer]?.chain ?? AuditChain(writer: writer) }
+
+        /// Takes the next record, and returns its problem or `nil`.
+        mutating func take(_ record: ChainedAuditRecord) -> AuditVerifier.Verdict? {
+            let writer = record.writer
+            self.walkers[writer, default: AuditWalker(from: AuditChain(writer: writer))].step(record)
+            let isRecovery = record.record.action == AuditRecord.Action.auditRecovered.rawValue
+            self.states[writer] = isRecovery ? .recovered : .closed
+            self.truncated.remove(writer)
+            return self.walkers[writer]?.failure
+        }
+
+        /// Takes a truncation marker, and returns true if it lies at or behind the chain's end, or is known already.
+        mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) -> Bool {
+            let end = self.end(of: truncation.writer)
+            // While checkpoints lie below it, it comes before each of them.
+            guard truncation.sequence > end.sequence || truncation.chain == end else { return false }
+            if truncation.sequence > end.sequence { self.truncated.insert(truncation.writer) }
+            self.walkers[truncation.writer] = AuditWalker(from: truncation.chain)
+            self.states[truncation.writer] = ended ?? self.states[truncation.writer]
+            return true
+        }
+
+        /// Takes over the ends that a checkpoint has.
+        mutating func take(_ checkpoint: AuditCheckpoint) {
+            for head in checkpoint.heads where !self.isTruncated(above: head) {
+                self.walkers[head.writer] = AuditWalker(from: head.chain)
+                self.states[head.writer] = head.state == .open ? self.states[head.writer] : head.state
+                self.truncated.remove(head.writer)
+            }
+        }
+
+        /// True if a chain has reached the end that a checkpoint has for it.
+        func agrees(with head: AuditHead) -> Bool {
+            self.end(of: head.writer) == head.chain || self.isTruncated(above: head)
+        }
+
+        func settledHead(of writer: Int) -> AuditHead {
+            AuditHead(self.end(of: writer), state: self.states[writer] ?? .closed)
+        }
+
+        /// True if the records around a place were removed before the sink could get them.
+        private func isTruncated(above head: AuditHead) -> Bool {
+            self.truncated.contains(head.writer) && head.state == .open
+                && self.end(of: head.writer).sequence > head.sequence
+        }
     }
 }
 

@@ -1,9 +1,9 @@
-/// Checks what is signed of an audit by itself and against the ends of its chains, and draws from it what their records must
-/// be like.
+/// Checks what is signed of an audit by itself and against the ends of its chains, and draws from it what their records
+/// must be like.
 ///
-/// Pure. It is made of a store's signatures and ends, then takes the checkpoints by rising number and keeps of each only what
-/// it says of places. A checkpoint that is not what was signed is noted and asked no further, so that what it says of a chain
-/// is never held against the chain.
+/// Pure. It is made of a store's signatures and ends, then takes the checkpoints by rising number and keeps of each
+/// only what it says of places. A checkpoint that is not what was signed is noted and asked no further, so that what it
+/// says of a chain is never held against the chain.
 struct AuditVerification: Sendable {
     typealias Verdict = AuditVerifier.Verdict
 
@@ -74,7 +74,7 @@ struct AuditVerification: Sendable {
     }
 
     private static func tampered(_ writer: Int, _ sequence: Int, _ reason: String) -> Verdict {
-        .tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason)
+        .tampered(AuditChain.Position(writer: writer, sequence: sequence), reason: reason)
     }
 
     /// Returns a checkpoint's content if the gateway signed it.
@@ -267,8 +267,8 @@ struct AuditVerification: Sendable {
 }
 
 extension [AuditKnownHash] {
-    /// Appends what is known of a place, unless the last place is the same: of a chain that does not grow, checkpoints say
-    /// nothing new.
+    /// Appends what is known of a place, unless the last place is the same: of a chain that does not grow, checkpoints
+    /// say nothing new.
     mutating func appendUnlessLast(_ known: AuditKnownHash) {
         if let last = self.last, last.sequence == known.sequence, last.hash == known.hash { return }
         self.append(known)

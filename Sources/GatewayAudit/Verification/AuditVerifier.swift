@@ -6,7 +6,7 @@ package struct AuditVerifier: Sendable {
     package enum Verdict: Error, Hashable {
         case intact(records: Int)
         /// Something was changed; this is the first bad place.
-        case tampered(AuditPosition, reason: String)
+        case tampered(AuditChain.Position, reason: String)
         /// The chains hold by themselves, but a checkpoint was changed or is missing.
         case checkpointTampered(number: Int, reason: String)
         /// The chains hold, but this writer ended uncleanly and no later start has closed its chain yet.
@@ -19,9 +19,9 @@ package struct AuditVerifier: Sendable {
         /// The last records of chains that a leader closed for dead replicas whose spools have not come back.
         ///
         /// A send that such a replica had accepted later, and that the store does not have, is recorded nowhere.
-        package var abandoned: [AuditPosition] = []
+        package var abandoned: [AuditChain.Position] = []
 
-        package init(_ verdict: Verdict, abandoned: [AuditPosition] = []) {
+        package init(_ verdict: Verdict, abandoned: [AuditChain.Position] = []) {
             (self.verdict, self.abandoned) = (verdict, abandoned)
         }
     }
@@ -38,8 +38,8 @@ package struct AuditVerifier: Sendable {
 
     /// A verifier of a store, compared with what a second sink has of the same chains.
     ///
-    /// Without a sealer, the heads' seals are not checked; without a public key, of checkpoints only that they fit together
-    /// and to the chains.
+    /// Without a sealer, the heads' seals are not checked; without a public key, of checkpoints only that they fit
+    /// together and to the chains.
     package init(
         store: any AuditChainReader & AuditSignatureReader,
         sealer: AuditSealer?,
@@ -68,7 +68,7 @@ package struct AuditVerifier: Sendable {
         progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in },
         liveWriters: () async throws(GatewayError) -> Set<Int> = { [] }
     ) async throws(GatewayError) -> Report {
-        var abandoned: [AuditPosition] = []
+        var abandoned: [AuditChain.Position] = []
         let verdict = try await self.verdict(isLive: isLive, progress, liveWriters, &abandoned)
         return Report(verdict, abandoned: abandoned)
     }
@@ -77,7 +77,7 @@ package struct AuditVerifier: Sendable {
         isLive: () throws(GatewayError) -> Bool,
         _ progress: @Sendable (_ done: Int, _ total: Int) -> Void,
         _ liveWriters: () async throws(GatewayError) -> Set<Int>,
-        _ abandoned: inout [AuditPosition]
+        _ abandoned: inout [AuditChain.Position]
     ) async throws(GatewayError) -> Verdict {
         // Read before the heads: what a checkpoint says was true by then.
         let signatures = try await self.store.signatures()
@@ -110,7 +110,7 @@ package struct AuditVerifier: Sendable {
             records += max(0, head.sequence &- removed)
             if walker.head?.state == .open { open.insert(head.writer) }
             if walker.isClosedByLeader {
-                abandoned.append(AuditPosition(writer: head.writer, sequence: walker.chain.sequence - 1))
+                abandoned.append(AuditChain.Position(writer: head.writer, sequence: walker.chain.sequence - 1))
             }
             if let former = walker.opening?.continuesWriter { abandoned.removeAll { $0.writer == former } }
             if let number = walker.opening?.afterCheckpoint, number > 0 {
@@ -121,7 +121,7 @@ package struct AuditVerifier: Sendable {
             }
         }
         if let stray = try await self.strayWriter(heads) {
-            let place = AuditPosition(writer: stray, sequence: 1)
+            let place = AuditChain.Position(writer: stray, sequence: 1)
             return .tampered(place, reason: "records of a writer that never started")
         }
         if let verdict = verification.finding ?? Self.unrecorded(signatures) { return verdict }
@@ -149,8 +149,8 @@ package struct AuditVerifier: Sendable {
         }
     }
 
-    /// Verifies what takes little time: the oldest checkpoint and the latest thousand, whether the chains reach as far as they
-    /// say, and the oldest and the newest record. Returns the first thing that is wrong; `nil` for nothing.
+    /// Verifies what takes little time: the oldest checkpoint and the latest thousand, whether the chains reach as far
+    /// as they say, and the oldest and the newest record. Returns the first thing that is wrong; `nil` for nothing.
     package func verifyEnds() async throws(GatewayError) -> Verdict? {
         let signatures = try await self.store.signatures()
         let heads = try await self.store.heads()
@@ -179,15 +179,15 @@ package struct AuditVerifier: Sendable {
 
     /// Returns the fault of one record of a chain, or `nil`.
     ///
-    /// Old records are removed meanwhile, however often: the marker that stands in their stead is read at the same moment as
-    /// the record. If it has moved beyond the place, the record behind it is checked instead.
+    /// Old records are removed meanwhile, however often: the marker that stands in their stead is read at the same
+    /// moment as the record. If it has moved beyond the place, the record behind it is checked instead.
     private func failure(
         at sequence: Int,
         of head: AuditHead,
         _ verification: AuditVerification
     ) async throws(GatewayError) -> Verdict? {
         let page = try await self.store.rows(of: head.writer, from: sequence, limit: 1)
-        var place = AuditPosition(writer: head.writer, sequence: sequence)
+        var place = AuditChain.Position(writer: head.writer, sequence: sequence)
         if let truncation = page.truncation, truncation.sequence >= sequence {
             guard verification.isGenuine(truncation) else {
                 return .tampered(truncation.position, reason: AuditVerification.forgedTruncation)
@@ -215,14 +215,14 @@ package struct AuditVerifier: Sendable {
     }
 
     static func missing(writer: Int) -> Verdict {
-        .tampered(AuditPosition(writer: writer, sequence: 1), reason: "a writer is missing")
+        .tampered(AuditChain.Position(writer: writer, sequence: 1), reason: "a writer is missing")
     }
 
     /// The problem of a tenant without any record, as when all chains were emptied before they were signed.
     private static func unrecorded(_ signatures: AuditSignatures) -> Verdict? {
         signatures.unrecordedTenant.map {
             .tampered(
-                AuditPosition(writer: 1, sequence: 1),
+                AuditChain.Position(writer: 1, sequence: 1),
                 reason: "the store has the tenant \($0), and no record of its making"
             )
         }
@@ -230,8 +230,8 @@ package struct AuditVerifier: Sendable {
 
     /// The first of some chains without an end whose writer is gone.
     ///
-    /// The chains are looked at again after the process: one that ended in order meanwhile has closed its chain, and one
-    /// that began has closed what it found.
+    /// The chains are looked at again after the process: one that ended in order meanwhile has closed its chain, and
+    /// one that began has closed what it found.
     private func firstUnclean(
         _ open: Set<Int>,
         isLive: () throws(GatewayError) -> Bool,

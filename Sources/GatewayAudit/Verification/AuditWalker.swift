@@ -39,8 +39,8 @@ struct AuditWalker: Sendable {
 
     /// A walk that begins at a place of a chain.
     ///
-    /// The head is the chain's stored end, if there is one to compare with; the chain may be longer by now if it may grow. The
-    /// known hashes are sorted by rising place, none before the beginning.
+    /// The head is the chain's stored end, if there is one to compare with; the chain may be longer by now if it may
+    /// grow. The known hashes are sorted by rising place, none before the beginning.
     init(
         from chain: AuditChain,
         to head: AuditHead? = nil,
@@ -157,7 +157,7 @@ struct AuditWalker: Sendable {
     /// Ends the walk, and returns false.
     @discardableResult
     private mutating func fail(_ sequence: Int, _ reason: String) -> Bool {
-        self.failure = .tampered(AuditPosition(writer: self.chain.writer, sequence: sequence), reason: reason)
+        self.failure = .tampered(AuditChain.Position(writer: self.chain.writer, sequence: sequence), reason: reason)
         return false
     }
 }

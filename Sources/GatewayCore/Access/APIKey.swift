@@ -5,6 +5,49 @@ import FCMModel
 ///
 /// The checksum lets a mistyped key, and a scanner that looks for leaked ones, be judged without a look-up.
 package struct APIKey: Sendable {
+    /// Turns keys into the digests that are stored in their place.
+    package struct Pepper: Sendable {
+        private let keyed: HMAC<SHA256>
+
+        package init(_ secret: Secret) {
+            self.keyed = HMAC<SHA256>(key: secret.symmetricKey)
+        }
+
+        package func digest(of key: APIKey) -> [UInt8] {
+            Array(self.code(of: key.secret.revealBytes()[...]))
+        }
+
+        /// True if a key's bytes have this digest. Takes constant time.
+        package func matches(_ key: ArraySlice<UInt8>, digest: [UInt8]) -> Bool {
+            self.code(of: key) == digest
+        }
+
+        private func code(of key: ArraySlice<UInt8>) -> HMAC<SHA256>.MAC {
+            // The secret has been absorbed once; each key continues from a copy.
+            var hash = self.keyed
+            hash.update(data: key)
+            return hash.finalize()
+        }
+    }
+
+    /// An operator's settings for a key. The members are those of ``Record``.
+    package struct Draft: Sendable, Hashable {
+        /// The most prefixes of a key. Each condition is compared with all of them.
+        package static let maxTopicPrefixes = 100
+
+        package var name: String
+        package var scopes: Set<Scope>
+        package var topicPrefixes: [String]
+        package var expiresAt: Timestamp?
+
+        package init(name: String, scopes: Set<Scope>, topicPrefixes: [String] = [], expiresAt: Timestamp? = nil) {
+            self.name = name
+            self.scopes = scopes
+            self.topicPrefixes = topicPrefixes
+            self.expiresAt = expiresAt
+        }
+    }
+
     package static let prefix = "fgw_"
     /// `a-z0-9`.
     package static let idLength = 10
@@ -58,52 +101,54 @@ package struct APIKey: Sendable {
     }
 }
 
-/// A key as it is stored: everything but the key itself.
-package struct APIKeyRecord: Sendable, Hashable {
-    package var id: String
-    package var tenant: TenantID
-    /// Its name for people.
-    package var name: String
-    /// ``KeyPepper/digest(of:)``.
-    package var digest: [UInt8]
-    package var scopes: Set<Scope>
-    /// Topics that it may address, by prefix; empty means all.
-    package var topicPrefixes: [String]
-    package var createdAt: Timestamp
-    /// The time from which it is refused.
-    package var expiresAt: Timestamp?
-    package var revokedAt: Timestamp?
+extension APIKey {
+    /// A key as it is stored: everything but the key itself.
+    package struct Record: Sendable, Hashable {
+        package var id: String
+        package var tenant: TenantID
+        /// Its name for people.
+        package var name: String
+        /// ``Pepper/digest(of:)``.
+        package var digest: [UInt8]
+        package var scopes: Set<Scope>
+        /// Topics that it may address, by prefix; empty means all.
+        package var topicPrefixes: [String]
+        package var createdAt: Timestamp
+        /// The time from which it is refused.
+        package var expiresAt: Timestamp?
+        package var revokedAt: Timestamp?
 
-    package init(
-        id: String,
-        tenant: TenantID,
-        name: String,
-        digest: [UInt8],
-        scopes: Set<Scope>,
-        topicPrefixes: [String],
-        createdAt: Timestamp,
-        expiresAt: Timestamp? = nil,
-        revokedAt: Timestamp? = nil
-    ) {
-        self.id = id
-        self.tenant = tenant
-        self.name = name
-        self.digest = digest
-        self.scopes = scopes
-        self.topicPrefixes = topicPrefixes
-        self.createdAt = createdAt
-        self.expiresAt = expiresAt
-        self.revokedAt = revokedAt
-    }
+        package init(
+            id: String,
+            tenant: TenantID,
+            name: String,
+            digest: [UInt8],
+            scopes: Set<Scope>,
+            topicPrefixes: [String],
+            createdAt: Timestamp,
+            expiresAt: Timestamp? = nil,
+            revokedAt: Timestamp? = nil
+        ) {
+            self.id = id
+            self.tenant = tenant
+            self.name = name
+            self.digest = digest
+            self.scopes = scopes
+            self.topicPrefixes = topicPrefixes
+            self.createdAt = createdAt
+            self.expiresAt = expiresAt
+            self.revokedAt = revokedAt
+        }
 
-    package func isAlive(at now: Timestamp) -> Bool {
-        if self.revokedAt != nil { return false }
-        guard let expiresAt = self.expiresAt else { return true }
-        return now < expiresAt
-    }
+        package func isAlive(at now: Timestamp) -> Bool {
+            if self.revokedAt != nil { return false }
+            guard let expiresAt = self.expiresAt else { return true }
+            return now < expiresAt
+        }
 
-    package func mayAddress(topic: String) -> Bool {
-        self.topicPrefixes.isEmpty || self.topicPrefixes.contains { topic.hasPrefix($0) }
+        package func mayAddress(topic: String) -> Bool {
+            self.topicPrefixes.isEmpty || self.topicPrefixes.contains { topic.hasPrefix($0) }
+        }
     }
 }
 
@@ -115,47 +160,4 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     case readAudit = "audit:read"
     case readTokens = "tokens:read"
     case manageTokens = "tokens:manage"
-}
-
-/// An operator's settings for a key. The members are those of ``APIKeyRecord``.
-package struct APIKeyDraft: Sendable, Hashable {
-    /// The most prefixes of a key. Each condition is compared with all of them.
-    package static let maxTopicPrefixes = 100
-
-    package var name: String
-    package var scopes: Set<Scope>
-    package var topicPrefixes: [String]
-    package var expiresAt: Timestamp?
-
-    package init(name: String, scopes: Set<Scope>, topicPrefixes: [String] = [], expiresAt: Timestamp? = nil) {
-        self.name = name
-        self.scopes = scopes
-        self.topicPrefixes = topicPrefixes
-        self.expiresAt = expiresAt
-    }
-}
-
-/// Turns keys into the digests that are stored in their place.
-package struct KeyPepper: Sendable {
-    private let keyed: HMAC<SHA256>
-
-    package init(_ secret: Secret) {
-        self.keyed = HMAC<SHA256>(key: secret.symmetricKey)
-    }
-
-    package func digest(of key: APIKey) -> [UInt8] {
-        Array(self.code(of: key.secret.revealBytes()[...]))
-    }
-
-    /// True if a key's bytes have this digest. Takes constant time.
-    package func matches(_ key: ArraySlice<UInt8>, digest: [UInt8]) -> Bool {
-        self.code(of: key) == digest
-    }
-
-    private func code(of key: ArraySlice<UInt8>) -> HMAC<SHA256>.MAC {
-        // The secret has been absorbed once; each key continues from a copy.
-        var hash = self.keyed
-        hash.update(data: key)
-        return hash.finalize()
-    }
 }

@@ -31,7 +31,7 @@ package final class AccessRefusals: Sendable {
     package func record(
         _ refusal: Refusal,
         of principal: Principal,
-        asking action: AuditAction,
+        asking action: AuditRecord.Action,
         origin: RequestOrigin
     ) async {
         var record = AuditRecord(action, by: principal, origin, at: self.clock.now())
@@ -48,7 +48,7 @@ package final class AccessRefusals: Sendable {
         await self.audit.record(refused: record)
     }
 
-    private func count(_ refusal: Refusal, of principal: Principal, _ action: AuditAction) {
+    private func count(_ refusal: Refusal, of principal: Principal, _ action: AuditRecord.Action) {
         guard let counters = self.counters else { return }
         switch (action, action.scope) {
         case (.messageSend, _), (.messageValidate, _):
@@ -65,7 +65,7 @@ package final class AccessRefusals: Sendable {
     }
 }
 
-extension AuditAction {
+extension AuditRecord.Action {
     /// The scope that a tenant's key needs for it, `nil` for an action that no key permits.
     package var scope: Scope? {
         switch self {

@@ -26,9 +26,9 @@ package struct Authenticator: Sendable {
     }
 
     private let directory: Directory
-    private let pepper: KeyPepper
+    private let pepper: APIKey.Pepper
 
-    package init(directory: Directory, pepper: KeyPepper) {
+    package init(directory: Directory, pepper: APIKey.Pepper) {
         self.directory = directory
         self.pepper = pepper
     }
@@ -57,13 +57,13 @@ package struct Authenticator: Sendable {
 /// Made once for each key of a snapshot of the directory.
 package final class Principal: Sendable {
     package let profile: TenantProfile
-    package let key: APIKeyRecord
+    package let key: APIKey.Record
     /// The caller's name in the audit.
     package let auditName: String
     /// The key's scopes, one bit each. Every request checks them, and a set would hash.
     private let scopes: UInt8
 
-    package init(profile: TenantProfile, key: APIKeyRecord) {
+    package init(profile: TenantProfile, key: APIKey.Record) {
         self.profile = profile
         self.key = key
         self.auditName = "key:\(key.id)"
@@ -128,8 +128,8 @@ package struct ClientName: Sendable, Hashable {
     /// A DNS name in lower case, a URI as it was written.
     package let text: String
 
-    /// Reads a name as an operator writes it: a whole DNS name without a wildcard or a final full stop, or a URI with its
-    /// scheme. Returns `nil` for any other text.
+    /// Reads a name as an operator writes it: a whole DNS name without a wildcard or a final full stop, or a URI with
+    /// its scheme. Returns `nil` for any other text.
     package init?(_ text: String) {
         guard let name = text.utf8.contains(UInt8(ascii: ":")) ? Self.uri(text) : Self.dnsName(text) else { return nil }
         self.text = name

@@ -11,12 +11,12 @@ package struct AuditAccess: Sendable {
         (self.store, self.log, self.limiter, self.clock) = (store, log, limiter, clock)
     }
 
-    /// A page for a tenant, of whose quota it costs one message, and what is left of the quota; throws `auditUnavailable`
-    /// where nothing was read, `storeUnavailable`, `overloaded`.
+    /// A page for a tenant, of whose quota it costs one message, and what is left of the quota; throws
+    /// `auditUnavailable` where nothing was read, `storeUnavailable`, `overloaded`.
     package func page(
         _ query: AuditQuery,
         for caller: Caller
-    ) async throws(GatewayError) -> ChargedAnswer<AuditPage> {
+    ) async throws(GatewayError) -> ChargedAnswer<AuditQuery.Page> {
         let now = self.clock.now()
         return try await self.log.recording(
             AuditRecord(.auditList, by: caller.principal, caller.origin, at: now),
@@ -38,7 +38,7 @@ package struct AuditAccess: Sendable {
         _ query: AuditQuery,
         of tenant: TenantProfile?,
         origin: RequestOrigin
-    ) async throws(GatewayError) -> AuditPage {
+    ) async throws(GatewayError) -> AuditQuery.Page {
         let draft = AuditRecord(.auditList, of: tenant?.id, uid: tenant?.uid ?? 0, origin, at: self.clock.now())
         return try await self.log.recording(read: draft) { record throws(GatewayError) in
             let page = try await self.page(query, &record)
@@ -49,7 +49,7 @@ package struct AuditAccess: Sendable {
     }
 
     /// Reads a page, and notes in the record of the reading what came of it.
-    private func page(_ query: AuditQuery, _ record: inout AuditRecord) async throws(GatewayError) -> AuditPage {
+    private func page(_ query: AuditQuery, _ record: inout AuditRecord) async throws(GatewayError) -> AuditQuery.Page {
         do throws(GatewayError) {
             let page = try await self.store.page(query)
             record.object = "\(page.records.count) records"

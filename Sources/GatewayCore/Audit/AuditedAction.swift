@@ -8,17 +8,19 @@ import FCMModel
 /// 2. The intent is committed: an operator's always, a tenant's in strict mode.
 /// 3. The action is done.
 /// 4. The place is filled with the one record of its outcome.
-/// 5. If the intent was committed, the answer waits until that record is durable. An action can't be undone, so its caller
+/// 5. If the intent was committed, the answer waits until that record is durable. An action can't be undone, so its
+/// caller
 ///    gets the answer even if the record can't be written yet.
 ///
-/// ``AuditLog/recording(_:by:orThrow:_:)`` takes all of them. A send takes them itself, which spares the hot path an async
-/// frame. Its second step comes after the limits: a refused send has no intent.
+/// ``AuditLog/recording(_:by:orThrow:_:)`` takes all of them. A send takes them itself, which spares the hot path an
+/// async frame. Its second step comes after the limits: a refused send has no intent.
 enum AuditActor: Sendable {
     /// A tenant's service, by its key.
     case tenant
     /// An operator, who changes something.
     ///
-    /// The place does not count against the queue's bounds: the operator is probably about to stop what fills the queue.
+    /// The place does not count against the queue's bounds: the operator is probably about to stop what fills the
+    /// queue.
     case admin
 }
 
@@ -50,7 +52,7 @@ extension AuditLog {
     }
 
     /// Reserves a place and commits the intent. Returns `nil` if that fails, and then the action must not be done.
-    private func begin(by actor: AuditActor, _ draft: AuditRecord) async -> AuditReservation? {
+    private func begin(by actor: AuditActor, _ draft: AuditRecord) async -> AuditLog.Reservation? {
         guard let place = actor == .admin ? self.reserveForChange() : self.reserve(for: draft.tenantUID) else {
             return nil
         }
@@ -76,7 +78,8 @@ extension AuditLog {
         if self.commitsIntents(of: actor) { await self.settle() }
     }
 
-    /// Records a request that was refused before it was read. Nothing was done for it, so it is refused even if this fails.
+    /// Records a request that was refused before it was read. Nothing was done for it, so it is refused even if this
+    /// fails.
     func record(refused record: AuditRecord) async {
         guard let place = self.reserve(for: record.tenantUID) else { return }
         if place.fill(refusal: record) == nil { await self.finish() }
@@ -115,7 +118,7 @@ extension AuditLog {
 extension AuditRecord {
     /// The record of an action by a tenant's key, by default a success.
     init(
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         by principal: Principal,
         _ origin: RequestOrigin,
         _ outcome: Outcome = .accepted,
@@ -127,7 +130,7 @@ extension AuditRecord {
 
     /// The record of an operator's action, or of an attempt without the admin token.
     init(
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         by principal: String = "admin",
         of tenant: TenantID?,
         uid: UInt64 = 0,

@@ -50,7 +50,7 @@ package final class DeviceGroups: Sendable {
             .deviceGroupRequests,
             metrics,
             watching: [],
-            startingWith: AuditAction.allCases.filter { $0.scope == .manageDeviceGroups }.map(\.rawValue),
+            startingWith: AuditRecord.Action.allCases.filter { $0.scope == .manageDeviceGroups }.map(\.rawValue),
             Self.done
         )
     }
@@ -123,7 +123,7 @@ package final class DeviceGroups: Sendable {
 
     private func changing<Answer: Sendable>(
         _ name: String,
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         _ tokens: [String],
         by caller: Caller,
         _ change: (inout HeldGroup) async throws(Refusal) -> Answer
@@ -224,7 +224,7 @@ package final class DeviceGroups: Sendable {
     ///
     /// The name is the group's, or its key if the caller named no more; `nil` for a list of names.
     func recording<Answer: Sendable>(
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         _ name: String?,
         _ tokens: [String],
         by caller: Caller,
@@ -266,7 +266,7 @@ package final class DeviceGroups: Sendable {
 extension AuditRecord {
     /// The record of something done to a device group, or of a list of their names.
     static func group(
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         _ name: String?,
         tokens: [String],
         by caller: Caller,

@@ -33,7 +33,7 @@ extension DeviceGroups {
 
     private func forward(_ change: GroupChange, by caller: Caller) async throws(Refusal) -> GroupResult {
         let name = try await self.name(of: change, caller.profile)
-        let action = AuditAction(change.operation)
+        let action = AuditRecord.Action(change.operation)
         return try await self.recording(action, name ?? change.key, change.tokens, by: caller) {
             record throws(Refusal) in
             let result: GroupResult
@@ -118,7 +118,7 @@ extension AuditRecord {
     }
 }
 
-extension AuditAction {
+extension AuditRecord.Action {
     fileprivate init(_ operation: GroupChange.Operation) {
         switch operation {
         case .create: self = .deviceGroupPut

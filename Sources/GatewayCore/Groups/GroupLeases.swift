@@ -11,8 +11,8 @@ package enum GroupLeaseOutcome: Sendable, Hashable {
     case held
 }
 
-/// Lets one replica of a store change a device group at a time; its calls throw `storeUnavailable`, and `notFound` for a
-/// tenant that is gone.
+/// Lets one replica of a store change a device group at a time; its calls throw `storeUnavailable`, and `notFound` for
+/// a tenant that is gone.
 package protocol GroupLeaseStore: Sendable {
     /// Takes the lease of a group, which need not exist.
     func acquire(_ name: String, of tenant: TenantID) async throws(GatewayError) -> GroupLeaseOutcome
@@ -29,11 +29,11 @@ package struct GroupLeases: Sendable {
 
     fileprivate let store: any GroupLeaseStore
     fileprivate let terms: LeaseTerms
-    fileprivate let counters: LeaseCounters
+    fileprivate let counters: Lease.Counters
 
     package init(store: any GroupLeaseStore, terms: LeaseTerms, metrics: GatewayMetrics = GatewayMetrics()) {
         (self.store, self.terms) = (store, terms)
-        self.counters = LeaseCounters(.group, metrics)
+        self.counters = Lease.Counters(.group, metrics)
     }
 
     /// Waits for a group's lease until a deadline, or until the surrounding task is cancelled; `nil` if another replica
@@ -121,7 +121,8 @@ final class GroupLease: Sendable {
 
     /// Releases the lease; if the store does not answer, it ends by itself.
     ///
-    /// A takeover that is not settled leaves the lease to end by itself too, so that the next holder takes it over again.
+    /// A takeover that is not settled leaves the lease to end by itself too, so that the next holder takes it over
+    /// again.
     func release() async {
         guard !self.isTakenOver else { return }
         try? await self.leases.store.release(self.name, of: self.tenant)

@@ -27,14 +27,66 @@ struct KnownGroup: Sendable {
 
 /// Device groups as limits count them: one thing under all keys, whose messages reach each of its members.
 ///
-/// A send reads its groups from the store by one query, unless they were read within the last two seconds. While the store
-/// fails, groups that were read within the last hour are charged as they were then, and others are refused: to count a
-/// group as a device would open its members' limits. Times are monotonic.
+/// A send reads its groups from the store by one query, unless they were read within the last two seconds. While the
+/// store fails, groups that were read within the last hour are charged as they were then, and others are refused: to
+/// count a group as a device would open its members' limits. Times are monotonic.
 package final class KnownGroups: Service {
+    /// A dictionary of at most so many entries: when it is full, the half goes that was not written for the longest
+    /// time.
+    private struct RecentEntries<Key: Hashable, Value> {
+        private let half: Int
+        private var young: [Key: Value] = [:]
+        private var old: [Key: Value] = [:]
+
+        init(capacity: Int) {
+            self.half = capacity / 2
+        }
+
+        subscript(key: Key) -> Value? {
+            get { self.young[key] ?? self.old[key] }
+            set {
+                self.old[key] = nil
+                self.young[key] = newValue
+                if self.young.count >= self.half { (self.old, self.young) = (self.young, [:]) }
+            }
+        }
+    }
+
+    /// The keys by which groups are known, so that a send to a device that is no group asks no store.
+    ///
+    /// Hashes of this process; one too many costs a look into the store. A key that the store forgets stays.
+    private final class Keys: Sendable {
+        private let state = Mutex<(hashes: [TenantID: Set<Int>], bookmark: GroupKeys.Bookmark?)>(([:], nil))
+        private let hasKeys = Atomic(false)
+
+        /// The store's keys have been read up to here; `nil` before the first time.
+        var bookmark: GroupKeys.Bookmark? { self.state.withLock { $0.bookmark } }
+
+        func insert(_ key: String, of tenant: TenantID) {
+            _ = self.state.withLock { $0.hashes[tenant, default: []].insert(key.hashValue) }
+            self.hasKeys.store(true, ordering: .relaxed)
+        }
+
+        /// Inserts keys that were read from the store.
+        func insert(_ found: GroupKeys) {
+            for (tenant, key) in found.keys { self.insert(key, of: tenant) }
+            self.state.withLock { $0.bookmark = found.bookmark }
+        }
+
+        var isEmpty: Bool { !self.hasKeys.load(ordering: .relaxed) }
+
+        func places(in texts: [String], of tenant: TenantID) -> [Int] {
+            self.state.withLock { state in
+                guard let known = state.hashes[tenant] else { return [] }
+                return texts.indices.filter { known.contains(texts[$0].hashValue) }
+            }
+        }
+    }
+
     /// The most groups that one list may address, by their keys.
     static let maxGroups = 20
-    /// The age up to which a group is used without another look at the store. For as long, a store that failed is not asked
-    /// again for a group that is cached.
+    /// The age up to which a group is used without another look at the store. For as long, a store that failed is not
+    /// asked again for a group that is cached.
     private static let freshness = Duration.seconds(2)
     /// The age up to which a group is used while the store fails.
     private static let lifetime = Duration.seconds(3_600)
@@ -93,7 +145,7 @@ package final class KnownGroups: Service {
     /// The longest that a send to a group by its name waits, where the group is not cached.
     private let nameTimeout: Duration
     private let uptime: @Sendable () -> ContinuousClock.Instant
-    private let keys = KnownGroupKeys()
+    private let keys = Keys()
     private let state = Mutex(State())
 
     init(
@@ -112,8 +164,8 @@ package final class KnownGroups: Service {
 
     /// Reads the keys of groups that other replicas change, once a second.
     ///
-    /// A send asks no store for new keys: until a key is known here, a send to it counts as one to a device. A failing store
-    /// is asked again with the next poll, and is reported elsewhere.
+    /// A send asks no store for new keys: until a key is known here, a send to it counts as one to a device. A failing
+    /// store is asked again with the next poll, and is reported elsewhere.
     package func run() async throws {
         while !Task.isShuttingDownGracefully,
             (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.pollInterval) }) != nil
@@ -149,11 +201,11 @@ package final class KnownGroups: Service {
         return !self.keys.places(in: command.target.devices, of: command.profile.id).isEmpty
     }
 
-    /// Returns the buckets that sends to groups are charged to, by the recipients' places: first the group's own, then those
-    /// of the members that are known. A key that the store does not know is a device by itself.
+    /// Returns the buckets that sends to groups are charged to, by the recipients' places: first the group's own, then
+    /// those of the members that are known. A key that the store does not know is a device by itself.
     ///
-    /// The closure is called before the store is asked, and may refuse the send. Throws `invalid_target` for a list of too
-    /// many groups, and `overloaded` where the store does not answer in time for a group that is not cached.
+    /// The closure is called before the store is asked, and may refuse the send. Throws `invalid_target` for a list of
+    /// too many groups, and `overloaded` where the store does not answer in time for a group that is not cached.
     func limitKeys(
         of command: SendCommand,
         beforeLookUp: () async throws(Refusal) -> Void = {}
@@ -178,8 +230,8 @@ package final class KnownGroups: Service {
         return group
     }
 
-    /// Returns the number of members that are known of the one group that a send is for; `nil` where the gateway has not
-    /// seen its key, or can't look it up in time.
+    /// Returns the number of members that are known of the one group that a send is for; `nil` where the gateway has
+    /// not seen its key, or can't look it up in time.
     func memberCount(of command: SendCommand) async -> Int? {
         switch command.target {
         case .token(let key), .notificationKey(let key):
@@ -350,57 +402,6 @@ extension Target {
         case .token(let text), .notificationKey(let text): [text]
         case .tokens(let texts): texts
         case .installation, .installations, .topic, .condition, .deviceGroup: []
-        }
-    }
-}
-
-/// The keys by which groups are known, so that a send to a device that is no group asks no store.
-///
-/// Hashes of this process; one too many costs a look into the store. A key that the store forgets stays.
-private final class KnownGroupKeys: Sendable {
-    private let state = Mutex<(hashes: [TenantID: Set<Int>], bookmark: GroupKeys.Bookmark?)>(([:], nil))
-    private let hasKeys = Atomic(false)
-
-    /// The store's keys have been read up to here; `nil` before the first time.
-    var bookmark: GroupKeys.Bookmark? { self.state.withLock { $0.bookmark } }
-
-    func insert(_ key: String, of tenant: TenantID) {
-        _ = self.state.withLock { $0.hashes[tenant, default: []].insert(key.hashValue) }
-        self.hasKeys.store(true, ordering: .relaxed)
-    }
-
-    /// Inserts keys that were read from the store.
-    func insert(_ found: GroupKeys) {
-        for (tenant, key) in found.keys { self.insert(key, of: tenant) }
-        self.state.withLock { $0.bookmark = found.bookmark }
-    }
-
-    var isEmpty: Bool { !self.hasKeys.load(ordering: .relaxed) }
-
-    func places(in texts: [String], of tenant: TenantID) -> [Int] {
-        self.state.withLock { state in
-            guard let known = state.hashes[tenant] else { return [] }
-            return texts.indices.filter { known.contains(texts[$0].hashValue) }
-        }
-    }
-}
-
-/// A dictionary of at most so many entries: when it is full, the half goes that was not written for the longest time.
-private struct RecentEntries<Key: Hashable, Value> {
-    private let half: Int
-    private var young: [Key: Value] = [:]
-    private var old: [Key: Value] = [:]
-
-    init(capacity: Int) {
-        self.half = capacity / 2
-    }
-
-    subscript(key: Key) -> Value? {
-        get { self.young[key] ?? self.old[key] }
-        set {
-            self.old[key] = nil
-            self.young[key] = newValue
-            if self.young.count >= self.half { (self.old, self.young) = (self.young, [:]) }
         }
     }
 }

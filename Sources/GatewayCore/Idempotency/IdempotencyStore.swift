@@ -1,30 +1,43 @@
 import Crypto
 
-/// The send that a key names. Keys of different tenants or routes are unrelated.
-package struct IdempotencyIdentity: Sendable, Hashable {
-    package var tenant: TenantID
-    /// Tells the tenant from earlier and later ones of the same name.
-    package var tenantCreatedAt: Timestamp
-    package var route: IdempotentRequest.Route
-    package var keyDigest: [UInt8]
-
-    package init(tenant: TenantID, tenantCreatedAt: Timestamp, route: IdempotentRequest.Route, keyDigest: [UInt8]) {
-        (self.tenant, self.tenantCreatedAt) = (tenant, tenantCreatedAt)
-        (self.route, self.keyDigest) = (route, keyDigest)
-    }
-
-    init(_ request: IdempotentRequest, of profile: TenantProfile) {
-        self.init(
-            tenant: profile.id,
-            tenantCreatedAt: profile.tenant.createdAt,
-            route: request.route,
-            keyDigest: request.key.digest
-        )
-    }
-}
-
 /// The stored state of a send with a key. It is written before the first call leaves.
 package struct IdempotencyRecord: Sendable, Hashable {
+    /// The send that a key names. Keys of different tenants or routes are unrelated.
+    package struct Identity: Sendable, Hashable {
+        package var tenant: TenantID
+        /// Tells the tenant from earlier and later ones of the same name.
+        package var tenantCreatedAt: Timestamp
+        package var route: IdempotentRequest.Route
+        package var keyDigest: [UInt8]
+
+        package init(tenant: TenantID, tenantCreatedAt: Timestamp, route: IdempotentRequest.Route, keyDigest: [UInt8]) {
+            (self.tenant, self.tenantCreatedAt) = (tenant, tenantCreatedAt)
+            (self.route, self.keyDigest) = (route, keyDigest)
+        }
+
+        init(_ request: IdempotentRequest, of profile: TenantProfile) {
+            self.init(
+                tenant: profile.id,
+                tenantCreatedAt: profile.tenant.createdAt,
+                route: request.route,
+                keyDigest: request.key.digest
+            )
+        }
+    }
+
+    /// A record and its number in the store. Numbers are never reused.
+    package struct Stored: Sendable, Hashable {
+        package var id: Int64
+        package var record: IdempotencyRecord
+        /// True if another replica may still work on it: it holds the lease, or held it within the time of one call to
+        /// FCM.
+        package var isHeldElsewhere: Bool
+
+        package init(id: Int64, record: IdempotencyRecord, isHeldElsewhere: Bool = false) {
+            (self.id, self.record, self.isHeldElsewhere) = (id, record, isHeldElsewhere)
+        }
+    }
+
     /// The send's progress.
     package enum State: Sendable, Hashable {
         /// Calls may have left. Holds the recipients that were started and their outcomes, sealed. Next: `finished`.
@@ -32,7 +45,8 @@ package struct IdempotencyRecord: Sendable, Hashable {
         /// It was answered. Holds the answer, sealed.
         case finished(answer: [UInt8])
 
-        /// The bytes that count towards a store's bound: the sealed ones, and 300 for the rest of the row and its indexes.
+        /// The bytes that count towards a store's bound: the sealed ones, and 300 for the rest of the row and its
+        /// indexes.
         package var weight: Int {
             switch self {
             case .open(let bytes), .finished(let bytes): bytes.count + 300
@@ -55,25 +69,13 @@ package struct IdempotencyRecord: Sendable, Hashable {
     }
 }
 
-/// A record and its number in the store. Numbers are never reused.
-package struct StoredIdempotencyRecord: Sendable, Hashable {
-    package var id: Int64
-    package var record: IdempotencyRecord
-    /// True if another replica may still work on it: it holds the lease, or held it within the time of one call to FCM.
-    package var isHeldElsewhere: Bool
-
-    package init(id: Int64, record: IdempotencyRecord, isHeldElsewhere: Bool = false) {
-        (self.id, self.record, self.isHeldElsewhere) = (id, record, isHeldElsewhere)
-    }
-}
-
 /// One change of the records.
 ///
 /// If replicas share a store, a record belongs to the replica that reserved it or took it over. A change by any other
 /// replica is `lost`. A process that does not share its store owns all records.
 package enum IdempotencyChange: Sendable, Hashable {
     /// Takes a key that is free or expired.
-    case reserve(IdempotencyIdentity, IdempotencyRecord)
+    case reserve(IdempotencyRecord.Identity, IdempotencyRecord)
     /// Stores a state and renews the lease. An open state is refused once the lease has ended.
     case update(id: Int64, IdempotencyRecord.State)
     /// Renews the lease of an open record.
@@ -113,11 +115,11 @@ package struct IdempotencyMark: Sendable, Hashable {
 /// The time by which idempotency keys expire.
 ///
 /// It advances with the process's uptime, so a wall clock that jumps ahead frees no key. A process continues from its
-/// predecessor's last mark. Only the wall clock knows the time between the two, so at most an hour of it counts. After a
-/// longer stop, keys live longer than they should, never shorter.
+/// predecessor's last mark. Only the wall clock knows the time between the two, so at most an hour of it counts. After
+/// a longer stop, keys live longer than they should, never shorter.
 ///
-/// Example: the last mark is at 12:00, and the next process starts at 18:00. Its time of keys is 13:00, so a key that was to
-/// expire at 14:00 expires at 19:00.
+/// Example: the last mark is at 12:00, and the next process starts at 18:00. Its time of keys is 13:00, so a key that
+/// was to expire at 14:00 expires at 19:00.
 struct IdempotencyTime: Sendable, Hashable {
     /// The longest time between two processes that counts.
     static let maxGap = Duration.seconds(3_600)
@@ -165,13 +167,13 @@ package struct IdempotencyBounds: Sendable, Hashable {
 /// Calls throw `storeUnavailable`. A write that throws has changed nothing.
 package protocol IdempotencyStore: Sendable {
     /// Returns the record of a key, even an expired one.
-    func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord?
+    func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
 
-    /// Makes changes in their order in one transaction, and returns the outcome of each. They are durable when it returns.
-    /// A reservation that exists already, as after a lost answer, is confirmed.
+    /// Makes changes in their order in one transaction, and returns the outcome of each. They are durable when it
+    /// returns. A reservation that exists already, as after a lost answer, is confirmed.
     ///
-    /// If there is no room for a reservation, the oldest finished records are removed: those of the tenant, or those of the
-    /// tenant with the most records.
+    /// If there is no room for a reservation, the oldest finished records are removed: those of the tenant, or those of
+    /// the tenant with the most records.
     func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome]
 
     /// Drops at most so many records that have expired by a mark, and stores the mark. Returns the number dropped.
@@ -183,8 +185,8 @@ package protocol IdempotencyStore: Sendable {
 
 /// Seals the stored parts of one send, because answers name tokens.
 ///
-/// Each record has its own key, derived from the tenant's, which is destroyed with the tenant's salt. Sealed bytes are bound to
-/// their record and part, so rows can't be exchanged.
+/// Each record has its own key, derived from the tenant's, which is destroyed with the tenant's salt. Sealed bytes are
+/// bound to their record and part, so rows can't be exchanged.
 struct IdempotencySealer: Sendable {
     /// The part of a record that is sealed.
     enum Part: String {
@@ -194,7 +196,7 @@ struct IdempotencySealer: Sendable {
 
     private let key: SymmetricKey
 
-    init(of identity: IdempotencyIdentity, messageID: String, _ profile: TenantProfile) {
+    init(of identity: IdempotencyRecord.Identity, messageID: String, _ profile: TenantProfile) {
         self.key = Self.key(for: "record \(identity.route.rawValue) \(messageID)", identity, profile)
     }
 
@@ -212,7 +214,7 @@ struct IdempotencySealer: Sendable {
     /// It is an HMAC, so a reader of the store alone can't test guesses of a body.
     static func fingerprint(
         of request: IdempotentRequest,
-        _ identity: IdempotencyIdentity,
+        _ identity: IdempotencyRecord.Identity,
         _ profile: TenantProfile
     ) -> [UInt8] {
         let key = Self.key(for: "fingerprint", identity, profile)
@@ -221,7 +223,7 @@ struct IdempotencySealer: Sendable {
 
     private static func key(
         for use: String,
-        _ identity: IdempotencyIdentity,
+        _ identity: IdempotencyRecord.Identity,
         _ profile: TenantProfile
     ) -> SymmetricKey {
         let key = profile.pseudonymizer.sealingKey

@@ -36,8 +36,8 @@ package struct IdempotentRequest: Sendable {
 
     /// Takes a request as it arrived. The query is left out, because it means nothing to a send.
     ///
-    /// The format is that of the request, which decides the response's. The target holds all recipients that the caller named,
-    /// also those that nothing is sent to.
+    /// The format is that of the request, which decides the response's. The target holds all recipients that the caller
+    /// named, also those that nothing is sent to.
     package init(
         key: IdempotencyKey,
         route: Route,
@@ -58,78 +58,78 @@ package struct IdempotentRequest: Sendable {
     }
 }
 
-/// The answer to a request with an idempotency key.
-package enum IdempotentAnswer: Sendable {
-    /// The first answer. Replays return the same reply.
-    case sent(SendOutcome, Reply)
-    /// The reply of the first answer.
-    case replayed(Reply)
-    /// Nothing was sent, spent or recorded.
-    case refused(Refusal)
-}
-
-/// An event in the life of an idempotency key, as it is counted.
-enum IdempotencyEvent: String, CaseIterable {
-    /// The send was answered for the first time, and the answer is stored.
-    case fresh
-    /// The stored answer was returned again.
-    case replay
-    /// A different request used the key before.
-    case conflict
-    /// The first request is still running.
-    case inProgress = "in_progress"
-    /// The send of another process was continued.
-    case resumed
-    /// The answer holds a recipient whose outcome is unknown.
-    case unknown
-    /// Nothing was sent, and the key can be used again.
-    case freed
-    /// An answer was dropped before its expiry to make room.
-    case evicted
-    /// The store failed to read or write a record.
-    case failed
-}
-
-/// Times and bounds of sends with a key.
-package struct IdempotencyConfiguration: Sendable {
-    /// The time for which a repeat is recognised, from the first use of its key.
-    package var lifetime = Duration.seconds(86_400)
-    /// The number of recipients that one mark covers, where each recipient is a call of its own.
-    package var startsPerMark = 200
-    /// The time between two purges of expired records.
-    package var purgeInterval = Duration.seconds(60)
-    /// The most records that one transaction drops, so that other writers never wait long.
-    package var purgeBatch = 500
-
-    package init() {}
-}
-
 /// Makes each send with an idempotency key once, and gives every repeat the same answer (decision 0018).
 ///
-/// A request that arrives while its key is in use is refused: this process keeps its running sends in memory, and those of
-/// other replicas hold a ``Lease``. An open record without a lease was left by a process that ended. The next repeat
+/// A request that arrives while its key is in use is refused: this process keeps its running sends in memory, and those
+/// of other replicas hold a ``Lease``. An open record without a lease was left by a process that ended. The next repeat
 /// continues it (``SendReservation``).
 ///
 /// Sends belong to this service. They continue when their caller is gone, and begin only after ``run()``.
 package final class IdempotentSends: Service {
+    /// The answer to a request with an idempotency key.
+    package enum Answer: Sendable {
+        /// The first answer. Replays return the same reply.
+        case sent(SendOutcome, Reply)
+        /// The reply of the first answer.
+        case replayed(Reply)
+        /// Nothing was sent, spent or recorded.
+        case refused(Refusal)
+    }
+
+    /// An event in the life of an idempotency key, as it is counted.
+    enum Event: String, CaseIterable {
+        /// The send was answered for the first time, and the answer is stored.
+        case fresh
+        /// The stored answer was returned again.
+        case replay
+        /// A different request used the key before.
+        case conflict
+        /// The first request is still running.
+        case inProgress = "in_progress"
+        /// The send of another process was continued.
+        case resumed
+        /// The answer holds a recipient whose outcome is unknown.
+        case unknown
+        /// Nothing was sent, and the key can be used again.
+        case freed
+        /// An answer was dropped before its expiry to make room.
+        case evicted
+        /// The store failed to read or write a record.
+        case failed
+    }
+
+    /// Times and bounds of sends with a key.
+    package struct Configuration: Sendable {
+        /// The time for which a repeat is recognised, from the first use of its key.
+        package var lifetime = Duration.seconds(86_400)
+        /// The number of recipients that one mark covers, where each recipient is a call of its own.
+        package var startsPerMark = 200
+        /// The time between two purges of expired records.
+        package var purgeInterval = Duration.seconds(60)
+        /// The most records that one transaction drops, so that other writers never wait long.
+        package var purgeBatch = 500
+
+        package init() {}
+    }
+
     /// Renders the outcome of a send as the reply that replays return.
     package typealias Rendering = @Sendable (SendOutcome) -> Reply
 
     /// A send on its way to the service.
     private struct Job: Sendable {
         let command: SendCommand
-        let identity: IdempotencyIdentity
+        let identity: IdempotencyRecord.Identity
         let fingerprint: [UInt8]
         let executor: (any TaskExecutor)?
         let render: Rendering
-        let continuation: CheckedContinuation<IdempotentAnswer, Never>
+        let continuation: CheckedContinuation<Answer, Never>
     }
 
     private struct State {
         /// The fingerprints of the sends that run.
-        var running: [IdempotencyIdentity: [UInt8]] = [:]
+        var running: [IdempotencyRecord.Identity: [UInt8]] = [:]
         /// The reservations whose leases must be renewed. Empty where there are no leases.
-        var leased: [IdempotencyIdentity: SendReservation] = [:]
+        var leased: [IdempotencyRecord.Identity: SendReservation] = [:]
         /// The time by which keys expire, once the predecessor's mark was read.
         var time: IdempotencyTime?
     }
@@ -139,10 +139,10 @@ package final class IdempotentSends: Service {
     private let writer: SendReservation.Writer
     private let clock: any WallClock
     private let uptime: @Sendable () -> ContinuousClock.Instant
-    private let configuration: IdempotencyConfiguration
+    private let configuration: Configuration
     private let leases: LeaseTerms?
-    private let leaseCounters: LeaseCounters?
-    private let counters: [IdempotencyEvent: Counter]
+    private let leaseCounters: Lease.Counters?
+    private let counters: [Event: Counter]
     private let outage: OutageLog
     private let logger: Logger
     private let state = Mutex(State())
@@ -157,7 +157,7 @@ package final class IdempotentSends: Service {
         store: any IdempotencyStore,
         clock: any WallClock,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
-        configuration: IdempotencyConfiguration = IdempotencyConfiguration(),
+        configuration: Configuration = Configuration(),
         leases: LeaseTerms? = nil,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
@@ -171,8 +171,8 @@ package final class IdempotentSends: Service {
         )
         (self.clock, self.uptime, self.configuration) = (clock, uptime, configuration)
         self.leases = leases
-        self.leaseCounters = leases.map { _ in LeaseCounters(.request, metrics) }
-        self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
+        self.leaseCounters = leases.map { _ in Lease.Counters(.request, metrics) }
+        self.counters = metrics.counters(.idempotency, by: Event.self)
         self.outage = OutageLog(
             "Records of idempotency keys can't be read or written",
             end: "Records of idempotency keys are read and written again",
@@ -189,14 +189,14 @@ package final class IdempotentSends: Service {
         once request: IdempotentRequest,
         on executor: (any TaskExecutor)?,
         render: @escaping Rendering
-    ) async -> IdempotentAnswer {
+    ) async -> Answer {
         let profile = command.principal.profile
         guard self.pipeline.refusal(of: command) == nil else {
             // A caller without the right to send learns nothing of earlier sends either.
             let outcome = await self.pipeline.send(command)
             return .sent(outcome, render(outcome))
         }
-        let identity = IdempotencyIdentity(request, of: profile)
+        let identity = IdempotencyRecord.Identity(request, of: profile)
         let fingerprint = IdempotencySealer.fingerprint(of: request, identity, profile)
         do { try self.enter(identity, fingerprint) } catch { return .refused(error) }
         return await withCheckedContinuation { continuation in
@@ -215,7 +215,7 @@ package final class IdempotentSends: Service {
 
     // MARK: Running sends
 
-    private func enter(_ identity: IdempotencyIdentity, _ fingerprint: [UInt8]) throws(Refusal) {
+    private func enter(_ identity: IdempotencyRecord.Identity, _ fingerprint: [UInt8]) throws(Refusal) {
         let running = self.state.withLock { state -> [UInt8]? in
             if let running = state.running[identity] { return running }
             state.running[identity] = fingerprint
@@ -230,7 +230,7 @@ package final class IdempotentSends: Service {
         return Refusal(.idempotencyInProgress, retryAfter: 1)
     }
 
-    private func end(_ job: Job, _ answer: IdempotentAnswer) {
+    private func end(_ job: Job, _ answer: Answer) {
         self.state.withLock { state in
             state.running[job.identity] = nil
             state.leased[job.identity] = nil
@@ -290,7 +290,7 @@ package final class IdempotentSends: Service {
         }
     }
 
-    private func answer(to job: Job) async throws(GatewayError) -> IdempotentAnswer {
+    private func answer(to job: Job) async throws(GatewayError) -> Answer {
         let now = try await self.time()
         guard let stored = try await self.store.record(of: job.identity), stored.record.expiresAt > now else {
             return await self.begin(job, at: now)
@@ -307,13 +307,13 @@ package final class IdempotentSends: Service {
         case .open(let sealed):
             if stored.isHeldElsewhere { return .refused(self.inProgress()) }
             guard let bytes = sealer.open(sealed, as: .progress),
-                let progress = SendProgress(bytes, count: job.command.target.recipientCount)
+                let progress = SendReservation.Progress(bytes, count: job.command.target.recipientCount)
             else { return .refused(self.unreadable(job)) }
             return try await self.resume(job, stored, progress, sealer)
         }
     }
 
-    private func begin(_ job: Job, at now: Timestamp) async -> IdempotentAnswer {
+    private func begin(_ job: Job, at now: Timestamp) async -> Answer {
         let messageID = UUIDv7.generate(at: self.clock.now())
         let draft = IdempotencyRecord(
             fingerprint: job.fingerprint,
@@ -322,7 +322,7 @@ package final class IdempotentSends: Service {
             expiresAt: now.advanced(by: self.configuration.lifetime),
             state: .open(progress: [])
         )
-        let earlier = SendProgress(count: job.command.target.recipientCount)
+        let earlier = SendReservation.Progress(count: job.command.target.recipientCount)
         let reservation = self.reservation(job, draft, earlier: earlier, self.sealer(of: job, messageID))
         var outcome = await self.pipeline.send(job.command, reservation: reservation)
         if reservation.recordID == nil, let refusal = reservation.refusal { outcome.result.answer = .refused(refusal) }
@@ -333,10 +333,10 @@ package final class IdempotentSends: Service {
     /// others.
     private func resume(
         _ job: Job,
-        _ stored: StoredIdempotencyRecord,
-        _ earlier: SendProgress,
+        _ stored: IdempotencyRecord.Stored,
+        _ earlier: SendReservation.Progress,
         _ sealer: IdempotencySealer
-    ) async throws(GatewayError) -> IdempotentAnswer {
+    ) async throws(GatewayError) -> Answer {
         // As for every send, nothing is done without a place in the audit.
         guard let place = self.pipeline.audit.reserve(for: job.command.profile.uid) else {
             return .refused(Refusal(.auditUnavailable))
@@ -367,8 +367,8 @@ package final class IdempotentSends: Service {
     private func recordEarlier(
         _ command: SendCommand,
         _ outcome: SendOutcome,
-        _ earlier: SendProgress,
-        in place: consuming AuditReservation
+        _ earlier: SendReservation.Progress,
+        in place: consuming AuditLog.Reservation
     ) {
         let started = earlier.started.sorted()
         guard let begun = command.target.keeping(places: started) else {
@@ -383,7 +383,7 @@ package final class IdempotentSends: Service {
     }
 
     /// Stores the reply, or frees the key. The caller gets the reply even if that fails.
-    private func finish(_ reservation: SendReservation, _ job: Job, _ outcome: SendOutcome) async -> IdempotentAnswer {
+    private func finish(_ reservation: SendReservation, _ job: Job, _ outcome: SendOutcome) async -> Answer {
         let reply = job.render(outcome)
         do throws(GatewayError) {
             if outcome.result.freesKey || reservation.recordID == nil {
@@ -410,7 +410,7 @@ package final class IdempotentSends: Service {
         _ job: Job,
         _ draft: IdempotencyRecord,
         recordID: Int64? = nil,
-        earlier: SendProgress,
+        earlier: SendReservation.Progress,
         _ sealer: IdempotencySealer
     ) -> SendReservation {
         let reservation = SendReservation(
@@ -495,7 +495,8 @@ extension Refusal {
 }
 
 extension Target {
-    /// Returns a list of the recipients at these ascending places. Returns `nil` for no places, or if the target is no list.
+    /// Returns a list of the recipients at these ascending places. Returns `nil` for no places, or if the target is no
+    /// list.
     fileprivate func keeping(places: [Int]) -> Target? {
         guard !places.isEmpty else { return nil }
         var isKept = Array(repeating: false, count: self.recipientCount)

@@ -5,11 +5,14 @@ import Synchronization
 /// One process's attempt at a send with a key (decision 0018).
 ///
 /// - The *key* is taken before anything leaves, by a *record* in the store.
-/// - A *mark* is a durable note of the recipients whose calls are about to leave. No call leaves unmarked. A list is marked
+/// - A *mark* is a durable note of the recipients whose calls are about to leave. No call leaves unmarked. A list is
+///   marked
 ///   `startsPerMark` recipients at a time, in their order, so a long list costs few transactions.
-/// - After a crash, the outcome of a recipient that was marked and has no outcome is unknown. Recipients without a mark are
+/// - After a crash, the outcome of a recipient that was marked and has no outcome is unknown. Recipients without a mark
+///   are
 ///   sent to when the request is repeated.
-/// - If replicas share the store, the key is held under a ``Lease``. A mark is written, and a call started, only while the
+/// - If replicas share the store, the key is held under a ``Lease``. A mark is written, and a call started, only while
+///   the
 ///   lease outlasts it. A process that was paused past its lease sends nothing more, because another replica may have taken
 ///   the record over.
 ///
@@ -30,7 +33,7 @@ package final class SendReservation: Sendable {
     private struct State {
         /// The record that holds the key, once it is taken.
         var recordID: Int64?
-        var progress: SendProgress
+        var progress: Progress
         /// The reason why the key could not be taken, or a mark not be written.
         var refusal: Refusal?
         /// The places of the calls' recipients in the whole send.
@@ -46,32 +49,32 @@ package final class SendReservation: Sendable {
 
     /// The message's id, the same for all attempts.
     let messageID: String
-    private let identity: IdempotencyIdentity
+    private let identity: IdempotencyRecord.Identity
     private let draft: IdempotencyRecord
     private let sealer: IdempotencySealer
     private let writer: Writer
-    private let counters: [IdempotencyEvent: Counter]
+    private let counters: [IdempotentSends.Event: Counter]
     /// The number of calls that one mark covers.
     private let startsPerMark: Int
     private let leases: LeaseTerms?
-    private let leaseCounters: LeaseCounters?
+    private let leaseCounters: Lease.Counters?
     private let target: Target
     /// The progress of an earlier attempt.
-    private let earlier: SendProgress
+    private let earlier: Progress
     private let state: Mutex<State>
 
     init(
-        _ identity: IdempotencyIdentity,
+        _ identity: IdempotencyRecord.Identity,
         to target: Target,
         draft: IdempotencyRecord,
         recordID: Int64? = nil,
-        earlier: SendProgress,
+        earlier: Progress,
         sealer: IdempotencySealer,
         writer: Writer,
-        counters: [IdempotencyEvent: Counter],
+        counters: [IdempotentSends.Event: Counter],
         startsPerMark: Int,
         leases: LeaseTerms? = nil,
-        leaseCounters: LeaseCounters? = nil
+        leaseCounters: Lease.Counters? = nil
     ) {
         (self.messageID, self.identity, self.target) = (draft.messageID, identity, target)
         (self.draft, self.earlier, self.sealer) = (draft, earlier, sealer)
@@ -91,7 +94,8 @@ package final class SendReservation: Sendable {
 
     /// Makes the calls to some of the send's recipients, each after its mark is durable.
     ///
-    /// A list that becomes one call for each recipient asks ``pass(_:)`` for each. Any other target is marked as a whole.
+    /// A list that becomes one call for each recipient asks ``pass(_:)`` for each. Any other target is marked as a
+    /// whole.
     func send(_ call: UpstreamCall, by upstream: any UpstreamSender) async -> SendResult {
         self.begin(call.target)
         if call.profile.tenant.upstream.sendsEach(of: call.target) {
@@ -154,8 +158,9 @@ package final class SendReservation: Sendable {
         }
     }
 
-    /// Returns the result of a list's calls. After the lease has ended, another replica may have sent to recipients that are not
-    /// marked here, so their outcome is `idempotency_in_progress`: a repeat under another key could send twice.
+    /// Returns the result of a list's calls. After the lease has ended, another replica may have sent to recipients
+    /// that are not marked here, so their outcome is `idempotency_in_progress`: a repeat under another key could send
+    /// twice.
     private func qualified(_ result: SendResult) -> SendResult {
         guard !self.mayCall(within: .zero) else { return result }
         let unmarked = self.state.withLock { $0.marked..<$0.places.count }
@@ -224,7 +229,7 @@ package final class SendReservation: Sendable {
     }
 
     /// Makes progress durable, the first time by taking the key. Returns the number of the record.
-    private func save(_ progress: SendProgress, in recordID: Int64?) async -> Result<Int64, Refusal> {
+    private func save(_ progress: Progress, in recordID: Int64?) async -> Result<Int64, Refusal> {
         do throws(GatewayError) {
             let state = IdempotencyRecord.State.open(progress: try self.sealer.seal(progress.bytes, as: .progress))
             if let recordID {
@@ -318,46 +323,50 @@ extension Refusal {
     static let unkeepable = Refusal(.overloaded, "The idempotency key can't be kept, so nothing is sent")
 }
 
-/// The recipients of a send that may have been sent to, and their outcomes.
-struct SendProgress: Sendable, Hashable {
-    let count: Int
-    /// The places of the recipients that the message may have left for.
-    private(set) var started: Set<Int> = []
-    /// Their known outcomes.
-    private(set) var outcomes: [Int: RecipientOutcome] = [:]
+extension SendReservation {
+    /// The recipients of a send that may have been sent to, and their outcomes.
+    struct Progress: Sendable, Hashable {
+        let count: Int
+        /// The places of the recipients that the message may have left for.
+        private(set) var started: Set<Int> = []
+        /// Their known outcomes.
+        private(set) var outcomes: [Int: RecipientOutcome] = [:]
 
-    init(count: Int) {
-        self.count = count
-    }
+        init(count: Int) {
+            self.count = count
+        }
 
-    /// The places of the recipients that nothing has left for.
-    var remaining: [Int] { (0..<self.count).filter { !self.started.contains($0) } }
+        /// The places of the recipients that nothing has left for.
+        var remaining: [Int] { (0..<self.count).filter { !self.started.contains($0) } }
 
-    mutating func start(_ places: some Sequence<Int>) {
-        self.started.formUnion(places)
-    }
+        mutating func start(_ places: some Sequence<Int>) {
+            self.started.formUnion(places)
+        }
 
-    mutating func takeBack(_ places: some Sequence<Int>) {
-        self.started.subtract(places)
-    }
+        mutating func takeBack(_ places: some Sequence<Int>) {
+            self.started.subtract(places)
+        }
 
-    mutating func finish(_ place: Int, _ outcome: RecipientOutcome) {
-        self.outcomes[place] = outcome
-    }
+        mutating func finish(_ place: Int, _ outcome: RecipientOutcome) {
+            self.outcomes[place] = outcome
+        }
 
-    /// Returns one outcome for each recipient: of a started one its known outcome or `outcome_unknown`, of the others the
-    /// later ones in their order.
-    func results(with later: [RecipientOutcome] = []) -> [RecipientOutcome] {
-        var later = later.makeIterator()
-        return (0..<self.count)
-            .map { place in
-                guard !self.started.contains(place) else { return self.outcomes[place] ?? .rejected(.outcomeUnknown) }
-                return later.next() ?? .rejected(.upstreamUnavailable)
-            }
+        /// Returns one outcome for each recipient: of a started one its known outcome or `outcome_unknown`, of the
+        /// others the later ones in their order.
+        func results(with later: [RecipientOutcome] = []) -> [RecipientOutcome] {
+            var later = later.makeIterator()
+            return (0..<self.count)
+                .map { place in
+                    guard !self.started.contains(place) else {
+                        return self.outcomes[place] ?? .rejected(.outcomeUnknown)
+                    }
+                    return later.next() ?? .rejected(.upstreamUnavailable)
+                }
+        }
     }
 }
 
-extension SendProgress {
+extension SendReservation.Progress {
     /// Increases with each change of the layout.
     private static let version = 1
 
@@ -384,8 +393,8 @@ extension SendProgress {
         return writer.bytes
     }
 
-    /// Reads the progress of a send to so many recipients and ignores places beyond them. Returns `nil` for bytes that are no
-    /// progress.
+    /// Reads the progress of a send to so many recipients and ignores places beyond them. Returns `nil` for bytes that
+    /// are no progress.
     init?(_ bytes: [UInt8], count: Int) {
         self.init(count: count)
         var reader = ByteReader(bytes)

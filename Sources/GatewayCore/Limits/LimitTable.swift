@@ -3,11 +3,12 @@ import Synchronization
 /// The buckets of one limit scope, spread over shards so that event loops rarely meet at a lock.
 ///
 /// A full bucket carries no information and is dropped, at the latest when its shard has grown by half since the last
-/// sweep. A shard that is still too large then drops its fullest buckets. Memory stays bounded, and the least is forgotten.
+/// sweep. A shard that is still too large then drops its fullest buckets. Memory stays bounded, and the least is
+/// forgotten.
 final class LimitTable: Sendable {
     private struct Shard {
         /// Buckets by key. The second table holds the third and fourth policy of scopes that have so many.
-        var tables = [LimitSlots(), LimitSlots()]
+        var tables = [Slots(), Slots()]
 
         func entry(_ key: LimitKey, _ policies: [RatePolicy]) -> Entry {
             var arrivals = SIMD4<Int64>.zero
@@ -27,7 +28,7 @@ final class LimitTable: Sendable {
         mutating func store(_ entry: Entry, _ key: LimitKey, bound: Int, now: Int64) {
             let arrivals = entry.bucket.arrivals
             for (table, index) in [entry.first, entry.second].enumerated() {
-                let slot = LimitSlots.Slot(key: key, first: arrivals[table * 2], second: arrivals[table * 2 + 1])
+                let slot = Slots.Slot(key: key, first: arrivals[table * 2], second: arrivals[table * 2 + 1])
                 if let index {
                     self.tables[table][index] = slot
                 } else if slot.latest > now {
@@ -113,81 +114,84 @@ final class LimitTable: Sendable {
     }
 }
 
-/// Buckets by key in one array, each with two arrival times, because most scopes have at most two policies.
-///
-/// Open addressing with linear probing. A key is a uniform hash, so its place is the hash scaled to the array's size. The
-/// array is at most three quarters full, so a bucket is found in a cache line or two. Buckets never move. Dropped ones are
-/// left out when the array is rebuilt.
-struct LimitSlots {
-    struct Slot {
-        let key: LimitKey
-        var first: Int64
-        var second: Int64
-
-        fileprivate static let empty = Slot(key: .none, first: 0, second: 0)
-
-        /// The time at which both policies are full again.
-        var latest: Int64 { max(self.first, self.second) }
-        fileprivate var isEmpty: Bool { self.key.low == 0 }
-    }
-
-    private static let minRoom = 6
-
-    private var slots: [Slot] = []
-    private(set) var count = 0
-
-    /// The number of buckets that fit before the array is rebuilt.
-    private var room: Int { self.slots.count / 4 * 3 }
-
-    func index(of key: LimitKey) -> Int? {
-        guard self.count > 0 else { return nil }
-        let index = self.place(of: key)
-        return self.slots[index].isEmpty ? nil : index
-    }
-
-    subscript(index: Int) -> Slot {
-        get { self.slots[index] }
-        set { self.slots[index] = newValue }
-    }
-
-    private var all: some Sequence<Slot> { self.slots.lazy.filter { !$0.isEmpty } }
-
-    /// Adds a bucket for a key that has none.
+extension LimitTable {
+    /// Buckets by key in one array, each with two arrival times, because most scopes have at most two policies.
     ///
-    /// If there is no room, full buckets are dropped first, and then the fuller half of the others if the bound needs it.
-    mutating func insert(_ slot: Slot, bound: Int, now: Int64) {
-        if self.count >= min(self.room, bound) {
-            var oldest = now
-            var kept = self.all.reduce(0) { $0 + ($1.latest > oldest ? 1 : 0) }
-            if kept >= bound {
-                let latest = self.all.map(\.latest).filter { $0 > now }.sorted()
-                oldest = latest[latest.count / 2]
-                kept = latest.count / 2
+    /// Open addressing with linear probing. A key is a uniform hash, so its place is the hash scaled to the array's
+    /// size. The array is at most three quarters full, so a bucket is found in a cache line or two. Buckets never move.
+    /// Dropped ones are left out when the array is rebuilt.
+    struct Slots {
+        struct Slot {
+            let key: LimitKey
+            var first: Int64
+            var second: Int64
+
+            fileprivate static let empty = Slot(key: .none, first: 0, second: 0)
+
+            /// The time at which both policies are full again.
+            var latest: Int64 { max(self.first, self.second) }
+            fileprivate var isEmpty: Bool { self.key.low == 0 }
+        }
+
+        private static let minRoom = 6
+
+        private var slots: [Slot] = []
+        private(set) var count = 0
+
+        /// The number of buckets that fit before the array is rebuilt.
+        private var room: Int { self.slots.count / 4 * 3 }
+
+        func index(of key: LimitKey) -> Int? {
+            guard self.count > 0 else { return nil }
+            let index = self.place(of: key)
+            return self.slots[index].isEmpty ? nil : index
+        }
+
+        subscript(index: Int) -> Slot {
+            get { self.slots[index] }
+            set { self.slots[index] = newValue }
+        }
+
+        private var all: some Sequence<Slot> { self.slots.lazy.filter { !$0.isEmpty } }
+
+        /// Adds a bucket for a key that has none.
+        ///
+        /// If there is no room, full buckets are dropped first, and then the fuller half of the others if the bound
+        /// needs it.
+        mutating func insert(_ slot: Slot, bound: Int, now: Int64) {
+            if self.count >= min(self.room, bound) {
+                var oldest = now
+                var kept = self.all.reduce(0) { $0 + ($1.latest > oldest ? 1 : 0) }
+                if kept >= bound {
+                    let latest = self.all.map(\.latest).filter { $0 > now }.sorted()
+                    oldest = latest[latest.count / 2]
+                    kept = latest.count / 2
+                }
+                self.rebuild(room: min(bound, max(Self.minRoom, kept + kept / 2)), keeping: { $0.latest > oldest })
             }
-            self.rebuild(room: min(bound, max(Self.minRoom, kept + kept / 2)), keeping: { $0.latest > oldest })
+            self.put(slot)
         }
-        self.put(slot)
-    }
 
-    private mutating func rebuild(room: Int, keeping isKept: (Slot) -> Bool) {
-        let former = self
-        self.slots = Array(repeating: .empty, count: (room + 2) / 3 * 4)
-        self.count = 0
-        for slot in former.all where isKept(slot) { self.put(slot) }
-    }
-
-    private mutating func put(_ slot: Slot) {
-        self.slots[self.place(of: slot.key)] = slot
-        self.count += 1
-    }
-
-    /// Returns the place of a key's bucket, or the free one that it would get.
-    private func place(of key: LimitKey) -> Int {
-        var index = Int(truncatingIfNeeded: key.low.multipliedFullWidth(by: UInt64(self.slots.count)).high)
-        while !self.slots[index].isEmpty, self.slots[index].key != key {
-            index += 1
-            if index == self.slots.count { index = 0 }
+        private mutating func rebuild(room: Int, keeping isKept: (Slot) -> Bool) {
+            let former = self
+            self.slots = Array(repeating: .empty, count: (room + 2) / 3 * 4)
+            self.count = 0
+            for slot in former.all where isKept(slot) { self.put(slot) }
         }
-        return index
+
+        private mutating func put(_ slot: Slot) {
+            self.slots[self.place(of: slot.key)] = slot
+            self.count += 1
+        }
+
+        /// Returns the place of a key's bucket, or the free one that it would get.
+        private func place(of key: LimitKey) -> Int {
+            var index = Int(truncatingIfNeeded: key.low.multipliedFullWidth(by: UInt64(self.slots.count)).high)
+            while !self.slots[index].isEmpty, self.slots[index].key != key {
+                index += 1
+                if index == self.slots.count { index = 0 }
+            }
+            return index
+        }
     }
 }

@@ -102,7 +102,7 @@ package final class MemoryRateLimiter: RateLimiter {
         _ now: Int64
     ) -> LimitDecision.Admission {
         // Nothing is allocated until the first refusal.
-        var denials: [LimitDenial?] = []
+        var denials: [LimitDecision.Denial?] = []
         var used = 0
         var index = 0
         while index < keys.count, used < tenant.granted {
@@ -125,7 +125,9 @@ package final class MemoryRateLimiter: RateLimiter {
     }
 
     /// Charges a recipient's own quotas, and those of all its members, or none and returns the denial.
-    private func chargeRecipient(_ index: Int, _ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitDenial? {
+    private func chargeRecipient(_ index: Int, _ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitDecision
+        .Denial?
+    {
         if let denial = self.chargeDevice(key, request, now) { return denial }
         guard !request.members.isEmpty, let members = request.members[index] else { return nil }
         for (place, member) in members.enumerated() {
@@ -141,7 +143,7 @@ package final class MemoryRateLimiter: RateLimiter {
     }
 
     /// Charges a device's own quotas, both or none.
-    private func chargeDevice(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitDenial? {
+    private func chargeDevice(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitDecision.Denial? {
         let device = self.devices.charge(key, 1, under: request.policies, now: now)
         guard device.granted == 1 else { return self.denial(.device, device.bucket, now) }
         guard request.isCollapsible else { return nil }
@@ -177,12 +179,12 @@ package final class MemoryRateLimiter: RateLimiter {
         return .some((0..<count).map { $0 < tenant.granted ? nil : denial })
     }
 
-    private func tenantDenial(_ bucket: LimitBucket, for count: Int, _ now: Int64) -> LimitDenial {
-        LimitDenial(.tenant, wait: bucket.wait(for: count, at: now), self.jitter)
+    private func tenantDenial(_ bucket: LimitBucket, for count: Int, _ now: Int64) -> LimitDecision.Denial {
+        LimitDecision.Denial(.tenant, wait: bucket.wait(for: count, at: now), self.jitter)
     }
 
-    private func denial(_ scope: LimitScope, _ bucket: LimitBucket, _ now: Int64) -> LimitDenial {
-        LimitDenial(scope, wait: bucket.wait(at: now), self.jitter)
+    private func denial(_ scope: LimitScope, _ bucket: LimitBucket, _ now: Int64) -> LimitDecision.Denial {
+        LimitDecision.Denial(scope, wait: bucket.wait(at: now), self.jitter)
     }
 }
 

@@ -22,8 +22,8 @@ extension RateLimiter {
         if case .none(let denial) = decision.admission { throw Refusal(denial) }
     }
 
-    /// Returns the refusal of a tenant's request for so many messages, and the rest of its quotas, if its bucket is known to
-    /// have no room for one.
+    /// Returns the refusal of a tenant's request for so many messages, and the rest of its quotas, if its bucket is
+    /// known to have no room for one.
     func refusal(
         of profile: TenantProfile,
         count: Int = 1,
@@ -63,8 +63,8 @@ package struct LimitRequest: Sendable {
         self.isCollapsible = isCollapsible
     }
 
-    /// The number of recipients with an answer of their own. All topics of a request count as one, and calls that bring no
-    /// device a message as none.
+    /// The number of recipients with an answer of their own. All topics of a request count as one, and calls that bring
+    /// no device a message as none.
     package var recipientCount: Int {
         switch self.recipients {
         case .devices(let keys): keys.count
@@ -94,12 +94,25 @@ package struct LimitRequest: Sendable {
 
 /// A limiter's decision on a request.
 package struct LimitDecision: Sendable {
+    /// A quota that is used up.
+    package struct Denial: Sendable, Hashable {
+        package var scope: LimitScope
+        /// Whole seconds, at least 1, until the bucket has room for the refused events, or is full if they exceed its
+        /// burst, provided that nothing else is charged to it.
+        package var retryAfter: Int
+
+        package init(scope: LimitScope, retryAfter: Int) {
+            self.scope = scope
+            self.retryAfter = max(1, retryAfter)
+        }
+    }
+
     /// The recipients that may be sent to.
     package enum Admission: Sendable, Hashable {
         case all
         /// The recipients whose entry is `nil`, in the request's order.
-        case some([LimitDenial?])
-        case none(LimitDenial)
+        case some([Denial?])
+        case none(Denial)
     }
 
     package var admission: Admission
@@ -123,23 +136,10 @@ package struct ChargedAnswer<Value: Sendable>: Sendable {
     }
 }
 
-/// A quota that is used up.
-package struct LimitDenial: Sendable, Hashable {
-    package var scope: LimitScope
-    /// Whole seconds, at least 1, until the bucket has room for the refused events, or is full if they exceed its burst,
-    /// provided that nothing else is charged to it.
-    package var retryAfter: Int
-
-    package init(scope: LimitScope, retryAfter: Int) {
-        self.scope = scope
-        self.retryAfter = max(1, retryAfter)
-    }
-}
-
 /// Picks one number of a range at random.
 package typealias RetryJitter = @Sendable (ClosedRange<Int>) -> Int
 
-extension LimitDenial {
+extension LimitDecision.Denial {
     /// A denial by a bucket that has room after a wait in nanoseconds.
     ///
     /// A random part of up to a tenth of the wait, or up to a second if that is more, keeps callers that were refused
@@ -152,7 +152,7 @@ extension LimitDenial {
 
 extension LimitDecision.Admission {
     /// Combines the denials of a list's recipients. If all are refused, the one with the longest wait stands for all.
-    package init(_ denials: [LimitDenial?]) {
+    package init(_ denials: [LimitDecision.Denial?]) {
         guard denials.contains(where: { $0 != nil }) else {
             self = .all
             return

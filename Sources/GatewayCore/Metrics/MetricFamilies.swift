@@ -172,7 +172,7 @@ package struct TenantCounters: Sendable {
     // MARK: Device groups
 
     /// Counts a request by its outcome: `done`, or a refusal's code.
-    func count(_ action: AuditAction, of tenant: TenantID, outcome: String) {
+    func count(_ action: AuditRecord.Action, of tenant: TenantID, outcome: String) {
         self.add(1, label: self.labels.label(of: tenant), action.rawValue, outcome)
     }
 

@@ -23,15 +23,36 @@ package struct LeaseTerms: Sendable {
 
 /// A holder's view of a lease in the store. Pure.
 ///
-/// The store counts from the moment at which it grants the lease, on its own clock. The holder counts from the moment of its
-/// request, on its monotonic clock. So the holder's lease never ends after the store's, however long an answer takes or a
-/// process is paused.
+/// The store counts from the moment at which it grants the lease, on its own clock. The holder counts from the moment
+/// of its request, on its monotonic clock. So the holder's lease never ends after the store's, however long an answer
+/// takes or a process is paused.
 ///
 /// Example: a lease of 30 s, and calls that take at most 10 s. The holder asks at 0 s, and the store grants at 1 s.
 ///
 ///     holder  0 s ask ........ 10 s renew ........ 20 s last call begins ... 30 s ends
 ///     store       1 s grants ....................................................... 31 s ends .... 41 s taken over
 struct Lease: Sendable, Hashable {
+    /// Counts takeovers and losses of leases of one kind. Exists only where replicas share a store.
+    struct Counters: Sendable {
+        /// The kind of work under lease. The raw value is the metrics' label.
+        enum Kind: String {
+            /// A request with an idempotency key.
+            case request
+            /// A device group.
+            case group
+        }
+
+        /// Leases that this replica took from another.
+        let takeovers: Counter
+        /// Leases that this replica lost while it still worked.
+        let losses: Counter
+
+        init(_ kind: Kind, _ metrics: GatewayMetrics) {
+            self.takeovers = metrics.counter(.leaseTakeovers, kind.rawValue)
+            self.losses = metrics.counter(.leaseLosses, kind.rawValue)
+        }
+    }
+
     let duration: Duration
     /// `nil` while it is not held.
     private(set) var end: ContinuousClock.Instant?
@@ -59,26 +80,5 @@ struct Lease: Sendable, Hashable {
     func isDue(at now: ContinuousClock.Instant) -> Bool {
         guard let end = self.end else { return false }
         return end - now <= self.duration * 2 / 3
-    }
-}
-
-/// Counts takeovers and losses of leases of one kind. Exists only where replicas share a store.
-struct LeaseCounters: Sendable {
-    /// The kind of work under lease. The raw value is the metrics' label.
-    enum Kind: String {
-        /// A request with an idempotency key.
-        case request
-        /// A device group.
-        case group
-    }
-
-    /// Leases that this replica took from another.
-    let takeovers: Counter
-    /// Leases that this replica lost while it still worked.
-    let losses: Counter
-
-    init(_ kind: Kind, _ metrics: GatewayMetrics) {
-        self.takeovers = metrics.counter(.leaseTakeovers, kind.rawValue)
-        self.losses = metrics.counter(.leaseLosses, kind.rawValue)
     }
 }

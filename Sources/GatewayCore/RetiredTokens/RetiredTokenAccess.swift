@@ -10,10 +10,10 @@ package struct RetiredTokenAccess: Sendable {
         (self.retired, self.audit, self.clock) = (retired, audit, clock)
     }
 
-    /// A page of the feed, after the cursor of the page before, or from the beginning. Throws `invalid` for a cursor from
-    /// before the store was restored or copied.
+    /// A page of the feed, after the cursor of the page before, or from the beginning. Throws `invalid` for a cursor
+    /// from before the store was restored or copied.
     package func feed(
-        after cursor: RetiredTokenCursor?,
+        after cursor: RetiredTokenFeed.Cursor?,
         limit: Int,
         by caller: Caller
     ) async throws(GatewayError) -> RetiredTokenFeed {

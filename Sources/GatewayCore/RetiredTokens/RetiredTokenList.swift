@@ -5,13 +5,13 @@ import Synchronization
 /// For a tenant without retired tokens, a send reads one number and adds to another.
 final class RetiredTokenList: Sendable {
     private struct State {
-        var table: RetiredTokenTable
+        var table: Table
         /// Changes that wait for the writer.
-        var outbox: [RetiredTokenChange] = []
+        var outbox: [RetiredToken.Change] = []
         /// True while a thread passes the outbox to the writer.
         var isHandingOver = false
 
-        mutating func takeOutbox() -> [RetiredTokenChange]? {
+        mutating func takeOutbox() -> [RetiredToken.Change]? {
             guard !self.outbox.isEmpty else {
                 self.isHandingOver = false
                 return nil
@@ -21,7 +21,7 @@ final class RetiredTokenList: Sendable {
         }
     }
 
-    let owner: RetiredTokenOwner
+    let owner: RetiredToken.Owner
     private let writer: RetiredTokens.Writer
     private let state: Mutex<State>
     /// The number of tokens in the table.
@@ -29,10 +29,10 @@ final class RetiredTokenList: Sendable {
     /// Accepted recipients that the table has not counted yet.
     private let accepted = Atomic(0)
 
-    init(of owner: RetiredTokenOwner, writer: RetiredTokens.Writer) {
+    init(of owner: RetiredToken.Owner, writer: RetiredTokens.Writer) {
         self.owner = owner
         self.writer = writer
-        self.state = Mutex(State(table: RetiredTokenTable(of: owner)))
+        self.state = Mutex(State(table: Table(of: owner)))
     }
 
     var isEmpty: Bool { self.listed.load(ordering: .relaxed) == 0 }
@@ -41,7 +41,7 @@ final class RetiredTokenList: Sendable {
 
     var counts: [RetiredToken.State: Int] { self.state.withLock { $0.table.counts } }
 
-    func screen(_ pseudonyms: [Pseudonym], at now: Timestamp) -> RetiredTokenScreening {
+    func screen(_ pseudonyms: [Pseudonym], at now: Timestamp) -> RetiredTokens.Screening {
         self.state.withLock { state in
             var isListed = false
             var refused: [Bool] = []
@@ -65,7 +65,7 @@ final class RetiredTokenList: Sendable {
     }
 
     /// Learns from one answer of FCM.
-    func learn(_ reports: [RetiredTokenTable.Report], at now: Timestamp) {
+    func learn(_ reports: [Table.Report], at now: Timestamp) {
         self.update { table, outbox in outbox += table.learn(reports, accepted: self.takeAccepted(), at: now) }
     }
 
@@ -84,7 +84,7 @@ final class RetiredTokenList: Sendable {
     }
 
     /// Lists stored tokens.
-    func restore(_ entries: [RetiredTokenEntry]) {
+    func restore(_ entries: [RetiredToken.Entry]) {
         self.update { table, _ in table.restore(entries) }
     }
 
@@ -101,7 +101,7 @@ final class RetiredTokenList: Sendable {
     private func takeAccepted() -> Int { self.accepted.exchange(0, ordering: .relaxed) }
 
     private func update<Result: Sendable>(
-        _ body: (inout RetiredTokenTable, inout [RetiredTokenChange]) -> Result
+        _ body: (inout Table, inout [RetiredToken.Change]) -> Result
     ) -> Result {
         let (result, handsOver) = self.state.withLock { state in
             let result = body(&state.table, &state.outbox)
@@ -118,183 +118,186 @@ final class RetiredTokenList: Sendable {
     }
 }
 
-/// The tokens of one tenant that this replica knows to be retired, and how each of FCM's answers changes them
-/// (decision 0016).
-///
-/// It decides which tokens the replica refuses and which reports the store gets. The store decides which tokens are fed. A
-/// token is known by the first 64 bits of its pseudonym, and needs 16 bytes with its mark. Pure: the caller supplies the time
-/// and stores the changes.
-struct RetiredTokenTable {
-    /// The state of a retired token.
-    struct Mark: Hashable {
-        var state: RetiredToken.State
-        /// Some bits of the replacement's pseudonym, which tell replacements apart.
-        var replacement: UInt16 = 0
-        /// The time of FCM's last report, in seconds since 1970.
-        var reportedAt: UInt32
-    }
-
-    /// The standing of a token before a send.
-    enum Standing: Hashable {
-        case unknown
-        /// On the list, and may be sent to.
-        case listed
-        case refused
-    }
-
-    /// FCM's report on one recipient.
-    struct Report: Sendable {
-        enum Evidence: Hashable {
-            case alive
-            case dead
-            /// Alive, and known by another token. Holds that token and some bits of its pseudonym.
-            case replaced(by: String, UInt16)
-        }
-
-        var key: UInt64
-        var kind: RetiredToken.Kind
-        var text: String
-        var evidence: Evidence
-    }
-
-    /// The time for which the gateway itself refuses a reported token.
-    private static let refusalSeconds = 86_400
-    /// A report up to this far in the future counts as one of the present, because clocks are corrected now and then.
-    private static let clockToleranceSeconds = 3_600
-    /// The shortest time between two stored reports of a token.
-    private static let repeatSeconds = 86_400
-    /// The greatest age of a report that is pending in the store: 13 buckets.
-    private static let pendingSeconds = 3_900
-
-    private let owner: RetiredTokenOwner
-    private var marks: [UInt64: Mark] = [:]
-    private(set) var counts = Dictionary(uniqueKeysWithValues: RetiredToken.State.allCases.map { ($0, 0) })
-    private(set) var isSpiking = false
-    /// Judged recipients that the store has not counted.
-    private var tally = RetiredTokenCounts.Tally()
-
-    init(of owner: RetiredTokenOwner) {
-        self.owner = owner
-    }
-
-    var count: Int { self.marks.count }
-
-    func mark(of key: UInt64) -> Mark? { self.marks[key] }
-
-    func standing(of key: UInt64, at now: Timestamp) -> Standing {
-        guard let mark = self.marks[key] else { return .unknown }
-        switch mark.state {
-        case .suspected, .replaced:
-            return .listed
-        case .unregistered:
-            let age = now.seconds - Int(mark.reportedAt)
-            return (-Self.clockToleranceSeconds..<Self.refusalSeconds).contains(age) ? .refused : .listed
-        }
-    }
-
-    mutating func restore(_ entries: [RetiredTokenEntry]) {
-        for entry in entries {
-            let seconds = UInt32(clamping: entry.reportedAt.seconds)
-            let mark = Mark(state: entry.state, replacement: entry.replacement, reportedAt: seconds)
-            self.set(mark, of: entry.key)
-        }
-    }
-
-    mutating func forget(_ keys: [UInt64]) {
-        for key in keys { self.remove(key) }
-    }
-
-    /// Takes a token off the list. Returns `nil` if it was not on it.
-    mutating func delete(_ key: UInt64) -> RetiredTokenChange? {
-        self.remove(key) ? .remove(self.owner, key) : nil
-    }
-
-    /// Notes whether the last hour is a spike. When one begins, tokens that may be pending are suspected, which may
-    /// include some that were fed and reported again. Returns false if nothing changed.
-    mutating func setSpiking(_ isSpiking: Bool, at now: Timestamp) -> Bool {
-        guard isSpiking != self.isSpiking else { return false }
-        self.isSpiking = isSpiking
-        guard isSpiking else { return true }
-        let start = UInt32(clamping: now.seconds - Self.pendingSeconds)
-        let pending = self.marks.filter { $0.value.state == .unregistered && $0.value.reportedAt >= start }
-        for (key, mark) in pending { self.set(Mark(state: .suspected, reportedAt: mark.reportedAt), of: key) }
-        return true
-    }
-
-    /// Learns what one answer of FCM says of tokens that are on the list or are to be put there, and how many other
-    /// recipients were accepted.
+extension RetiredTokenList {
+    /// The tokens of one tenant that this replica knows to be retired, and how each of FCM's answers changes them
+    /// (decision 0016).
     ///
-    /// The count comes before the reports, so that no report is stored without the count that it belongs to.
-    mutating func learn(_ reports: [Report], accepted: Int, at now: Timestamp) -> [RetiredTokenChange] {
-        let changes = reports.compactMap { self.note($0, at: now) }
-        return self.count(accepted: accepted) + changes
-    }
-
-    /// Returns the count of the recipients judged since the last one.
-    mutating func count(accepted: Int) -> [RetiredTokenChange] {
-        self.tally += RetiredTokenCounts.Tally(judged: accepted)
-        guard self.tally.judged > 0 else { return [] }
-        defer { self.tally = RetiredTokenCounts.Tally() }
-        return [.count(self.owner, self.tally)]
-    }
-
-    private mutating func note(_ report: Report, at now: Timestamp) -> RetiredTokenChange? {
-        let known = self.marks[report.key]
-        switch report.evidence {
-        case .alive:
-            self.tally += RetiredTokenCounts.Tally(judged: 1)
-            // A replaced token still works.
-            return known?.state == .replaced ? nil : self.delete(report.key)
-        case .dead:
-            var state = RetiredToken.State.unregistered
-            // One caller that repeats one dead token is no spike.
-            if known?.state != .unregistered {
-                self.tally += RetiredTokenCounts.Tally(judged: 1, unregistered: 1)
-                if self.isSpiking { state = .suspected }
-            }
-            if let known, known.state == state, Self.isRecent(known, at: now) { return nil }
-            return self.put(report, state, at: now)
-        case .replaced(_, let bits):
-            self.tally += RetiredTokenCounts.Tally(judged: 1)
-            if let known, known.state == .replaced, known.replacement == bits, Self.isRecent(known, at: now) {
-                return nil
-            }
-            return self.put(report, .replaced, at: now)
+    /// It decides which tokens the replica refuses and which reports the store gets. The store decides which tokens are
+    /// fed. A token is known by the first 64 bits of its pseudonym, and needs 16 bytes with its mark. Pure: the caller
+    /// supplies the time and stores the changes.
+    struct Table {
+        /// The state of a retired token.
+        struct Mark: Hashable {
+            var state: RetiredToken.State
+            /// Some bits of the replacement's pseudonym, which tell replacements apart.
+            var replacement: UInt16 = 0
+            /// The time of FCM's last report, in seconds since 1970.
+            var reportedAt: UInt32
         }
-    }
 
-    private mutating func put(
-        _ report: Report,
-        _ state: RetiredToken.State,
-        at now: Timestamp
-    ) -> RetiredTokenChange {
-        var mark = Mark(state: state, reportedAt: UInt32(clamping: now.seconds))
-        // The store decides which tokens are suspected.
-        var token = RetiredToken(kind: report.kind, text: report.text, state: .unregistered, since: now)
-        if case .replaced(let text, let bits) = report.evidence {
-            mark.replacement = bits
-            token.state = .replaced
-            token.replacement = text
+        /// The standing of a token before a send.
+        enum Standing: Hashable {
+            case unknown
+            /// On the list, and may be sent to.
+            case listed
+            case refused
         }
-        self.set(mark, of: report.key)
-        return .report(self.owner, report.key, token, replacement: mark.replacement)
-    }
 
-    /// True if a repeated report need not be stored yet.
-    private static func isRecent(_ mark: Mark, at now: Timestamp) -> Bool {
-        (0..<Self.repeatSeconds).contains(now.seconds - Int(mark.reportedAt))
-    }
+        /// FCM's report on one recipient.
+        struct Report: Sendable {
+            enum Evidence: Hashable {
+                case alive
+                case dead
+                /// Alive, and known by another token. Holds that token and some bits of its pseudonym.
+                case replaced(by: String, UInt16)
+            }
 
-    private mutating func set(_ mark: Mark, of key: UInt64) {
-        if let before = self.marks.updateValue(mark, forKey: key) { self.counts[before.state, default: 0] -= 1 }
-        self.counts[mark.state, default: 0] += 1
-    }
+            var key: UInt64
+            var kind: RetiredToken.Kind
+            var text: String
+            var evidence: Evidence
+        }
 
-    /// Returns false if the token was not on the list.
-    @discardableResult
-    private mutating func remove(_ key: UInt64) -> Bool {
-        guard let before = self.marks.removeValue(forKey: key) else { return false }
-        self.counts[before.state, default: 0] -= 1
-        return true
+        /// The time for which the gateway itself refuses a reported token.
+        private static let refusalSeconds = 86_400
+        /// A report up to this far in the future counts as one of the present, because clocks are corrected now and
+        /// then.
+        private static let clockToleranceSeconds = 3_600
+        /// The shortest time between two stored reports of a token.
+        private static let repeatSeconds = 86_400
+        /// The greatest age of a report that is pending in the store: 13 buckets.
+        private static let pendingSeconds = 3_900
+
+        private let owner: RetiredToken.Owner
+        private var marks: [UInt64: Mark] = [:]
+        private(set) var counts = Dictionary(uniqueKeysWithValues: RetiredToken.State.allCases.map { ($0, 0) })
+        private(set) var isSpiking = false
+        /// Judged recipients that the store has not counted.
+        private var tally = RetiredTokenCounts.Tally()
+
+        init(of owner: RetiredToken.Owner) {
+            self.owner = owner
+        }
+
+        var count: Int { self.marks.count }
+
+        func mark(of key: UInt64) -> Mark? { self.marks[key] }
+
+        func standing(of key: UInt64, at now: Timestamp) -> Standing {
+            guard let mark = self.marks[key] else { return .unknown }
+            switch mark.state {
+            case .suspected, .replaced:
+                return .listed
+            case .unregistered:
+                let age = now.seconds - Int(mark.reportedAt)
+                return (-Self.clockToleranceSeconds..<Self.refusalSeconds).contains(age) ? .refused : .listed
+            }
+        }
+
+        mutating func restore(_ entries: [RetiredToken.Entry]) {
+            for entry in entries {
+                let seconds = UInt32(clamping: entry.reportedAt.seconds)
+                let mark = Mark(state: entry.state, replacement: entry.replacement, reportedAt: seconds)
+                self.set(mark, of: entry.key)
+            }
+        }
+
+        mutating func forget(_ keys: [UInt64]) {
+            for key in keys { self.remove(key) }
+        }
+
+        /// Takes a token off the list. Returns `nil` if it was not on it.
+        mutating func delete(_ key: UInt64) -> RetiredToken.Change? {
+            self.remove(key) ? .remove(self.owner, key) : nil
+        }
+
+        /// Notes whether the last hour is a spike. When one begins, tokens that may be pending are suspected, which may
+        /// include some that were fed and reported again. Returns false if nothing changed.
+        mutating func setSpiking(_ isSpiking: Bool, at now: Timestamp) -> Bool {
+            guard isSpiking != self.isSpiking else { return false }
+            self.isSpiking = isSpiking
+            guard isSpiking else { return true }
+            let start = UInt32(clamping: now.seconds - Self.pendingSeconds)
+            let pending = self.marks.filter { $0.value.state == .unregistered && $0.value.reportedAt >= start }
+            for (key, mark) in pending { self.set(Mark(state: .suspected, reportedAt: mark.reportedAt), of: key) }
+            return true
+        }
+
+        /// Learns what one answer of FCM says of tokens that are on the list or are to be put there, and how many other
+        /// recipients were accepted.
+        ///
+        /// The count comes before the reports, so that no report is stored without the count that it belongs to.
+        mutating func learn(_ reports: [Report], accepted: Int, at now: Timestamp) -> [RetiredToken.Change] {
+            let changes = reports.compactMap { self.note($0, at: now) }
+            return self.count(accepted: accepted) + changes
+        }
+
+        /// Returns the count of the recipients judged since the last one.
+        mutating func count(accepted: Int) -> [RetiredToken.Change] {
+            self.tally += RetiredTokenCounts.Tally(judged: accepted)
+            guard self.tally.judged > 0 else { return [] }
+            defer { self.tally = RetiredTokenCounts.Tally() }
+            return [.count(self.owner, self.tally)]
+        }
+
+        private mutating func note(_ report: Report, at now: Timestamp) -> RetiredToken.Change? {
+            let known = self.marks[report.key]
+            switch report.evidence {
+            case .alive:
+                self.tally += RetiredTokenCounts.Tally(judged: 1)
+                // A replaced token still works.
+                return known?.state == .replaced ? nil : self.delete(report.key)
+            case .dead:
+                var state = RetiredToken.State.unregistered
+                // One caller that repeats one dead token is no spike.
+                if known?.state != .unregistered {
+                    self.tally += RetiredTokenCounts.Tally(judged: 1, unregistered: 1)
+                    if self.isSpiking { state = .suspected }
+                }
+                if let known, known.state == state, Self.isRecent(known, at: now) { return nil }
+                return self.put(report, state, at: now)
+            case .replaced(_, let bits):
+                self.tally += RetiredTokenCounts.Tally(judged: 1)
+                if let known, known.state == .replaced, known.replacement == bits, Self.isRecent(known, at: now) {
+                    return nil
+                }
+                return self.put(report, .replaced, at: now)
+            }
+        }
+
+        private mutating func put(
+            _ report: Report,
+            _ state: RetiredToken.State,
+            at now: Timestamp
+        ) -> RetiredToken.Change {
+            var mark = Mark(state: state, reportedAt: UInt32(clamping: now.seconds))
+            // The store decides which tokens are suspected.
+            var token = RetiredToken(kind: report.kind, text: report.text, state: .unregistered, since: now)
+            if case .replaced(let text, let bits) = report.evidence {
+                mark.replacement = bits
+                token.state = .replaced
+                token.replacement = text
+            }
+            self.set(mark, of: report.key)
+            return .report(self.owner, report.key, token, replacement: mark.replacement)
+        }
+
+        /// True if a repeated report need not be stored yet.
+        private static func isRecent(_ mark: Mark, at now: Timestamp) -> Bool {
+            (0..<Self.repeatSeconds).contains(now.seconds - Int(mark.reportedAt))
+        }
+
+        private mutating func set(_ mark: Mark, of key: UInt64) {
+            if let before = self.marks.updateValue(mark, forKey: key) { self.counts[before.state, default: 0] -= 1 }
+            self.counts[mark.state, default: 0] += 1
+        }
+
+        /// Returns false if the token was not on the list.
+        @discardableResult
+        private mutating func remove(_ key: UInt64) -> Bool {
+            guard let before = self.marks.removeValue(forKey: key) else { return false }
+            self.counts[before.state, default: 0] -= 1
+            return true
+        }
     }
 }

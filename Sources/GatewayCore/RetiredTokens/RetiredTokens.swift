@@ -4,53 +4,53 @@ import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// Bounds and times of the list of retired tokens.
-package struct RetiredTokenConfiguration: Sendable {
-    /// The most changes that may wait to be written. Reports beyond it are dropped and counted.
-    package var queueCapacity = 50_000
-    /// The most bytes of tokens that may wait to be written. Reports beyond it are dropped as well.
-    package var queueBytes = 32 << 20
-    /// The time for which a change waits for others to share its transaction.
-    package var flushInterval = Duration.milliseconds(100)
-    /// The pause before a refused write is retried.
-    package var retryInterval = Duration.seconds(1)
-    /// The time between two settlings: counting judged recipients, feeding due tokens, reading news.
-    package var settleInterval = Duration.seconds(5)
-    /// The time between two removals of old and excess tokens.
-    package var trimInterval = Duration.seconds(3_600)
-    /// The time after which a token leaves the list unless it is reported again.
-    package var retention = Duration.seconds(90 * 86_400)
-    /// The most tokens of all tenants together.
-    package var maxEntries = 2_000_000
-
-    package init() {}
-}
-
-/// The result of comparing a send's recipients with the list of retired tokens.
-package enum RetiredTokenScreening: Sendable, Hashable {
-    case clear
-    /// Some recipients are on the list, and none is refused.
-    case listed
-    /// The recipients whose entry is `true` are refused, in the request's order.
-    case refused([Bool])
-}
-
 /// The tokens that FCM reported dead or replaced (decision 0016).
 ///
-/// A send compares its recipients with the list before the call, and reports FCM's answer after it, both in memory. A writer
-/// stores the reports within the flush interval. A killed process loses the waiting ones, and learns them again with the next
-/// send to the token.
+/// A send compares its recipients with the list before the call, and reports FCM's answer after it, both in memory. A
+/// writer stores the reports within the flush interval. A killed process loses the waiting ones, and learns them again
+/// with the next send to the token.
 ///
-/// A replica refuses tokens that FCM reported to it, and those that were stored when it started. So each replica asks FCM once
-/// about a token that another replica knows to be dead. The store decides which tokens are fed, for all replicas
-/// (``RetiredTokenCounts``).
+/// A replica refuses tokens that FCM reported to it, and those that were stored when it started. So each replica asks
+/// FCM once about a token that another replica knows to be dead. The store decides which tokens are fed, for all
+/// replicas (``RetiredTokenCounts``).
 package final class RetiredTokens: Service {
-    typealias Writer = GroupCommitWriter<RetiredTokenChange, Void>
+    /// The result of comparing a send's recipients with the list of retired tokens.
+    package enum Screening: Sendable, Hashable {
+        case clear
+        /// Some recipients are on the list, and none is refused.
+        case listed
+        /// The recipients whose entry is `true` are refused, in the request's order.
+        case refused([Bool])
+    }
+
+    /// Bounds and times of the list of retired tokens.
+    package struct Configuration: Sendable {
+        /// The most changes that may wait to be written. Reports beyond it are dropped and counted.
+        package var queueCapacity = 50_000
+        /// The most bytes of tokens that may wait to be written. Reports beyond it are dropped as well.
+        package var queueBytes = 32 << 20
+        /// The time for which a change waits for others to share its transaction.
+        package var flushInterval = Duration.milliseconds(100)
+        /// The pause before a refused write is retried.
+        package var retryInterval = Duration.seconds(1)
+        /// The time between two settlings: counting judged recipients, feeding due tokens, reading news.
+        package var settleInterval = Duration.seconds(5)
+        /// The time between two removals of old and excess tokens.
+        package var trimInterval = Duration.seconds(3_600)
+        /// The time after which a token leaves the list unless it is reported again.
+        package var retention = Duration.seconds(90 * 86_400)
+        /// The most tokens of all tenants together.
+        package var maxEntries = 2_000_000
+
+        package init() {}
+    }
+
+    typealias Writer = GroupCommitWriter<RetiredToken.Change, Void>
 
     private let store: any RetiredTokenStore
     private let writer: Writer
     private let clock: any WallClock
-    private let configuration: RetiredTokenConfiguration
+    private let configuration: Configuration
     private let refusals: Counter
     /// Counts reports that found no room in the queue, and changes lost at the process's end.
     private let droppedChanges: Counter
@@ -72,7 +72,7 @@ package final class RetiredTokens: Service {
     package init(
         store: any RetiredTokenStore,
         clock: any WallClock,
-        configuration: RetiredTokenConfiguration = RetiredTokenConfiguration(),
+        configuration: Configuration = Configuration(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger,
         profiles: @escaping @Sendable () -> [TenantProfile]
@@ -106,7 +106,7 @@ package final class RetiredTokens: Service {
             flushInterval: configuration.flushInterval,
             retryInterval: configuration.retryInterval,
             byteCount: { $0.byteCount },
-            transaction: { (changes: [RetiredTokenChange]) async throws(GatewayError) -> [Void] in
+            transaction: { (changes: [RetiredToken.Change]) async throws(GatewayError) -> [Void] in
                 do throws(GatewayError) {
                     try await store.apply(changes)
                 } catch {
@@ -136,7 +136,7 @@ package final class RetiredTokens: Service {
         if let list = profile.retiredTokens.withLock({ $0 }) { return list }
         let list = self.lists.withLock { lists in
             if let list = lists[profile.limitKey] { return list }
-            let list = RetiredTokenList(of: RetiredTokenOwner(profile), writer: self.writer)
+            let list = RetiredTokenList(of: RetiredToken.Owner(profile), writer: self.writer)
             lists[profile.limitKey] = list
             return list
         }
@@ -151,7 +151,7 @@ package final class RetiredTokens: Service {
         _ pseudonyms: [Pseudonym],
         of profile: TenantProfile,
         at now: Timestamp
-    ) -> RetiredTokenScreening {
+    ) -> Screening {
         let list = self.list(of: profile)
         guard !list.isEmpty, RetiredToken.Kind.of(target) != nil else { return .clear }
         return list.screen(pseudonyms, at: now)
@@ -163,8 +163,8 @@ package final class RetiredTokens: Service {
 
     /// Learns from FCM's answer.
     ///
-    /// The pseudonyms are those of the target's recipients, in their order. `isListed` is true if some of them were on the
-    /// list before the call.
+    /// The pseudonyms are those of the target's recipients, in their order. `isListed` is true if some of them were on
+    /// the list before the call.
     func learn(
         _ result: SendResult,
         to target: Target,
@@ -207,9 +207,9 @@ package final class RetiredTokens: Service {
         guard let kind = RetiredToken.Kind.of(target), outcomes.count == texts.count, pseudonyms.count == texts.count
         else { return }
         var accepted = 0
-        var reports: [RetiredTokenTable.Report] = []
+        var reports: [RetiredTokenList.Table.Report] = []
         for index in outcomes.indices {
-            let evidence: RetiredTokenTable.Report.Evidence
+            let evidence: RetiredTokenList.Table.Report.Evidence
             switch outcomes[index] {
             case .accepted(let acceptance):
                 if let replacement = acceptance.replacementToken {
@@ -226,7 +226,7 @@ package final class RetiredTokens: Service {
                 evidence = .dead
             }
             let key = pseudonyms[index].high
-            reports.append(RetiredTokenTable.Report(key: key, kind: kind, text: texts[index], evidence: evidence))
+            reports.append(RetiredTokenList.Table.Report(key: key, kind: kind, text: texts[index], evidence: evidence))
         }
         let list = self.list(of: profile)
         list.accept(accepted)
@@ -247,10 +247,10 @@ package final class RetiredTokens: Service {
     /// Returns a tenant's feed after a cursor, or from its beginning. Throws `invalid` for a cursor of another epoch.
     package func feed(
         of profile: TenantProfile,
-        after cursor: RetiredTokenCursor?,
+        after cursor: RetiredTokenFeed.Cursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        let feed = try await self.store.feed(of: RetiredTokenOwner(profile), after: cursor, limit: limit)
+        let feed = try await self.store.feed(of: RetiredToken.Owner(profile), after: cursor, limit: limit)
         if feed.unreadable > 0 {
             self.logger.error(
                 "Stored retired tokens do not open and are left out of the feed",
@@ -266,7 +266,7 @@ package final class RetiredTokens: Service {
     func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) async throws(GatewayError) -> Bool {
         if self.list(of: profile).delete(pseudonym.high) { return true }
         // Another replica may have reported it.
-        return try await self.store.remove(pseudonym.high, of: RetiredTokenOwner(profile))
+        return try await self.store.remove(pseudonym.high, of: RetiredToken.Owner(profile))
     }
 
     // MARK: Background work
@@ -305,8 +305,8 @@ package final class RetiredTokens: Service {
         } while (try? await Task.sleep(for: self.configuration.trimInterval)) != nil
     }
 
-    /// Lets the store feed due tokens, reads which tenants have a spike and which tokens left the list, and queues the counts
-    /// of judged recipients.
+    /// Lets the store feed due tokens, reads which tenants have a spike and which tokens left the list, and queues the
+    /// counts of judged recipients.
     package func settle() async {
         do throws(GatewayError) {
             let news = try await self.store.settle(newsSince: self.newsReadAt.withLock { $0 })
@@ -352,7 +352,8 @@ package final class RetiredTokens: Service {
         await self.writer.flush()
     }
 
-    /// Drops old and excess tokens in the store, and the lists of deleted tenants. The next settling reads the removed tokens.
+    /// Drops old and excess tokens in the store, and the lists of deleted tenants. The next settling reads the removed
+    /// tokens.
     package func trim() async {
         self.dropListsOfGoneTenants()
         let cutoff = self.clock.now().advanced(by: .zero - self.configuration.retention)

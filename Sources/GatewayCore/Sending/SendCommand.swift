@@ -89,8 +89,8 @@ package struct SendOutcome: Sendable {
 }
 
 extension SendResult {
-    /// True if nothing reached FCM, or FCM accepted nothing, for temporary causes. A repeat with the same idempotency key
-    /// then sends.
+    /// True if nothing reached FCM, or FCM accepted nothing, for temporary causes. A repeat with the same idempotency
+    /// key then sends.
     var freesKey: Bool {
         switch self.answer {
         case .refused(let refusal): refusal.code.freesKey
@@ -131,14 +131,14 @@ extension LimitScope {
     }
 }
 
-extension LimitDenial {
+extension LimitDecision.Denial {
     var rejection: Rejection {
         Rejection(code: self.scope.outcomeCode, retryAfter: self.retryAfter, limitedBy: .gateway)
     }
 }
 
 extension Refusal {
-    package init(_ denial: LimitDenial) {
+    package init(_ denial: LimitDecision.Denial) {
         self.init(
             denial.scope.outcomeCode,
             retryAfter: denial.retryAfter,

@@ -3,6 +3,16 @@ package import FCMModel
 /// The steps of every send, from every surface: retired tokens, limits, upstream, audit. The request pipeline has
 /// checked the key's scope.
 package struct SendPipeline: Sendable {
+    /// The result of a preview: the steps that a send would pass.
+    package struct Preview: Sendable {
+        /// Why it would be refused whatever its quotas, if it would be.
+        package var refusal: Refusal?
+        package var limits: LimitStatus
+        /// The first requests that it would make, whether or not it would be refused; none for a message that is too
+        /// big.
+        package var requests: [Message.Request]
+    }
+
     private let retired: RetiredTokens
     private let limiter: any RateLimiter
     private let upstream: any UpstreamSender
@@ -103,7 +113,7 @@ package struct SendPipeline: Sendable {
         _ outcome: inout SendOutcome,
         targets: SendTargets?,
         at time: Timestamp,
-        in place: consuming AuditReservation
+        in place: consuming AuditLog.Reservation
     ) -> Bool {
         self.metrics.count(command, outcome.result)
         switch outcome.recording {
@@ -196,7 +206,7 @@ package struct SendPipeline: Sendable {
                     throw refused.refusal
                 }
                 quotas = await self.limiter.status(of: .nothing(of: command), now: sending.now).tenant
-                if let denial = LimitDenial(quotas) { throw Refusal(denial) }
+                if let denial = LimitDecision.Denial(quotas) { throw Refusal(denial) }
             }
             return await self.deliver(sending, targets.charging(keys))
         } catch {
@@ -207,7 +217,8 @@ package struct SendPipeline: Sendable {
     // MARK: Retired tokens
 
     @inline(never)  // As for `record`.
-    private func screening(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> RetiredTokenScreening {
+    private func screening(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> RetiredTokens.Screening
+    {
         let screening = self.retired.screen(command.target, targets.pseudonyms, of: command.profile, at: now)
         // A dry run asks what FCM says of the token now.
         if command.message.dryRun, case .refused = screening { return .listed }
@@ -219,7 +230,7 @@ package struct SendPipeline: Sendable {
         _ result: SendResult,
         _ command: SendCommand,
         _ targets: SendTargets,
-        _ screening: RetiredTokenScreening,
+        _ screening: RetiredTokens.Screening,
         _ now: Timestamp
     ) {
         let isListed = screening != .clear
@@ -301,14 +312,14 @@ package struct SendPipeline: Sendable {
     private func deliverSome(
         _ sending: Sending,
         _ targets: SendTargets,
-        _ screening: RetiredTokenScreening,
-        denials: [LimitDenial?],
+        _ screening: RetiredTokens.Screening,
+        denials: [LimitDecision.Denial?],
         quotas: [QuotaStatus]
     ) async -> SendOutcome {
         let isAdmitted = denials.map { $0 == nil }
         guard let target = sending.command.target.keeping(isAdmitted) else {
             // Only a list of recipients can be admitted in part.
-            let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
+            let denial = denials.lazy.compactMap { $0 }.first ?? LimitDecision.Denial(scope: .tenant, retryAfter: 1)
             return sending.outcome(SendResult(.refused(Refusal(denial))), quotas)
         }
         let own = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
@@ -331,7 +342,7 @@ package struct SendPipeline: Sendable {
     /// Returns how far a send would get, with at most so many of its requests; nothing is sent, spent or recorded.
     ///
     /// Throws `not_found` for a device group whose key the gateway does not know: FCM is not asked for it here.
-    package func preview(_ command: SendCommand, maxRequests: Int) async throws(Refusal) -> SendPreview {
+    package func preview(_ command: SendCommand, maxRequests: Int) async throws(Refusal) -> Preview {
         let call = UpstreamCall(command, target: try await self.knownTarget(of: command))
         var targets = SendTargets(command.target, profile: command.profile)
         var refusal = self.refusal(of: command)
@@ -343,7 +354,7 @@ package struct SendPipeline: Sendable {
             }
         }
         let now = self.clock.now()
-        return SendPreview(
+        return Preview(
             refusal: refusal ?? self.retirement(of: command, targets, now),
             limits: await self.limiter.status(of: LimitRequest(command, targets), now: now),
             // The size of a message that is too big is all there is to say.
@@ -364,7 +375,7 @@ package struct SendPipeline: Sendable {
     // MARK: Abandoned sends
 
     /// Records what is known of a send whose end was not stored, mostly because its process ended before.
-    func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditReservation) {
+    func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditLog.Reservation) {
         place.fill(
             .send(
                 command,
@@ -376,15 +387,6 @@ package struct SendPipeline: Sendable {
         )
         self.metrics.count(command, outcome.result)
     }
-}
-
-/// The result of a preview: the steps that a send would pass.
-package struct SendPreview: Sendable {
-    /// Why it would be refused whatever its quotas, if it would be.
-    package var refusal: Refusal?
-    package var limits: LimitStatus
-    /// The first requests that it would make, whether or not it would be refused; none for a message that is too big.
-    package var requests: [Message.Request]
 }
 
 extension [RecipientOutcome?] {
@@ -406,7 +408,7 @@ extension AuditRecord {
         at time: Timestamp
     ) -> AuditRecord {
         let tally = Tally(of: outcome.result, recipients: command.recipientCount, isList: command.target.isList)
-        let action: AuditAction = command.message.dryRun ? .messageValidate : .messageSend
+        let action: AuditRecord.Action = command.message.dryRun ? .messageValidate : .messageSend
         let retired = outcome.refusedAsRetired
         // At once: the record of every send would be copied by each initialiser that it came by, and by each variable.
         return AuditRecord(

@@ -75,7 +75,7 @@ extension LimitRequest {
     static func nothing(of command: SendCommand) -> LimitRequest { LimitRequest(calls: 0, of: command.profile) }
 }
 
-extension LimitDenial {
+extension LimitDecision.Denial {
     /// The denial by a tenant's quotas, until one message fits; `nil` where each quota has room for one.
     init?(_ quotas: [QuotaStatus]) {
         guard let wait = quotas.filter({ $0.remaining <= 0 }).map(\.resetSeconds).max() else { return nil }

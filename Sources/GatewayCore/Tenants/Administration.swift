@@ -5,20 +5,36 @@ import FCMModel
 /// Changes of one tenant follow each other, each planned from the result of the one before it, on whichever replica. A
 /// change holds its tenant's lock until its outcome is recorded.
 ///
-/// All throw `auditUnavailable` or `storeUnavailable`, and then nothing was done; `outcomeUnknown` if the store's answer was
-/// lost; `conflict` if other changes of the tenant don't end; `notFound` if a tenant or key is missing.
+/// All throw `auditUnavailable` or `storeUnavailable`, and then nothing was done; `outcomeUnknown` if the store's
+/// answer was lost; `conflict` if other changes of the tenant don't end; `notFound` if a tenant or key is missing.
 package struct Administration: Sendable {
+    /// A change that was planned from a snapshot.
+    private struct PlannedChange<Answer: Sendable> {
+        /// `nil` if there is nothing to do; then nothing is recorded.
+        let change: Directory.Change?
+        /// The audit's text for the change.
+        let object: String
+        /// The operator's answer once the change is made.
+        let answer: Answer
+    }
+
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
 
     private let directory: Directory
     let audit: AuditLog
     private let masterKey: MasterKey
-    private let pepper: KeyPepper
+    private let pepper: APIKey.Pepper
     let clock: any WallClock
     private let locks = KeyedLock<TenantID>()
 
-    package init(directory: Directory, audit: AuditLog, masterKey: MasterKey, pepper: KeyPepper, clock: any WallClock) {
+    package init(
+        directory: Directory,
+        audit: AuditLog,
+        masterKey: MasterKey,
+        pepper: APIKey.Pepper,
+        clock: any WallClock
+    ) {
         self.directory = directory
         self.audit = audit
         self.masterKey = masterKey
@@ -38,7 +54,7 @@ package struct Administration: Sendable {
 
     /// Makes a tenant or replaces its settings.
     package func put(
-        _ draft: TenantDraft,
+        _ draft: Tenant.Draft,
         id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
@@ -51,7 +67,7 @@ package struct Administration: Sendable {
     package func put(
         _ id: TenantID,
         origin: RequestOrigin,
-        _ draft: (Tenant?) throws(GatewayError) -> TenantDraft
+        _ draft: (Tenant?) throws(GatewayError) -> Tenant.Draft
     ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
         try await self.perform(.tenantPut, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             let now = self.clock.now()
@@ -91,7 +107,7 @@ package struct Administration: Sendable {
     ) async throws(GatewayError) {
         try await self.perform(.tenantDelete, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             // A tenant whose row is refused can be deleted, which frees its name.
-            if !snapshot.refused.contains(RefusedRow(.tenant, id.text, of: id)) {
+            if !snapshot.refused.contains(Directory.RefusedRow(.tenant, id.text, of: id)) {
                 try condition(snapshot.profile(of: id))
             }
             return PlannedChange(change: .deleteTenant(id), object: id.text, answer: ())
@@ -142,16 +158,16 @@ package struct Administration: Sendable {
     // MARK: Keys
 
     /// A tenant's keys, oldest first.
-    package func keys(of id: TenantID) throws(GatewayError) -> [APIKeyRecord] {
+    package func keys(of id: TenantID) throws(GatewayError) -> [APIKey.Record] {
         try self.profile(of: id).keys.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     /// Makes a key, and returns it in clear: the only time that it is shown.
     package func createKey(
-        _ draft: APIKeyDraft,
+        _ draft: APIKey.Draft,
         tenant id: TenantID,
         origin: RequestOrigin
-    ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
+    ) async throws(GatewayError) -> (APIKey, APIKey.Record) {
         try await self.perform(.keyCreate, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             _ = try snapshot.profile(of: id)
             let key = APIKey.generate()
@@ -162,14 +178,14 @@ package struct Administration: Sendable {
 
     /// Accepts an existing key, so that gateways with separate stores can accept the same one.
     ///
-    /// If the same key is there already, nothing changes and nothing is recorded. Throws `conflict` if the key was revoked
-    /// here or differs from the draft, or if another key has its id.
+    /// If the same key is there already, nothing changes and nothing is recorded. Throws `conflict` if the key was
+    /// revoked here or differs from the draft, or if another key has its id.
     package func importKey(
         _ key: APIKey,
-        as draft: APIKeyDraft,
+        as draft: APIKey.Draft,
         tenant id: TenantID,
         origin: RequestOrigin
-    ) async throws(GatewayError) -> (APIKeyRecord, isNew: Bool) {
+    ) async throws(GatewayError) -> (APIKey.Record, isNew: Bool) {
         try await self.perform(.keyImport, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             _ = try snapshot.profile(of: id)
             let record = self.record(of: key, draft, tenant: id)
@@ -181,7 +197,7 @@ package struct Administration: Sendable {
         }
     }
 
-    private static func requireSame(_ known: APIKeyRecord, as record: APIKeyRecord) throws(GatewayError) {
+    private static func requireSame(_ known: APIKey.Record, as record: APIKey.Record) throws(GatewayError) {
         guard known.tenant == record.tenant, known.digest == record.digest else {
             throw GatewayError(.conflict, "Another key has this id here; keys of one id can't live side by side")
         }
@@ -198,7 +214,8 @@ package struct Administration: Sendable {
         }
     }
 
-    /// Makes a key like another one, which expires after an overlap of at least 0 seconds; returns the new key in clear.
+    /// Makes a key like another one, which expires after an overlap of at least 0 seconds; returns the new key in
+    /// clear.
     ///
     /// Throws `conflict` if the other key is revoked or has expired.
     package func rotateKey(
@@ -206,7 +223,7 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         overlapSeconds: Int,
         origin: RequestOrigin
-    ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
+    ) async throws(GatewayError) -> (APIKey, APIKey.Record) {
         try await self.perform(.keyRotate, tenant: id, origin: origin) { snapshot throws(GatewayError) in
             let now = self.clock.now()
             var old = try snapshot.key(keyID, of: id)
@@ -229,7 +246,7 @@ package struct Administration: Sendable {
     /// Revokes a key for good. A key whose row is refused is removed.
     package func revokeKey(_ keyID: String, tenant id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
         try await self.perform(.keyRevoke, tenant: id, origin: origin) { snapshot throws(GatewayError) in
-            if snapshot.refused.contains(RefusedRow(.key, keyID, of: id)) {
+            if snapshot.refused.contains(Directory.RefusedRow(.key, keyID, of: id)) {
                 return PlannedChange(change: .removeKey(id: keyID, id), object: keyID, answer: ())
             }
             var record = try snapshot.key(keyID, of: id)
@@ -239,8 +256,8 @@ package struct Administration: Sendable {
         }
     }
 
-    private func record(of key: APIKey, _ draft: APIKeyDraft, tenant: TenantID) -> APIKeyRecord {
-        APIKeyRecord(
+    private func record(of key: APIKey, _ draft: APIKey.Draft, tenant: TenantID) -> APIKey.Record {
+        APIKey.Record(
             id: key.id,
             tenant: tenant,
             name: draft.name,
@@ -274,10 +291,10 @@ package struct Administration: Sendable {
 
     /// Plans a change while no other change of the tenant is under way here, makes it, and records it.
     ///
-    /// If another replica has changed the tenant since the plan, the change is planned again. Each plan that is tried has an
-    /// intent and an outcome in the audit. An error of the plan is thrown on, and nothing is recorded.
+    /// If another replica has changed the tenant since the plan, the change is planned again. Each plan that is tried
+    /// has an intent and an outcome in the audit. An error of the plan is thrown on, and nothing is recorded.
     private func perform<Answer: Sendable>(
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         tenant: TenantID,
         origin: RequestOrigin,
         _ plan: (DirectorySnapshot) throws(GatewayError) -> PlannedChange<Answer>
@@ -326,19 +343,9 @@ package struct Administration: Sendable {
     }
 
     /// Returns the uid of the changed tenant, or of the tenant that the change makes.
-    private func uid(changedBy change: DirectoryChange, in snapshot: DirectorySnapshot) -> UInt64 {
+    private func uid(changedBy change: Directory.Change, in snapshot: DirectorySnapshot) -> UInt64 {
         if let profile = snapshot.tenants[change.tenant] { return profile.uid }
         guard case .putTenant(let tenant, let salt) = change else { return 0 }
         return TenantProfile.uid(of: tenant.id, Pseudonymizer(auditKey: self.directory.auditKey, tenantSalt: salt))
     }
-}
-
-/// A change that was planned from a snapshot.
-private struct PlannedChange<Answer: Sendable> {
-    /// `nil` if there is nothing to do; then nothing is recorded.
-    let change: DirectoryChange?
-    /// The audit's text for the change.
-    let object: String
-    /// The operator's answer once the change is made.
-    let answer: Answer
 }

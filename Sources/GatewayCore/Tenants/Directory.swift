@@ -12,22 +12,133 @@ import Synchronization
 ///     new default limits, time ─────────────────────┘          └──▶ observer, callers that wait
 ///
 /// - **Snapshot**: an immutable value. A request reads it once, without waiting for the store, and sees one state.
-/// - **Owner**: the one task that makes snapshots. It takes updates from the queue one by one, decrypts what is new, swaps
+/// - **Owner**: the one task that makes snapshots. It takes updates from the queue one by one, decrypts what is new,
+///   swaps
 ///   the snapshot, calls the observer, and resumes the caller. It holds no lock meanwhile, and runs on the global pool:
 ///   thousands of credentials stall no event loop. It never waits for the store.
-/// - **Reader**: the one task that asks the store what changed. Callers that come during a reading share the next one. A
+/// - **Reader**: the one task that asks the store what changed. Callers that come during a reading share the next one.
+///   A
 ///   reading that fails is repeated within a second.
 ///
-/// A change is written by its caller, beside the reader, so the owner may see them in either order. Versions decide: each
-/// change raises the store's version by one, and rows replace only what is shown of an earlier version. Example: the
-/// snapshot shows everything up to version 5. This replica changes `acme` at 8, which is shown at once. A reading at 7
-/// then brings what `acme` and `globex` had at 7; only `globex` is replaced, and the snapshot shows everything up to 7.
+/// A change is written by its caller, beside the reader, so the owner may see them in either order. Versions decide:
+/// each change raises the store's version by one, and rows replace only what is shown of an earlier version. Example:
+/// the snapshot shows everything up to version 5. This replica changes `acme` at 8, which is shown at once. A reading
+/// at 7 then brings what `acme` and `globex` had at 7; only `globex` is replaced, and the snapshot shows everything up
+/// to 7.
 package final class Directory: Service {
+    /// A row of the directory that is not served: it was made or changed without the master key, or by a later release.
+    package struct RefusedRow: Sendable, Hashable, CustomStringConvertible {
+        /// If a tenant's own row is refused, nothing of the tenant is served.
+        package enum Kind: String, Sendable, Hashable, CaseIterable {
+            case tenant
+            case key
+            case credential
+        }
+
+        package let kind: Kind
+        /// The tenant that the row names, if that is a tenant's name.
+        package let tenant: TenantID?
+        /// The row's own name, as it stands in the store: the tenant, the key's id, or the credential's protocol.
+        package let name: String
+
+        package init(_ kind: Kind, _ name: String, of tenant: TenantID?) {
+            self.kind = kind
+            self.tenant = tenant
+            self.name = name
+        }
+
+        package var description: String {
+            switch self.kind {
+            case .tenant: "tenant \(self.name)"
+            case .key, .credential: "\(self.kind.rawValue) \(self.name) of tenant \(self.tenant?.text ?? "?")"
+            }
+        }
+    }
+
+    /// The changes since a version.
+    package enum News: Sendable {
+        case none
+        /// The tenants that were changed, and their rows: none of a tenant that was deleted.
+        case tenants(Set<TenantID>, Directory.Contents)
+        /// Everything, if the store is not the one that the version was read from.
+        case all(Directory.Contents)
+    }
+
+    /// One change of the directory.
+    package enum Change: Sendable {
+        /// Makes or replaces a tenant; a new one gets the salt, an existing one keeps its own.
+        case putTenant(Tenant, salt: [UInt8])
+        case deleteTenant(TenantID)
+        /// Adds a version of a credential and forgets the earlier ones.
+        case putCredential(StoredCredential)
+        case deleteCredential(UpstreamKind, TenantID)
+        case addKey(APIKey.Record)
+        case putKey(APIKey.Record)
+        /// Adds a key and shortens the life of another, in one step.
+        case rotateKey(new: APIKey.Record, old: APIKey.Record)
+        case removeKey(id: String, TenantID)
+        case putLimits(TenantID, LimitOverrides)
+
+        package var tenant: TenantID {
+            switch self {
+            case .putTenant(let tenant, salt: _): tenant.id
+            case .deleteTenant(let id), .deleteCredential(_, let id), .removeKey(id: _, let id), .putLimits(let id, _):
+                id
+            case .putCredential(let credential): credential.tenant
+            case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _): key.tenant
+            }
+        }
+    }
+
+    /// The rows of all tenants, or of some.
+    package struct Contents: Sendable {
+        /// The version at which they were read.
+        package var version = Directory.Version()
+        package var tenants: [Tenant] = []
+        /// The salt of each tenant's pseudonyms, destroyed with the tenant.
+        package var salts: [TenantID: [UInt8]] = [:]
+        /// The newest version of each credential.
+        package var credentials: [StoredCredential] = []
+        /// All keys, revoked ones included, also of tenants whose rows this version can't read.
+        package var keys: [APIKey.Record] = []
+        package var limits: [TenantID: LimitOverrides] = [:]
+        /// Rows that are left out because their seal is not the gateway's, or because this version can't read them.
+        package var refused: [RefusedRow] = []
+
+        package init() {}
+
+        /// Returns the rows of some tenants alone.
+        package func of(_ ids: Set<TenantID>) -> Contents {
+            var some = self
+            some.tenants.removeAll { !ids.contains($0.id) }
+            some.salts = some.salts.filter { ids.contains($0.key) }
+            some.credentials.removeAll { !ids.contains($0.tenant) }
+            some.keys.removeAll { !ids.contains($0.tenant) }
+            some.limits = some.limits.filter { ids.contains($0.key) }
+            some.refused.removeAll { $0.tenant.map(ids.contains) != true }
+            return some
+        }
+    }
+
+    /// A moment in the history of a store: its changes are numbered, and each is made after the one before it.
+    package struct Version: Sendable, Hashable {
+        /// The number of changes so far.
+        package var number: Int64
+        /// The place of the store, since a standby that takes over numbers its own changes; empty for a store of one
+        /// process.
+        package let origin: String
+
+        package init(_ number: Int64 = 0, in origin: String = "") {
+            self.number = number
+            self.origin = origin
+        }
+    }
+
     private enum Update: Sendable {
         /// The rows of one tenant after a change that this replica made.
-        case change(TenantID, DirectoryContents)
+        case change(TenantID, Contents)
         /// The result of a reading, and the moment at which it began.
-        case reading(DirectoryNews, begunAt: ContinuousClock.Instant)
+        case reading(News, begunAt: ContinuousClock.Instant)
         case defaultLimits(LimitPolicies)
         /// Only time has passed.
         case time
@@ -49,7 +160,8 @@ package final class Directory: Service {
         var confirmedAt: ContinuousClock.Instant
     }
 
-    /// The time after a reading in which notifications are gathered: showing a change costs more, the more tenants there are.
+    /// The time after a reading in which notifications are gathered: showing a change costs more, the more tenants
+    /// there are.
     private static let pause = Duration.milliseconds(50)
 
     private let store: any DirectoryStore
@@ -124,14 +236,14 @@ package final class Directory: Service {
     ///
     /// Returns false, and changes nothing, if the tenant was changed since the version that the change was planned at.
     /// If the store's answer is lost, the store is read: a change that is there was made. An error that leaves the
-    /// outcome unknown is thrown only if the reading fails too or finds no change. During shutdown a change is refused, or
-    /// made and not shown.
+    /// outcome unknown is thrown only if the reading fails too or finds no change. During shutdown a change is refused,
+    /// or made and not shown.
     package func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
+        _ change: Change,
+        plannedAt version: Version
     ) async throws(GatewayError) -> Bool {
         guard self.enter({ _ in }) else { throw Self.ended }
-        let rows: DirectoryContents?
+        let rows: Contents?
         do throws(GatewayError) {
             rows = try await self.store.apply(change, plannedAt: version)
         } catch {
@@ -303,130 +415,24 @@ package final class Directory: Service {
     }
 }
 
-/// A moment in the history of a store: its changes are numbered, and each is made after the one before it.
-package struct DirectoryVersion: Sendable, Hashable {
-    /// The number of changes so far.
-    package var number: Int64
-    /// The place of the store, since a standby that takes over numbers its own changes; empty for a store of one process.
-    package let origin: String
-
-    package init(_ number: Int64 = 0, in origin: String = "") {
-        self.number = number
-        self.origin = origin
-    }
-}
-
-/// The changes since a version.
-package enum DirectoryNews: Sendable {
-    case none
-    /// The tenants that were changed, and their rows: none of a tenant that was deleted.
-    case tenants(Set<TenantID>, DirectoryContents)
-    /// Everything, if the store is not the one that the version was read from.
-    case all(DirectoryContents)
-}
-
-/// The rows of all tenants, or of some.
-package struct DirectoryContents: Sendable {
-    /// The version at which they were read.
-    package var version = DirectoryVersion()
-    package var tenants: [Tenant] = []
-    /// The salt of each tenant's pseudonyms, destroyed with the tenant.
-    package var salts: [TenantID: [UInt8]] = [:]
-    /// The newest version of each credential.
-    package var credentials: [StoredCredential] = []
-    /// All keys, revoked ones included, also of tenants whose rows this version can't read.
-    package var keys: [APIKeyRecord] = []
-    package var limits: [TenantID: LimitOverrides] = [:]
-    /// Rows that are left out because their seal is not the gateway's, or because this version can't read them.
-    package var refused: [RefusedRow] = []
-
-    package init() {}
-
-    /// Returns the rows of some tenants alone.
-    package func of(_ ids: Set<TenantID>) -> DirectoryContents {
-        var some = self
-        some.tenants.removeAll { !ids.contains($0.id) }
-        some.salts = some.salts.filter { ids.contains($0.key) }
-        some.credentials.removeAll { !ids.contains($0.tenant) }
-        some.keys.removeAll { !ids.contains($0.tenant) }
-        some.limits = some.limits.filter { ids.contains($0.key) }
-        some.refused.removeAll { $0.tenant.map(ids.contains) != true }
-        return some
-    }
-}
-
-/// A row of the directory that is not served: it was made or changed without the master key, or by a later release.
-package struct RefusedRow: Sendable, Hashable, CustomStringConvertible {
-    /// If a tenant's own row is refused, nothing of the tenant is served.
-    package enum Kind: String, Sendable, Hashable, CaseIterable {
-        case tenant
-        case key
-        case credential
-    }
-
-    package let kind: Kind
-    /// The tenant that the row names, if that is a tenant's name.
-    package let tenant: TenantID?
-    /// The row's own name, as it stands in the store: the tenant, the key's id, or the credential's protocol.
-    package let name: String
-
-    package init(_ kind: Kind, _ name: String, of tenant: TenantID?) {
-        self.kind = kind
-        self.tenant = tenant
-        self.name = name
-    }
-
-    package var description: String {
-        switch self.kind {
-        case .tenant: "tenant \(self.name)"
-        case .key, .credential: "\(self.kind.rawValue) \(self.name) of tenant \(self.tenant?.text ?? "?")"
-        }
-    }
-}
-
-/// One change of the directory.
-package enum DirectoryChange: Sendable {
-    /// Makes or replaces a tenant; a new one gets the salt, an existing one keeps its own.
-    case putTenant(Tenant, salt: [UInt8])
-    case deleteTenant(TenantID)
-    /// Adds a version of a credential and forgets the earlier ones.
-    case putCredential(StoredCredential)
-    case deleteCredential(UpstreamKind, TenantID)
-    case addKey(APIKeyRecord)
-    case putKey(APIKeyRecord)
-    /// Adds a key and shortens the life of another, in one step.
-    case rotateKey(new: APIKeyRecord, old: APIKeyRecord)
-    case removeKey(id: String, TenantID)
-    case putLimits(TenantID, LimitOverrides)
-
-    package var tenant: TenantID {
-        switch self {
-        case .putTenant(let tenant, salt: _): tenant.id
-        case .deleteTenant(let id), .deleteCredential(_, let id), .removeKey(id: _, let id), .putLimits(let id, _): id
-        case .putCredential(let credential): credential.tenant
-        case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _): key.tenant
-        }
-    }
-}
-
 /// Stores tenants with their credentials, keys and limits. All methods throw `storeUnavailable`.
 package protocol DirectoryStore: Sendable {
     /// Returns everything, read at one version.
-    func load() async throws(GatewayError) -> DirectoryContents
+    func load() async throws(GatewayError) -> Directory.Contents
 
-    /// Makes one change in one transaction, and returns the rows of its tenant after it: none if it was deleted. The cost
-    /// does not grow with the number of tenants.
+    /// Makes one change in one transaction, and returns the rows of its tenant after it: none if it was deleted. The
+    /// cost does not grow with the number of tenants.
     ///
-    /// Returns `nil`, and changes nothing, if the tenant was made, changed or deleted since the version, or if the store
-    /// is another one: the plan is out of date.
+    /// Returns `nil`, and changes nothing, if the tenant was made, changed or deleted since the version, or if the
+    /// store is another one: the plan is out of date.
     ///
     /// Throws also `notFound` if the change needs a tenant or key that is not there, and `conflict` if what it adds is
     /// there already or what it builds on is a refused row.
     func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents?
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents?
 
     /// Returns the changes since a version, all read at one version.
-    func changes(since version: DirectoryVersion) async throws(GatewayError) -> DirectoryNews
+    func changes(since version: Directory.Version) async throws(GatewayError) -> Directory.News
 }

@@ -8,13 +8,13 @@ package final class DirectorySnapshot: Sendable {
     }
 
     private struct Parts {
-        var version: DirectoryVersion
+        var version: Directory.Version
         /// The later versions of single tenants, which this replica has changed.
         var ahead: [TenantID: Int64] = [:]
         var tenants: [TenantID: TenantProfile] = [:]
         var principals: [String: Principal] = [:]
-        var unservedKeys: [String: APIKeyRecord] = [:]
-        var refused: Set<RefusedRow> = []
+        var unservedKeys: [String: APIKey.Record] = [:]
+        var refused: Set<Directory.RefusedRow> = []
         var isExpired = false
 
         mutating func remove(_ ids: Set<TenantID>) {
@@ -30,10 +30,10 @@ package final class DirectorySnapshot: Sendable {
             for key in profile.keys { self.principals[key.id] = Principal(profile: profile, key: key) }
         }
 
-        /// Opens and compiles the rows that an earlier profile has not opened. A tenant whose credential does not open under
-        /// the master key has none: its sends answer `upstream_credentials`.
+        /// Opens and compiles the rows that an earlier profile has not opened. A tenant whose credential does not open
+        /// under the master key has none: its sends answer `upstream_credentials`.
         mutating func insert(
-            _ rows: DirectoryContents,
+            _ rows: Directory.Contents,
             after earlier: [TenantID: TenantProfile],
             _ opener: Opener
         ) async {
@@ -54,7 +54,7 @@ package final class DirectorySnapshot: Sendable {
                 )
                 self.insert(profile)
                 for stored in profile.storedCredentials where !profile.hasOpened(stored.kind) {
-                    self.refused.insert(RefusedRow(.credential, stored.kind.rawValue, of: tenant.id))
+                    self.refused.insert(Directory.RefusedRow(.credential, stored.kind.rawValue, of: tenant.id))
                 }
             }
             for key in keys.values.joined() { self.unservedKeys[key.id] = key }
@@ -64,20 +64,20 @@ package final class DirectorySnapshot: Sendable {
     private let parts: Parts
 
     /// Every change up to this version is shown.
-    var version: DirectoryVersion { self.parts.version }
+    var version: Directory.Version { self.parts.version }
     package var tenants: [TenantID: TenantProfile] { self.parts.tenants }
     /// The keys by id with their tenants, revoked ones included.
     package var principals: [String: Principal] { self.parts.principals }
     /// The keys by id of tenants whose rows this version can't read.
-    var unservedKeys: [String: APIKeyRecord] { self.parts.unservedKeys }
-    package var refused: Set<RefusedRow> { self.parts.refused }
+    var unservedKeys: [String: APIKey.Record] { self.parts.unservedKeys }
+    package var refused: Set<Directory.RefusedRow> { self.parts.refused }
     /// True if the store could not be read for too long, so that no key is accepted.
     package var isExpired: Bool { self.parts.isExpired }
 
     private init(_ parts: Parts) { self.parts = parts }
 
     /// Opens and compiles all rows of a store; tenants' loads, and what is opened already, are carried over.
-    convenience init(_ rows: DirectoryContents, after previous: DirectorySnapshot? = nil, _ opener: Opener) async {
+    convenience init(_ rows: Directory.Contents, after previous: DirectorySnapshot? = nil, _ opener: Opener) async {
         var parts = Parts(version: rows.version)
         await parts.insert(rows, after: previous?.tenants ?? [:], opener)
         self.init(parts)
@@ -88,7 +88,7 @@ package final class DirectorySnapshot: Sendable {
         return profile
     }
 
-    func key(_ id: String, of tenant: TenantID) throws(GatewayError) -> APIKeyRecord {
+    func key(_ id: String, of tenant: TenantID) throws(GatewayError) -> APIKey.Record {
         guard let key = self.principals[id]?.key, key.tenant == tenant else {
             throw GatewayError(.notFound, "The tenant has no such key")
         }
@@ -96,8 +96,8 @@ package final class DirectorySnapshot: Sendable {
     }
 
     /// Returns the version up to which a tenant is shown, or shown to be absent.
-    package func version(of tenant: TenantID) -> DirectoryVersion {
-        DirectoryVersion(max(self.version.number, self.parts.ahead[tenant] ?? 0), in: self.version.origin)
+    package func version(of tenant: TenantID) -> Directory.Version {
+        Directory.Version(max(self.version.number, self.parts.ahead[tenant] ?? 0), in: self.version.origin)
     }
 
     /// Replaces tenants by their rows, as far as those are newer than what is shown.
@@ -106,7 +106,7 @@ package final class DirectorySnapshot: Sendable {
     /// replaced, two dictionaries are copied, which takes well under a millisecond for 10,000 tenants.
     func replacing(
         _ tenants: Set<TenantID>,
-        with rows: DirectoryContents,
+        with rows: Directory.Contents,
         isComplete: Bool,
         _ opener: Opener
     ) async -> DirectorySnapshot {
@@ -150,9 +150,9 @@ package final class DirectorySnapshot: Sendable {
         return DirectorySnapshot(parts)
     }
 
-    /// True if the snapshot shows the effect of a change. Each addition has a random part or its own time, so no other change
-    /// looks the same.
-    func shows(_ change: DirectoryChange) -> Bool {
+    /// True if the snapshot shows the effect of a change. Each addition has a random part or its own time, so no other
+    /// change looks the same.
+    func shows(_ change: Directory.Change) -> Bool {
         switch change {
         case .putTenant(var tenant, let salt):
             guard let profile = self.tenants[tenant.id] else { return false }
@@ -160,7 +160,7 @@ package final class DirectorySnapshot: Sendable {
             tenant.prefixesGroups = profile.tenant.prefixesGroups
             return profile.tenant == tenant && profile.salt == salt
         case .deleteTenant(let id):
-            return self.tenants[id] == nil && !self.refused.contains(RefusedRow(.tenant, id.text, of: id))
+            return self.tenants[id] == nil && !self.refused.contains(Directory.RefusedRow(.tenant, id.text, of: id))
         case .putCredential(let credential):
             return self.tenants[credential.tenant]?.storedCredentials.contains(credential) == true
         case .deleteCredential(let kind, let tenant):
@@ -168,7 +168,8 @@ package final class DirectorySnapshot: Sendable {
         case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _):
             return self.principals[key.id]?.key == key
         case .removeKey(let id, let tenant):
-            return self.principals[id]?.key.tenant != tenant && !self.refused.contains(RefusedRow(.key, id, of: tenant))
+            return self.principals[id]?.key.tenant != tenant
+                && !self.refused.contains(Directory.RefusedRow(.key, id, of: tenant))
         case .putLimits(let tenant, let limits):
             return self.tenants[tenant]?.limitOverrides == limits
         }
@@ -181,7 +182,7 @@ extension TenantProfile {
         _ tenant: Tenant,
         salt: [UInt8],
         credentials: [StoredCredential],
-        keys: [APIKeyRecord],
+        keys: [APIKey.Record],
         limits: LimitOverrides,
         after earlier: TenantProfile?,
         _ opener: DirectorySnapshot.Opener
@@ -206,7 +207,7 @@ extension TenantProfile {
             pseudonymizer: pseudonymizer,
             salt: salt,
             keys: keys,
-            load: earlier?.load ?? TenantLoad()
+            load: earlier?.load ?? LoadShedder.TenantLoad()
         )
     }
 }

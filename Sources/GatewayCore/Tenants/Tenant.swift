@@ -9,8 +9,8 @@ package struct Tenant: Sendable, Hashable {
     package var projectID: String?
     /// The numeric sender id, which device groups require.
     package var senderID: String?
-    /// True if FCM's names of its device groups begin with the tenant's id, because another tenant used the sender id before.
-    /// The store decides this when the sender id is put.
+    /// True if FCM's names of its device groups begin with the tenant's id, because another tenant used the sender id
+    /// before. The store decides this when the sender id is put.
     package var prefixesGroups: Bool
     /// True if its keys are refused.
     package var isDisabled: Bool
@@ -67,48 +67,51 @@ package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible
     package static func < (lhs: TenantID, rhs: TenantID) -> Bool { lhs.text < rhs.text }
 }
 
-/// An operator's settings for a tenant. The members are those of ``Tenant``.
-package struct TenantDraft: Sendable, Hashable {
-    package static let maxClientNames = 16
-    /// The upstream of new tenants: Google's own servers accept no other protocol.
-    package static let defaultUpstream = UpstreamKind.v1
+extension Tenant {
+    /// An operator's settings for a tenant. The members are those of ``Tenant``.
+    package struct Draft: Sendable, Hashable {
+        package static let maxClientNames = 16
+        /// The upstream of new tenants: Google's own servers accept no other protocol.
+        package static let defaultUpstream = UpstreamKind.v1
 
-    /// True if a project's id may have a byte: Google's have lower-case letters, digits and hyphens, older ones a domain.
-    package static func isProjectByte(_ byte: UInt8) -> Bool {
-        byte.isLetter || byte.isDigit || "-._:".utf8.contains(byte)
-    }
+        /// True if a project's id may have a byte: Google's have lower-case letters, digits and hyphens, older ones a
+        /// domain.
+        package static func isProjectByte(_ byte: UInt8) -> Bool {
+            byte.isLetter || byte.isDigit || "-._:".utf8.contains(byte)
+        }
 
-    package var displayName: String
-    package var upstream: UpstreamKind
-    package var projectID: String?
-    package var senderID: String?
-    package var isDisabled: Bool
-    package var clientNames: [ClientName]
+        package var displayName: String
+        package var upstream: UpstreamKind
+        package var projectID: String?
+        package var senderID: String?
+        package var isDisabled: Bool
+        package var clientNames: [ClientName]
 
-    package init(
-        displayName: String,
-        upstream: UpstreamKind = Self.defaultUpstream,
-        projectID: String? = nil,
-        senderID: String? = nil,
-        isDisabled: Bool = false,
-        clientNames: [ClientName] = []
-    ) {
-        self.displayName = displayName
-        self.upstream = upstream
-        self.projectID = projectID
-        self.senderID = senderID
-        self.isDisabled = isDisabled
-        self.clientNames = clientNames
-    }
+        package init(
+            displayName: String,
+            upstream: UpstreamKind = Self.defaultUpstream,
+            projectID: String? = nil,
+            senderID: String? = nil,
+            isDisabled: Bool = false,
+            clientNames: [ClientName] = []
+        ) {
+            self.displayName = displayName
+            self.upstream = upstream
+            self.projectID = projectID
+            self.senderID = senderID
+            self.isDisabled = isDisabled
+            self.clientNames = clientNames
+        }
 
-    package init(_ tenant: Tenant) {
-        self.init(
-            displayName: tenant.displayName,
-            upstream: tenant.upstream,
-            projectID: tenant.projectID,
-            senderID: tenant.senderID,
-            isDisabled: tenant.isDisabled,
-            clientNames: tenant.clientNames
-        )
+        package init(_ tenant: Tenant) {
+            self.init(
+                displayName: tenant.displayName,
+                upstream: tenant.upstream,
+                projectID: tenant.projectID,
+                senderID: tenant.senderID,
+                isDisabled: tenant.isDisabled,
+                clientNames: tenant.clientNames
+            )
+        }
     }
 }

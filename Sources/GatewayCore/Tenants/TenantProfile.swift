@@ -13,17 +13,17 @@ package final class TenantProfile: Sendable {
     package let limits: LimitPolicies
     package let limitOverrides: LimitOverrides
     package let pseudonymizer: Pseudonymizer
-    /// The salt of its pseudonyms, which its rows in the store are bound to. A tenant that is deleted and made again gets
-    /// another one.
+    /// The salt of its pseudonyms, which its rows in the store are bound to. A tenant that is deleted and made again
+    /// gets another one.
     package let salt: [UInt8]
-    package let keys: [APIKeyRecord]
+    package let keys: [APIKey.Record]
     /// A client's certificate must have one of these names. `nil` if no certificate is required.
     private let clientNames: Set<String>?
     package let limitKey: LimitKey
     /// Tells the tenant from earlier and later ones of the same name. Derived from its salt, not from a clock.
     package let uid: UInt64
     /// Its requests in flight, under any snapshot.
-    package let load: TenantLoad
+    package let load: LoadShedder.TenantLoad
     /// Its list of retired tokens, once a send has used it.
     ///
     /// The look-up of an `AtomicLazyReference` is not specialised and costs three times as much as this lock.
@@ -39,8 +39,8 @@ package final class TenantProfile: Sendable {
         limitOverrides: LimitOverrides = LimitOverrides(),
         pseudonymizer: Pseudonymizer,
         salt: [UInt8] = [],
-        keys: [APIKeyRecord] = [],
-        load: TenantLoad = TenantLoad()
+        keys: [APIKey.Record] = [],
+        load: LoadShedder.TenantLoad = LoadShedder.TenantLoad()
     ) {
         self.tenant = tenant
         self.legacyCredential = legacyCredential
@@ -64,13 +64,14 @@ package final class TenantProfile: Sendable {
 
     /// FCM's name for a device group: the tenant's own, unless another tenant's groups live beside it.
     ///
-    /// A tenant's id has no slash, and callers can't use the reserved prefix, so no group of one tenant can be named like
-    /// another's.
+    /// A tenant's id has no slash, and callers can't use the reserved prefix, so no group of one tenant can be named
+    /// like another's.
     package func upstreamGroupName(_ name: String) -> String {
         self.tenant.prefixesGroups ? "\(ValueRules.reservedGroupPrefix)\(self.id.text)/\(name)" : name
     }
 
-    /// True if a client whose verified certificate has these names may use the tenant's keys. Empty without a certificate.
+    /// True if a client whose verified certificate has these names may use the tenant's keys. Empty without a
+    /// certificate.
     package func admits(clientNames names: [String]) -> Bool {
         guard let clientNames = self.clientNames else { return true }
         return names.contains { clientNames.contains($0) }

@@ -2,6 +2,39 @@ package import FCMModel
 
 /// The one way of all requests about subscriptions, from any surface: topics of the key, limits, upstream, audit.
 package struct TopicPipeline: Sendable {
+    /// A list of devices as it is worked off: each once, and only those that can be devices at all.
+    struct DistinctTokens: Sendable {
+        /// The devices to ask FCM about, in the order in which they were named first.
+        let tokens: [String]
+        /// For each entry of the list the place of its device in ``tokens``; `nil` for what is none.
+        private let places: [Int?]
+
+        init(_ list: [String]) {
+            // By bytes: as text, some that FCM tells apart are equal.
+            var known: [[UInt8]: Int] = [:]
+            var tokens: [String] = []
+            known.reserveCapacity(list.count)
+            tokens.reserveCapacity(list.count)
+            self.places = list.map { token in
+                let bytes = Array(token.utf8)
+                if let place = known[bytes] { return place }
+                guard RegistrationToken.isPlausible(token) else { return nil }
+                known[bytes] = tokens.count
+                tokens.append(token)
+                return tokens.count - 1
+            }
+            self.tokens = tokens
+        }
+
+        func spread(_ outcomes: [SubscriptionOutcome]) -> [SubscriptionOutcome] {
+            self.places.map { place in
+                guard let place else { return .rejected(.invalidToken) }
+                // Each device has an outcome; one that an upstream owes is nobody's success.
+                return outcomes.indices.contains(place) ? outcomes[place] : .rejected(.upstreamProtocol)
+            }
+        }
+    }
+
     private let limiter: any RateLimiter
     private let upstream: any TopicUpstream
     private let audit: AuditLog
@@ -43,8 +76,8 @@ package struct TopicPipeline: Sendable {
         return await self.recording(draft, by: call.caller.principal) { await self.deliver(call, &$0) }
     }
 
-    /// Records a request, and refuses it first if the key may not address the topic, or if the tenant's quota is known to
-    /// have no room.
+    /// Records a request, and refuses it first if the key may not address the topic, or if the tenant's quota is known
+    /// to have no room.
     private func recording<Value: Sendable>(
         _ draft: AuditRecord,
         by principal: Principal,
@@ -151,39 +184,6 @@ package struct TopicPipeline: Sendable {
     }
 }
 
-/// A list of devices as it is worked off: each once, and only those that can be devices at all.
-struct DistinctTokens: Sendable {
-    /// The devices to ask FCM about, in the order in which they were named first.
-    let tokens: [String]
-    /// For each entry of the list the place of its device in ``tokens``; `nil` for what is none.
-    private let places: [Int?]
-
-    init(_ list: [String]) {
-        // By bytes: as text, some that FCM tells apart are equal.
-        var known: [[UInt8]: Int] = [:]
-        var tokens: [String] = []
-        known.reserveCapacity(list.count)
-        tokens.reserveCapacity(list.count)
-        self.places = list.map { token in
-            let bytes = Array(token.utf8)
-            if let place = known[bytes] { return place }
-            guard RegistrationToken.isPlausible(token) else { return nil }
-            known[bytes] = tokens.count
-            tokens.append(token)
-            return tokens.count - 1
-        }
-        self.tokens = tokens
-    }
-
-    func spread(_ outcomes: [SubscriptionOutcome]) -> [SubscriptionOutcome] {
-        self.places.map { place in
-            guard let place else { return .rejected(.invalidToken) }
-            // Each device has an outcome; one that an upstream owes is nobody's success.
-            return outcomes.indices.contains(place) ? outcomes[place] : .rejected(.upstreamProtocol)
-        }
-    }
-}
-
 extension RegistrationInfo {
     fileprivate func showing(to principal: Principal) -> RegistrationInfo {
         var info = self
@@ -286,10 +286,10 @@ package struct RegistrationResult: Sendable, Hashable {
 // MARK: Records
 
 extension AuditRecord {
-    /// The record of a change of subscriptions, before its outcomes: the targets are the topic, then the devices as they
-    /// were named.
+    /// The record of a change of subscriptions, before its outcomes: the targets are the topic, then the devices as
+    /// they were named.
     init(_ call: SubscriptionCall, at time: Timestamp) {
-        self.init(AuditAction(call.change), by: call.caller.principal, call.origin, at: time)
+        self.init(AuditRecord.Action(call.change), by: call.caller.principal, call.origin, at: time)
         self.targetKind = Self.subscriptionKind
         self.append([call.topic.text] + call.tokens, of: call.profile)
         self.recipients = call.tokens.count
@@ -318,7 +318,7 @@ extension AuditRecord {
     private static let subscriptionKind = "subscription"
 }
 
-extension AuditAction {
+extension AuditRecord.Action {
     package init(_ change: SubscriptionChange) {
         switch change {
         case .subscribe: self = .topicSubscribe

@@ -87,7 +87,7 @@ struct KeyRoutes {
     }
 
     private static func response(
-        _ record: APIKeyRecord,
+        _ record: APIKey.Record,
         secret: APIKey? = nil,
         isNew: Bool = true
     ) -> HTTPServerResponse {
@@ -107,13 +107,13 @@ private struct KeyBody {
         case expiresAt = "expires_at"
     }
 
-    let draft: APIKeyDraft
+    let draft: APIKey.Draft
     /// The key to import; `nil` to create one.
     let key: APIKey?
 
     init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
-        var draft = APIKeyDraft(name: "", scopes: [])
+        var draft = APIKey.Draft(name: "", scopes: [])
         var imported: APIKey?
         for member in members where !problems.isFull {
             let key = member.key
@@ -125,7 +125,7 @@ private struct KeyBody {
                 draft.scopes = problems.scopes(member.value, at: pointer)
             case .topicPrefixes:
                 draft.topicPrefixes =
-                    problems.strings(member.value, atMost: APIKeyDraft.maxTopicPrefixes, at: pointer) ?? []
+                    problems.strings(member.value, atMost: APIKey.Draft.maxTopicPrefixes, at: pointer) ?? []
                 for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
                     problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
                 }
@@ -176,7 +176,7 @@ extension FieldProblems {
 
 extension JSONWriter {
     /// Writes a key's record. It holds the key itself only when the key is created.
-    fileprivate mutating func write(_ record: APIKeyRecord, secret: APIKey?) {
+    fileprivate mutating func write(_ record: APIKey.Record, secret: APIKey?) {
         self.beginObject()
         self.member("id", record.id)
         if let secret { self.member("key", secret.secret.revealText()) }

@@ -38,7 +38,7 @@ struct TenantRoutes {
         let (tenant, isNew) = try await self.administration.put(id, origin: exchange.origin) {
             tenant throws(GatewayError) in
             try exchange.requireMatch(tenant.map(Self.body))
-            return change.applied(to: TenantDraft(displayName: id.text), of: id)
+            return change.applied(to: Tenant.Draft(displayName: id.text), of: id)
         }
         return Self.response(tenant, status: isNew ? .created : .ok)
     }
@@ -51,7 +51,7 @@ struct TenantRoutes {
             tenant throws(GatewayError) in
             guard let tenant else { throw GatewayError(.notFound, "There is no such tenant") }
             try exchange.requireMatch(Self.body(tenant))
-            return change.applied(to: TenantDraft(tenant), of: id)
+            return change.applied(to: Tenant.Draft(tenant), of: id)
         }
         return Self.response(tenant)
     }
@@ -87,7 +87,7 @@ private struct TenantChange: Sendable {
         case clientNames = "client_names"
     }
 
-    private var parts: [@Sendable (inout TenantDraft) -> Void] = []
+    private var parts: [@Sendable (inout Tenant.Draft) -> Void] = []
 
     /// Reads a tenant's body. In a merge patch (RFC 7396), `null` returns a setting to a new tenant's value.
     init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
@@ -104,11 +104,11 @@ private struct TenantChange: Sendable {
             case .upstream:
                 let kind =
                     value.flatMap { problems.word($0, as: UpstreamKind.self, at: pointer) }
-                    ?? TenantDraft.defaultUpstream
+                    ?? Tenant.Draft.defaultUpstream
                 self.parts.append { $0.upstream = kind }
             case .projectID:
                 let id = value.flatMap { problems.label($0, at: pointer) }
-                if let id, !id.utf8.allSatisfy(TenantDraft.isProjectByte) {
+                if let id, !id.utf8.allSatisfy(Tenant.Draft.isProjectByte) {
                     problems.report(.invalidField, at: pointer, "A project id has only letters, digits and - . _ :")
                 }
                 self.parts.append { $0.projectID = id }
@@ -131,7 +131,7 @@ private struct TenantChange: Sendable {
         guard problems.list.isEmpty else { throw Refusal(problems.list) }
     }
 
-    func applied(to draft: TenantDraft, of id: TenantID) -> TenantDraft {
+    func applied(to draft: Tenant.Draft, of id: TenantID) -> Tenant.Draft {
         var draft = draft
         for part in self.parts { part(&draft) }
         if draft.displayName.isEmpty { draft.displayName = id.text }
@@ -141,7 +141,7 @@ private struct TenantChange: Sendable {
 
 extension FieldProblems {
     fileprivate mutating func clientNames(_ value: JSONValue, at pointer: JSONPointer) -> [ClientName] {
-        guard let texts = self.strings(value, atMost: TenantDraft.maxClientNames, at: pointer) else { return [] }
+        guard let texts = self.strings(value, atMost: Tenant.Draft.maxClientNames, at: pointer) else { return [] }
         var names: [ClientName] = []
         for (index, text) in texts.enumerated() {
             guard let name = ClientName(text) else {

@@ -16,7 +16,7 @@ enum InstanceIDSubscriptions {
         ]
     }
 
-    private static func route(_ method: HTTPRequest.Method, _ template: String, _ action: AuditAction) -> Route {
+    private static func route(_ method: HTTPRequest.Method, _ template: String, _ action: AuditRecord.Action) -> Route {
         Route(method, template)
             .with(\.credential, .legacyKey)
             .with(\.action, action)
@@ -30,7 +30,7 @@ enum InstanceIDSubscriptions {
         private let topics: TopicPipeline
 
         init(change: SubscriptionChange, at template: String, _ topics: TopicPipeline) {
-            self.route = InstanceIDSubscriptions.route(.post, template, AuditAction(change))
+            self.route = InstanceIDSubscriptions.route(.post, template, AuditRecord.Action(change))
                 .with(\.bodyLimit, Route.largeBody)
             self.change = change
             self.topics = topics
@@ -67,7 +67,7 @@ enum InstanceIDSubscriptions {
 
         init(_ method: HTTPRequest.Method, _ change: SubscriptionChange, _ topics: TopicPipeline) {
             let template = "/iid/v1/{token}/rel/topics/{topic}"
-            self.route = InstanceIDSubscriptions.route(method, template, AuditAction(change))
+            self.route = InstanceIDSubscriptions.route(method, template, AuditRecord.Action(change))
             self.change = change
             self.topics = topics
         }

@@ -14,7 +14,7 @@ struct LegacyGroups: Endpoint {
 
     init(_ method: HTTPRequest.Method, _ groups: DeviceGroups) {
         // Every POST counts as a put here: the body names the real change, and the scope is checked before it is read.
-        let action: AuditAction = method == .get ? .deviceGroupLookUp : .deviceGroupPut
+        let action: AuditRecord.Action = method == .get ? .deviceGroupLookUp : .deviceGroupPut
         self.route = Route(method, GroupRequestEncoder.path)
             .with(\.credential, .legacyKey)
             .with(\.action, action)

@@ -28,7 +28,7 @@ struct Route: Sendable {
     /// The form of the credential; `nil` for an endpoint without one.
     var credential: Credential? = .bearer
     /// The action of the route. A tenant's key needs the scope of this action.
-    var action: AuditAction?
+    var action: AuditRecord.Action?
     var dialect = Dialect.rest
     /// The body's size limit; needed before the first byte of the body is read.
     var bodyLimit = Route.smallBody
@@ -93,7 +93,7 @@ struct Handler: Endpoint {
     init(
         _ method: HTTPRequest.Method,
         _ template: String,
-        action: AuditAction? = nil,
+        action: AuditRecord.Action? = nil,
         bodyLimit: Int = Route.smallBody,
         _ handle: @escaping @Sendable (Exchange) async throws -> HTTPServerResponse
     ) {

@@ -17,7 +17,7 @@ package final class LoadGate: Sendable {
     private let shedder: LoadShedder
     private let listCalls: Int
     private let subscriptionCalls: Int
-    private let counters: [ShedReason: Counter]
+    private let counters: [LoadShedder.Reason: Counter]
     /// The answers, by dialect and delay.
     private let answers: [[HTTPServerResponse]]
     private let turn = Atomic(0)
@@ -25,7 +25,7 @@ package final class LoadGate: Sendable {
     /// Creates a gate. A list of recipients by HTTP v1 has at most `listCalls` calls in flight, a list of devices to
     /// subscribe at most `subscriptionCalls`.
     package init(
-        limits: LoadLimits,
+        limits: LoadShedder.Limits,
         listCalls: Int = 1,
         subscriptionCalls: Int = 1,
         metrics: GatewayMetrics = GatewayMetrics()
@@ -33,7 +33,7 @@ package final class LoadGate: Sendable {
         self.shedder = LoadShedder(limits: limits)
         self.listCalls = listCalls
         self.subscriptionCalls = subscriptionCalls
-        self.counters = metrics.counters(.shed, by: ShedReason.self)
+        self.counters = metrics.counters(.shed, by: LoadShedder.Reason.self)
         self.answers = Dialect.allCases.map { dialect in
             Self.delays.map { dialect.overloaded(retryAfter: $0) }
         }
@@ -42,12 +42,12 @@ package final class LoadGate: Sendable {
     package var inFlight: Int { self.shedder.inFlight }
 
     /// Returns why a request should be refused unread; `nil` if it should be read.
-    func refusal(lag: Duration, from principal: Principal? = nil) -> ShedReason? {
+    func refusal(lag: Duration, from principal: Principal? = nil) -> LoadShedder.Reason? {
         self.shedder.refusal(of: principal?.profile.load, lag: lag)
     }
 
     /// Admits a request, which then has to ``leave(_:_:)``; otherwise returns the reason.
-    func enter(_ principal: Principal, _ load: RequestLoad = .call, lag: Duration) -> ShedReason? {
+    func enter(_ principal: Principal, _ load: RequestLoad = .call, lag: Duration) -> LoadShedder.Reason? {
         var isUrgent = false
         if case .message(_, _, let urgent) = load { isUrgent = urgent }
         return self.shedder.enter(
@@ -76,7 +76,7 @@ package final class LoadGate: Sendable {
         max(1, (count + self.recipientsPerCall - 1) / self.recipientsPerCall)
     }
 
-    func answer(_ reason: ShedReason, in dialect: Dialect) -> HTTPServerResponse {
+    func answer(_ reason: LoadShedder.Reason, in dialect: Dialect) -> HTTPServerResponse {
         self.counters[reason]?.increment()
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).newValue
         return self.answers[dialect.rawValue][Int(turn.magnitude % UInt(Self.delays.count))]

@@ -102,7 +102,7 @@ struct RequestPipeline: Sendable {
     private enum Reading<Work: Sendable>: Sendable {
         case work(Work, RequestLoad)
         /// The key lacks the action's scope, so the body is not read.
-        case forbidden(Principal, AuditAction, Scope)
+        case forbidden(Principal, AuditRecord.Action, Scope)
         /// The admin token is wrong. The caller's address is recorded, and the answer follows after a pause.
         case guess(HTTPServerResponse, pause: @Sendable () async -> Void)
         case answered(HTTPServerResponse)
@@ -191,7 +191,7 @@ struct RequestPipeline: Sendable {
     @inline(never)
     private func forbid(
         _ principal: Principal,
-        _ action: AuditAction,
+        _ action: AuditRecord.Action,
         lacking scope: Scope,
         _ exchange: Exchange,
         _ route: Route

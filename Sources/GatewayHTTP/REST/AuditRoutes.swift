@@ -8,7 +8,7 @@ import StrictJSON
 /// Shows a tenant its audit records.
 struct AuditRoutes {
     let audit: AuditAccess
-    let cursors: AuditCursorSealer
+    let cursors: AuditQuery.CursorSealer
 
     var endpoints: [any Endpoint] {
         [Handler(.get, "/v1/tenants/{tenant}/audit", action: .auditList, self.list)]
@@ -37,7 +37,7 @@ struct AuditRoutes {
 struct AdminAuditRoutes {
     let audit: AuditAccess
     let administration: Administration
-    let cursors: AuditCursorSealer
+    let cursors: AuditQuery.CursorSealer
 
     var endpoints: [any Endpoint] {
         [Handler(.get, "/admin/v1/audit", self.list)]
@@ -67,7 +67,7 @@ extension AuditQuery {
         self.init(limit: try query.limit())
         self.from = try query.time("from")
         self.to = try query.time("to")
-        self.action = try query.word("action", of: AuditAction.self)?.rawValue
+        self.action = try query.word("action", of: AuditRecord.Action.self)?.rawValue
         self.outcome = try query.word("outcome", of: AuditRecord.Outcome.self)
         self.code = query.text("code")
         self.principal = query.text("principal")
@@ -85,9 +85,9 @@ extension AuditQuery {
     }
 }
 
-extension AuditCursorSealer {
+extension AuditQuery.CursorSealer {
     /// Returns the position that a cursor continues from; throws `invalid_field` for a cursor of another caller's list.
-    fileprivate func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditCursor? {
+    fileprivate func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditQuery.Cursor? {
         guard let text = query.text("cursor") else { return nil }
         guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
         return position
@@ -96,12 +96,12 @@ extension AuditCursorSealer {
     /// Returns the answer with a page of records. `uid` names the tenant, and `nil` stands for an operator.
     ///
     /// Rendered off the event loop, since four mebibytes of records take tens of milliseconds.
-    fileprivate func response(_ page: AuditPage, for uid: UInt64?) async -> HTTPServerResponse {
+    fileprivate func response(_ page: AuditQuery.Page, for uid: UInt64?) async -> HTTPServerResponse {
         let text = await computeOffLoop { self.text(page, for: uid) }
         return HTTPServerResponse(json: text)
     }
 
-    private func text(_ page: AuditPage, for uid: UInt64?) -> ByteBuffer {
+    private func text(_ page: AuditQuery.Page, for uid: UInt64?) -> ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 64 + page.records.count * 512)
         writer.beginObject()
         writer.beginArray("records")

@@ -20,8 +20,8 @@ struct RetiredTokenRoutes {
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
         let query = try exchange.query(["limit", "cursor"])
-        let owner = RetiredTokenOwner(caller.profile)
-        var start: RetiredTokenCursor?
+        let owner = RetiredToken.Owner(caller.profile)
+        var start: RetiredTokenFeed.Cursor?
         if let cursor = query.text("cursor") {
             guard let place = Cursor.bytes(of: cursor).flatMap({ owner.open(cursor: $0) }) else { throw Cursor.refusal }
             start = place

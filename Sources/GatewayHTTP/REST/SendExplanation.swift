@@ -34,7 +34,7 @@ struct SendExplanation {
     private let warnings: [Warning]
 
     /// Explains a send after the pipeline's preview.
-    init(_ command: SendCommand, _ preview: SendPreview) {
+    init(_ command: SendCommand, _ preview: SendPipeline.Preview) {
         let (message, target, payloadBytes) = (command.message, command.target, command.payloadBytes)
         let isTooBig = payloadBytes > target.maxPayloadBytes
         let tooBig = isTooBig ? Refusal.messageTooBig(payloadBytes, to: target) : nil

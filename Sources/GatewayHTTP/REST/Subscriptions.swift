@@ -21,7 +21,8 @@ enum Subscriptions {
         private let topics: TopicPipeline
 
         init(_ change: SubscriptionChange, at template: String, _ topics: TopicPipeline) {
-            self.route = Route(.post, template).with(\.action, AuditAction(change)).with(\.bodyLimit, Route.largeBody)
+            self.route = Route(.post, template).with(\.action, AuditRecord.Action(change))
+                .with(\.bodyLimit, Route.largeBody)
             self.change = change
             self.topics = topics
         }

@@ -21,7 +21,7 @@ enum V1Subscriptions {
         ]
     }
 
-    private static func route(_ method: HTTPRequest.Method, _ template: String, _ action: AuditAction) -> Route {
+    private static func route(_ method: HTTPRequest.Method, _ template: String, _ action: AuditRecord.Action) -> Route {
         Route(method, template)
             .with(\.action, action)
             .with(\.dialect, .v1)

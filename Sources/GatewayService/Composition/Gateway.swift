@@ -337,7 +337,7 @@ package struct Gateway: Sendable {
             metrics: metrics
         )
         try await groups.known.load()
-        let pepper = KeyPepper(ownSecrets.keyPepper)
+        let pepper = APIKey.Pepper(ownSecrets.keyPepper)
         self.administration = Administration(
             directory: directory,
             audit: audit,
@@ -351,7 +351,7 @@ package struct Gateway: Sendable {
 
         let dataMetrics = HTTPMetrics(metrics, listener: "data")
         let gate = LoadGate(
-            limits: LoadLimits(maxInFlight: configuration.http.maxInFlight, maxLag: configuration.http.maxLag),
+            limits: LoadShedder.Limits(maxInFlight: configuration.http.maxInFlight, maxLag: configuration.http.maxLag),
             listCalls: configuration.upstream.fanOut,
             subscriptionCalls: configuration.upstream.topicAPI == .v1 ? configuration.upstream.fanOut : 1,
             metrics: metrics
@@ -382,7 +382,7 @@ package struct Gateway: Sendable {
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
             audit: auditAccess,
-            auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+            auditCursors: AuditQuery.CursorSealer(auditKey: ownSecrets.auditKey),
             clock: clock,
             metrics: dataMetrics,
             gate: gate,
@@ -398,7 +398,7 @@ package struct Gateway: Sendable {
             prover: upstream,
             tokenHosts: upstreamSettings.tokenHosts,
             audit: auditAccess,
-            auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+            auditCursors: AuditQuery.CursorSealer(auditKey: ownSecrets.auditKey),
             readiness: self.readiness,
             exposition: front.exposition,
             clock: clock,

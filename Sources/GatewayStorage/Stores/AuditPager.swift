@@ -4,7 +4,7 @@ extension SQLAuditStore {
     /// The longest that one page searches. Other lists wait for it.
     private static let pageDuration = Duration.milliseconds(250)
 
-    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
+    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditQuery.Page {
         var scope = SQLScope.gateway
         if query.tenantUID != nil, let tenant = query.tenant { scope = .tenant(tenant) }
         return try await self.database.read(.listing, scope: scope) { db in
@@ -39,14 +39,14 @@ struct AuditPager {
     /// The result of following the index, and the last position examined; `nil` at the index's end.
     private struct Walk {
         var records: [ChainedAuditRecord] = []
-        var reached: AuditCursor?
+        var reached: AuditQuery.Cursor?
     }
 
     private let query: AuditQuery
     private let db: any SQLConnection
     /// The position above the search. The index is read downwards from it.
-    private let upper: AuditCursor
-    private let lower: AuditCursor
+    private let upper: AuditQuery.Cursor
+    private let lower: AuditQuery.Cursor
     private let limit: Int
 
     private init(_ query: AuditQuery, _ db: any SQLConnection) {
@@ -56,27 +56,27 @@ struct AuditPager {
             from = max(from, made - Self.leadMicroseconds)
             to = min(to, made + Self.lagMicroseconds)
         }
-        self.lower = AuditCursor(before: from)
-        self.upper = query.before.flatMap { $0.time.microseconds < to ? $0 : nil } ?? AuditCursor(before: to)
+        self.lower = AuditQuery.Cursor(before: from)
+        self.upper = query.before.flatMap { $0.time.microseconds < to ? $0 : nil } ?? AuditQuery.Cursor(before: to)
     }
 
     /// Finds a page. It ends with what it has found when `isTimeUp` returns true.
     ///
     /// An operator's list by a tenant's name includes all tenants that had the name, each by its own walk. Records
     /// below the position that another walk has reached are left to the next page.
-    static func page(_ query: AuditQuery, _ db: any SQLConnection, isTimeUp: () -> Bool) throws -> AuditPage {
+    static func page(_ query: AuditQuery, _ db: any SQLConnection, isTimeUp: () -> Bool) throws -> AuditQuery.Page {
         let pager = AuditPager(query, db)
         let walks = try pager.owners().map { try pager.walk($0, isTimeUp) }
         let reached = walks.compactMap(\.reached).max { Self.isBefore($0, $1) }
         var records = walks.flatMap(\.records)
-        if let reached { records.removeAll { Self.isBefore(AuditCursor($0), reached) } }
-        records.sort { Self.isBefore(AuditCursor($1), AuditCursor($0)) }
-        guard records.count > pager.limit else { return AuditPage(records: records, next: reached) }
+        if let reached { records.removeAll { Self.isBefore(AuditQuery.Cursor($0), reached) } }
+        records.sort { Self.isBefore(AuditQuery.Cursor($1), AuditQuery.Cursor($0)) }
+        guard records.count > pager.limit else { return AuditQuery.Page(records: records, next: reached) }
         records.removeLast(records.count - pager.limit)
-        return AuditPage(records: records, next: records.last.map { AuditCursor($0) })
+        return AuditQuery.Page(records: records, next: records.last.map { AuditQuery.Cursor($0) })
     }
 
-    private static func isBefore(_ one: AuditCursor, _ other: AuditCursor) -> Bool {
+    private static func isBefore(_ one: AuditQuery.Cursor, _ other: AuditQuery.Cursor) -> Bool {
         (one.time, one.position.writer, one.position.sequence)
             < (other.time, other.position.writer, other.position.sequence)
     }
@@ -118,7 +118,7 @@ struct AuditPager {
                 """,
                 conditions.values
             ) { (place: try $0.cursor(0), size: try $0.int(3)) }
-            var (places, size) = ([AuditCursor](), 0)
+            var (places, size) = ([AuditQuery.Cursor](), 0)
             for match in matches where bytes + size < Self.maxBytes {
                 places.append(match.place)
                 size += match.size
@@ -148,7 +148,7 @@ struct AuditPager {
     }
 
     /// The matching records at some positions, in the same order.
-    private func records(at places: [AuditCursor]) throws -> [ChainedAuditRecord] {
+    private func records(at places: [AuditQuery.Cursor]) throws -> [ChainedAuditRecord] {
         var records: [ChainedAuditRecord] = []
         try self.db.queryMany(
             """
@@ -162,7 +162,7 @@ struct AuditPager {
     }
 
     /// The last position of a step. `nil` if fewer records are left.
-    private func endOfStep(_ conditions: Conditions) throws -> AuditCursor? {
+    private func endOfStep(_ conditions: Conditions) throws -> AuditQuery.Cursor? {
         var conditions = conditions
         conditions.add("(time, writer, sequence) >= ($, $, $)", self.lower.values)
         return try self.db.first(
@@ -194,7 +194,7 @@ struct AuditPager {
     private static func record(_ row: SQLRow) -> ChainedAuditRecord? {
         do {
             let (writer, sequence, hash) = (try row.int(0), try row.int(1), try row.bytes(5))
-            let entry = AuditEntry(time: try row.time(2), tenant: try row.optionalText(3), body: try row.bytes(4))
+            let entry = AuditChain.Entry(time: try row.time(2), tenant: try row.optionalText(3), body: try row.bytes(4))
             guard entry.isReadable else { return nil }
             return ChainedAuditRecord(writer: writer, sequence: sequence, entry: entry, hash: hash)
         } catch {
@@ -230,10 +230,13 @@ struct AuditPager {
     }
 }
 
-extension AuditCursor {
+extension AuditQuery.Cursor {
     /// The position before all records of a moment.
     fileprivate init(before microseconds: Int64) {
-        self.init(time: Timestamp(microseconds: microseconds), position: AuditPosition(writer: .min, sequence: .min))
+        self.init(
+            time: Timestamp(microseconds: microseconds),
+            position: AuditChain.Position(writer: .min, sequence: .min)
+        )
     }
 
     /// The order of records.
@@ -242,8 +245,8 @@ extension AuditCursor {
 
 extension SQLRow {
     /// The position whose time, writer and sequence are in a column and the next two.
-    fileprivate func cursor(_ column: Int) throws(DamagedValue) -> AuditCursor {
-        let position = AuditPosition(writer: try self.int(column + 1), sequence: try self.int(column + 2))
-        return AuditCursor(time: try self.time(column), position: position)
+    fileprivate func cursor(_ column: Int) throws(DamagedValue) -> AuditQuery.Cursor {
+        let position = AuditChain.Position(writer: try self.int(column + 1), sequence: try self.int(column + 2))
+        return AuditQuery.Cursor(time: try self.time(column), position: position)
     }
 }

@@ -33,7 +33,11 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
         // would break the chain without a trace.
         if added < records.count {
             for record in records {
-                try self.require(record.hash, at: AuditPosition(writer: record.writer, sequence: record.sequence), db)
+                try self.require(
+                    record.hash,
+                    at: AuditChain.Position(writer: record.writer, sequence: record.sequence),
+                    db
+                )
             }
         }
         // A repeated commit must not move the head back either.
@@ -49,7 +53,7 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
     }
 
     /// Throws `conflict` if a position holds another record, or none.
-    private static func require(_ hash: [UInt8], at place: AuditPosition, _ db: any SQLConnection) throws {
+    private static func require(_ hash: [UInt8], at place: AuditChain.Position, _ db: any SQLConnection) throws {
         let stored = try db.first(
             "SELECT hash FROM audit_records WHERE writer = $1 AND sequence = $2",
             [.int(place.writer), .int(place.sequence)]
@@ -62,7 +66,7 @@ package struct SQLAuditStore: AuditStore, AuditPageReader {
 
     package func remove(upTo truncation: AuditTruncation) async throws(GatewayError) {
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            let place = AuditPosition(writer: truncation.writer, sequence: truncation.sequence)
+            let place = AuditChain.Position(writer: truncation.writer, sequence: truncation.sequence)
             try Self.require(truncation.hash, at: place, db)
             try db.execute(
                 "DELETE FROM audit_records WHERE writer = $1 AND sequence <= $2",
@@ -230,13 +234,13 @@ extension SQLAuditStore {
 
     /// A row as it is stored. A row with a value of an unexpected type gets an empty hash.
     private static func row(_ row: SQLRow, of writer: Int) -> ChainedAuditRecord {
-        func record(_ sequence: Int, _ entry: AuditEntry, _ hash: [UInt8]) -> ChainedAuditRecord {
+        func record(_ sequence: Int, _ entry: AuditChain.Entry, _ hash: [UInt8]) -> ChainedAuditRecord {
             ChainedAuditRecord(writer: writer, sequence: sequence, entry: entry, hash: hash)
         }
         guard case .integer(let sequence) = row.values[0], case .integer(let time) = row.values[1],
             case .blob(let body) = row.values[3], case .blob(let hash) = row.values[4]
         else {
-            let nothing = AuditEntry(time: Timestamp(microseconds: 0), tenant: nil, body: [])
+            let nothing = AuditChain.Entry(time: Timestamp(microseconds: 0), tenant: nil, body: [])
             // A place that is not a number gets the last position, where no record is expected.
             return record((try? row.int(0)) ?? Int.max, nothing, [])
         }
@@ -247,12 +251,12 @@ extension SQLAuditStore {
         case .null: (tenant, isTenantReadable) = (nil, true)
         case .integer, .double, .blob: (tenant, isTenantReadable) = (nil, false)
         }
-        let entry = AuditEntry(time: Timestamp(microseconds: time), tenant: tenant, body: body)
+        let entry = AuditChain.Entry(time: Timestamp(microseconds: time), tenant: tenant, body: body)
         let hasUID = body.count >= AuditCodec.tenantUIDRange.upperBound && row.values[5] == .uid(entry.tenantUID)
         return record(Int(sequence), entry, isTenantReadable && hasUID ? hash : [])
     }
 
-    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition? {
+    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditChain.Position? {
         try await self.database.read(.scan, scope: .gateway) { db in
             try db.preferIndexes()
             let (byTime, byTenant) = IndexedStretch.all(of: records)
@@ -396,8 +400,8 @@ extension SQLAuditStore {
                     "SELECT number, digest, removed, removed_digest, signature FROM gateway_checkpoint_end"
                 ) { row in
                     CheckpointEnd(
-                        latest: AuditCheckpointLink(number: try row.int(0), digest: try row.bytes(1)),
-                        removed: AuditCheckpointLink(number: try row.int(2), digest: try row.bytes(3)),
+                        latest: AuditCheckpoint.Link(number: try row.int(0), digest: try row.bytes(1)),
+                        removed: AuditCheckpoint.Link(number: try row.int(2), digest: try row.bytes(3)),
                         signature: try row.bytes(4)
                     )
                 },

@@ -14,14 +14,14 @@ package struct SQLDirectoryStore: DirectoryStore {
         self.sealer = sealer
     }
 
-    package func load() async throws(GatewayError) -> DirectoryContents {
+    package func load() async throws(GatewayError) -> Directory.Contents {
         try await self.database.read(scope: .gateway) { db in
             let rows = DirectoryRows(db: db, sealer: self.sealer)
             return try rows.contents(at: self.version(rows))
         }
     }
 
-    package func changes(since seen: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+    package func changes(since seen: Directory.Version) async throws(GatewayError) -> Directory.News {
         try await self.database.read(scope: .gateway) { db in
             let rows = DirectoryRows(db: db, sealer: self.sealer)
             let version = try self.version(rows)
@@ -42,11 +42,11 @@ package struct SQLDirectoryStore: DirectoryStore {
     }
 
     package func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents? {
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents? {
         let contents = try await self.database.write(scope: .gateway, isolation: .readCommitted) {
-            db -> DirectoryContents? in
+            db -> Directory.Contents? in
             let writer = DirectoryWriter(db: db, sealer: self.sealer)
             try writer.awaitTurn()
             let seen = try self.version(writer.rows)
@@ -54,7 +54,7 @@ package struct SQLDirectoryStore: DirectoryStore {
                 return nil
             }
             try writer.apply(change)
-            let made = DirectoryVersion(seen.number + 1, in: seen.origin)
+            let made = Directory.Version(seen.number + 1, in: seen.origin)
             return try writer.rows.contents(of: .one(change.tenant), at: made)
         }
         guard contents != nil else { return nil }
@@ -68,9 +68,9 @@ package struct SQLDirectoryStore: DirectoryStore {
         return contents
     }
 
-    private func version(_ rows: DirectoryRows) throws -> DirectoryVersion {
+    private func version(_ rows: DirectoryRows) throws -> Directory.Version {
         // If one process has the store to itself, no other changes it.
-        DirectoryVersion(try rows.version(), in: self.database.isShared ? try rows.origin() : "")
+        Directory.Version(try rows.version(), in: self.database.isShared ? try rows.origin() : "")
     }
 }
 
@@ -106,9 +106,9 @@ struct DirectoryRows {
     /// The rows of the selected tenants, with all that belongs to them.
     func contents(
         of selection: Selection = .all,
-        at version: DirectoryVersion = DirectoryVersion()
-    ) throws -> DirectoryContents {
-        var contents = DirectoryContents()
+        at version: Directory.Version = Directory.Version()
+    ) throws -> Directory.Contents {
+        var contents = Directory.Contents()
         contents.version = version
         let limits = try self.limits(of: selection)
         // Includes tenants that can't be read, so that their keys are told apart from wrong ones.
@@ -117,13 +117,13 @@ struct DirectoryRows {
             let id = row.name(0)
             let own = limits[id] ?? []
             guard self.isGenuine(row, "tenants", boundTo: own.flatMap { Self.columns($0.values) }) else {
-                contents.refused.append(RefusedRow(.tenant, id, of: TenantID(id)))
+                contents.refused.append(Directory.RefusedRow(.tenant, id, of: TenantID(id)))
                 continue
             }
             if let tenant = TenantID(id) { salts[tenant] = try? row.bytes(8) }
             guard let tenant = try? Self.tenant(row), let salt = salts[tenant.id], let limits = try? Self.limits(own)
             else {
-                contents.refused.append(RefusedRow(.tenant, id, of: TenantID(id)))
+                contents.refused.append(Directory.RefusedRow(.tenant, id, of: TenantID(id)))
                 continue
             }
             contents.tenants.append(tenant)
@@ -138,7 +138,7 @@ struct DirectoryRows {
             // Keys of a tenant whose seal is not genuine are not served either, and are not reported again.
             guard let salt = owner.flatMap({ salts[$0] }) else { continue }
             guard self.isGenuine(row, "api_keys", boundTo: [salt]), let key = try? Self.key(row) else {
-                contents.refused.append(RefusedRow(.key, row.name(0), of: owner))
+                contents.refused.append(Directory.RefusedRow(.key, row.name(0), of: owner))
                 continue
             }
             contents.keys.append(key)
@@ -154,12 +154,14 @@ struct DirectoryRows {
     }
 
     /// Credentials, also of tenants that are not served. Their envelopes are their seals.
-    func credentials(of selection: Selection = .all) throws -> (known: [StoredCredential], unknown: [RefusedRow]) {
-        var (known, unknown): ([StoredCredential], [RefusedRow]) = ([], [])
+    func credentials(of selection: Selection = .all) throws -> (
+        known: [StoredCredential], unknown: [Directory.RefusedRow]
+    ) {
+        var (known, unknown): ([StoredCredential], [Directory.RefusedRow]) = ([], [])
         let columns = "tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at"
         for row in try self.rows("\(columns) FROM credentials", "tenant", selection) {
             guard let credential = try? Self.credential(row) else {
-                unknown.append(RefusedRow(.credential, row.name(1), of: TenantID(row.name(0))))
+                unknown.append(Directory.RefusedRow(.credential, row.name(1), of: TenantID(row.name(0))))
                 continue
             }
             known.append(credential)
@@ -255,10 +257,10 @@ struct DirectoryRows {
         )
     }
 
-    private static func key(_ row: SQLRow) throws -> APIKeyRecord {
+    private static func key(_ row: SQLRow) throws -> APIKey.Record {
         // A scope that is unknown to this version grants nothing.
         let scopes = try row.parsed(4) { StoredJSON.decode([String].self, from: $0) }
-        return APIKeyRecord(
+        return APIKey.Record(
             id: try row.text(0),
             tenant: try row.tenant(1),
             name: try row.text(2),
@@ -314,7 +316,7 @@ private struct DirectoryWriter {
     /// Makes a change.
     ///
     /// A row is changed only if its seal is genuine: a new seal must not make a forged row genuine.
-    func apply(_ change: DirectoryChange) throws {
+    func apply(_ change: Directory.Change) throws {
         switch change {
         case .putTenant(let tenant, let salt):
             try self.put(tenant, salt: salt)
@@ -366,9 +368,9 @@ private struct DirectoryWriter {
     /// The stored rows of a tenant. Empty if there is no such tenant.
     ///
     /// - Throws: `conflict` for a row that is refused.
-    private func stored(_ id: TenantID) throws -> DirectoryContents {
+    private func stored(_ id: TenantID) throws -> Directory.Contents {
         let contents = try self.rows.contents(of: .one(id))
-        guard contents.refused.contains(RefusedRow(.tenant, id.text, of: id)) else { return contents }
+        guard contents.refused.contains(Directory.RefusedRow(.tenant, id.text, of: id)) else { return contents }
         throw GatewayError(
             .conflict,
             "The tenant's row in the store is not as the gateway wrote it, or a later release wrote it; restore a "
@@ -463,7 +465,7 @@ private struct DirectoryWriter {
     }
 
     /// Adds a key, or replaces one of the same tenant.
-    private func put(_ key: APIKeyRecord, replacing: Bool, salt: [UInt8]) throws {
+    private func put(_ key: APIKey.Record, replacing: Bool, salt: [UInt8]) throws {
         let replacement = """
             DO UPDATE SET
                 name = excluded.name, digest = excluded.digest, scopes = excluded.scopes,
@@ -488,7 +490,7 @@ private struct DirectoryWriter {
     }
 
     /// Only shortens: a key that was revoked or shortened meanwhile stays so.
-    private func shorten(_ key: APIKeyRecord, salt: [UInt8]) throws {
+    private func shorten(_ key: APIKey.Record, salt: [UInt8]) throws {
         guard let stored = try self.stored(key.tenant).keys.first(where: { $0.id == key.id }) else {
             throw Self.noKey(key.id)
         }

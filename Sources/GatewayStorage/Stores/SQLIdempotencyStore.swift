@@ -24,7 +24,8 @@ package struct SQLIdempotencyStore: IdempotencyStore {
 
     private var isolation: SQLIsolation { self.owner.leases == nil ? .serializable : .readCommitted }
 
-    package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+    package func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
+    {
         let owner = self.owner
         return try await self.database.read(scope: .tenant(identity.tenant.text)) { db in
             try db.first(
@@ -40,7 +41,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
                 ]
             ) { row in
                 let content = try row.bytes(6)
-                return StoredIdempotencyRecord(
+                return IdempotencyRecord.Stored(
                     id: try row.int64(0),
                     record: IdempotencyRecord(
                         fingerprint: try row.bytes(1),
@@ -144,10 +145,10 @@ private struct IdempotencyWriter {
     }
 
     private struct Reservation {
-        let identity: IdempotencyIdentity
+        let identity: IdempotencyRecord.Identity
         let record: IdempotencyRecord
 
-        init(_ identity: IdempotencyIdentity, _ record: IdempotencyRecord) {
+        init(_ identity: IdempotencyRecord.Identity, _ record: IdempotencyRecord) {
             (self.identity, self.record) = (identity, record)
         }
 

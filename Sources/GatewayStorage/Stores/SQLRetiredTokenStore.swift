@@ -19,7 +19,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         self.database = database
     }
 
-    package func load() async throws(GatewayError) -> (entries: [RetiredTokenEntry], readAt: Timestamp) {
+    package func load() async throws(GatewayError) -> (entries: [RetiredToken.Entry], readAt: Timestamp) {
         try await StoreEpoch.confirm(in: self.database)
         return try await self.database.read(.scan, scope: .gateway) { db in
             let readAt = try Self.time(db)
@@ -28,9 +28,9 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         }
     }
 
-    package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
+    package func apply(_ changes: [RetiredToken.Change]) async throws(GatewayError) {
         // Sealing precedes the transaction, for which others may wait.
-        var rows: [(change: RetiredTokenChange, sealed: [UInt8])] = []
+        var rows: [(change: RetiredToken.Change, sealed: [UInt8])] = []
         for change in changes {
             guard case .report(let owner, let key, let token, _) = change else {
                 rows.append((change, []))
@@ -49,14 +49,14 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         }
     }
 
-    package func remove(_ key: UInt64, of owner: RetiredTokenOwner) async throws(GatewayError) -> Bool {
+    package func remove(_ key: UInt64, of owner: RetiredToken.Owner) async throws(GatewayError) -> Bool {
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             guard try db.hasTenant(owner.tenant, createdAt: owner.createdAt) else { return false }
             return try Self.removeRows([[.text(owner.tenant), .key(key)]], db) > 0
         }
     }
 
-    package func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenNews {
+    package func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenFeed.News {
         // After a fail-over the server may have lost positions that readers have seen.
         try await StoreEpoch.confirm(in: self.database)
         let since = moment.advanced(by: .zero - Self.newsOverlap)
@@ -79,13 +79,13 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     }
 
     package func feed(
-        of owner: RetiredTokenOwner,
-        after cursor: RetiredTokenCursor?,
+        of owner: RetiredToken.Owner,
+        after cursor: RetiredTokenFeed.Cursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
         try await self.database.read(scope: .tenant(owner.tenant.text)) { db in
             let epoch = try StoreEpoch.text(db)
-            let start = cursor ?? RetiredTokenCursor(epoch: epoch, position: 0)
+            let start = cursor ?? RetiredTokenFeed.Cursor(epoch: epoch, position: 0)
             guard start.epoch == epoch else {
                 throw GatewayError(
                     .invalid,
@@ -103,7 +103,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
             let tokens = shown.compactMap(\.token)
             return RetiredTokenFeed(
                 tokens: tokens,
-                cursor: RetiredTokenCursor(epoch: epoch, position: shown.last?.position ?? start.position),
+                cursor: RetiredTokenFeed.Cursor(epoch: epoch, position: shown.last?.position ?? start.position),
                 hasMore: found.count > limit,
                 unreadable: shown.count - tokens.count
             )
@@ -112,7 +112,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     // MARK: Settling
 
-    private static func news(_ db: any SQLConnection, since: Timestamp, _ bucket: Int) throws -> RetiredTokenNews {
+    private static func news(_ db: any SQLConnection, since: Timestamp, _ bucket: Int) throws -> RetiredTokenFeed.News {
         let readAt = try Self.time(db)
         let hours = try db.rows(
             """
@@ -125,7 +125,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
             "SELECT tenant, key FROM retired_token_removals WHERE removed_at >= $1",
             [.time(since)]
         ) { row in (tenant: try row.tenant(0), key: UInt64(bitPattern: try row.int64(1))) }
-        return RetiredTokenNews(
+        return RetiredTokenFeed.News(
             spiking: Set(hours.filter(\.tally.isSpike).map(\.tenant)),
             removed: Dictionary(grouping: removed, by: \.tenant).mapValues { $0.map(\.key) },
             readAt: readAt
@@ -200,9 +200,9 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     // MARK: Rows
 
-    private static func entry(_ row: SQLRow) throws -> RetiredTokenEntry {
+    private static func entry(_ row: SQLRow) throws -> RetiredToken.Entry {
         guard let replacement = UInt16(exactly: try row.int64(4)) else { throw row.damaged(4) }
-        return RetiredTokenEntry(
+        return RetiredToken.Entry(
             tenant: try row.tenant(0),
             key: UInt64(bitPattern: try row.int64(1)),
             state: try row.parsed(2) { RetiredToken.State(rawValue: $0) },
@@ -212,7 +212,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     }
 
     /// A token of the feed, `nil` if it does not open.
-    private static func token(_ row: SQLRow, of owner: RetiredTokenOwner) throws -> RetiredToken? {
+    private static func token(_ row: SQLRow, of owner: RetiredToken.Owner) throws -> RetiredToken? {
         let kind = try row.parsed(2) { RetiredToken.Kind(rawValue: $0) }
         let state = try row.parsed(3) { RetiredToken.State(rawValue: $0) }
         let since = try row.time(4)
@@ -290,7 +290,7 @@ private struct RetiredTokenWriter {
     /// The present bucket.
     private let bucket: Int
     /// True for tenants that are there, of those that the transaction has met.
-    private var tenants: [RetiredTokenOwner: Bool] = [:]
+    private var tenants: [RetiredToken.Owner: Bool] = [:]
     private var tallies: [TenantID: RetiredTokenCounts.Tally] = [:]
 
     init(db: any SQLConnection, bucket: Int) {
@@ -298,7 +298,7 @@ private struct RetiredTokenWriter {
         self.bucket = bucket
     }
 
-    mutating func apply(_ change: RetiredTokenChange, _ sealed: [UInt8]) throws {
+    mutating func apply(_ change: RetiredToken.Change, _ sealed: [UInt8]) throws {
         let owner = change.owner
         let isThere = try self.tenants[owner] ?? self.db.hasTenant(owner.tenant, createdAt: owner.createdAt)
         self.tenants[owner] = isThere

@@ -115,7 +115,7 @@ package struct SQLSecretStore: GatewaySecretStore {
     }
 
     /// The rows of the directory that the gateway does not serve because their seal is not genuine.
-    package func refusedRows(by sealer: RowSealer) async throws(GatewayError) -> [RefusedRow] {
+    package func refusedRows(by sealer: RowSealer) async throws(GatewayError) -> [Directory.RefusedRow] {
         try await self.database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: sealer).contents().refused }
     }
 

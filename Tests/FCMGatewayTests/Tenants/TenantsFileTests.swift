@@ -52,7 +52,7 @@ struct TenantsFileTests {
             #expect(tenants.map(\.line) == [2, 19])
             let shop = try #require(tenants.first)
             let client = try #require(ClientName("orders.example"))
-            let settings = TenantDraft(
+            let settings = Tenant.Draft(
                 displayName: "The shop",
                 upstream: .v1,
                 projectID: "shop-prod",
@@ -76,7 +76,7 @@ struct TenantsFileTests {
             #expect(!dumped.contains("server-key") && !dumped.contains(key.secret.revealText()))
             let plain = try #require(tenants.last)
             #expect(plain.limits == nil && plain.credentials.isEmpty && plain.keys.isEmpty)
-            #expect(plain.settings == TenantDraft(displayName: "plain", upstream: .v1))
+            #expect(plain.settings == Tenant.Draft(displayName: "plain", upstream: .v1))
         }
     }
 

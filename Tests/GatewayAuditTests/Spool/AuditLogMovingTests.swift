@@ -176,8 +176,8 @@ struct AuditLogMovingTests {
 
     private static let actions = (100..<130).map { "\($0)" }
 
-    /// A chain whose opening record is in the store, with so many of 30 records that are spooled behind it, and closed by
-    /// the leader unless that has not noticed yet.
+    /// A chain whose opening record is in the store, with so many of 30 records that are spooled behind it, and closed
+    /// by the leader unless that has not noticed yet.
     private func crashed(stored: Int, isClosed: Bool = true) async throws -> InMemorySpoolFile {
         var chain = AuditChain(writer: 1)
         let opened = chain.append(.sample("audit.opened"))
@@ -190,7 +190,7 @@ struct AuditLogMovingTests {
         let spool = AuditSpool(file: file, auditKey: .sample("audit"), maxBytes: 1 << 24)
         var end = AuditSpool.Cursor()
         for start in stride(from: 0, to: 30, by: 10) {
-            let entries = Self.actions[start..<(start + 10)].map { AuditEntry(AuditRecord.sample($0)) }
+            let entries = Self.actions[start..<(start + 10)].map { AuditChain.Entry(AuditRecord.sample($0)) }
             spooled = try await spool.append(entries, after: spooled, to: &end)
         }
         return file
@@ -246,7 +246,7 @@ struct AuditLogMovingTests {
         var end = AuditSpool.Cursor()
         let ended = try #require(self.store.current.heads.last?.chain)
         _ = try await AuditSpool(file: file, auditKey: .sample("audit"), maxBytes: 1 << 24)
-            .append([AuditEntry(AuditRecord.sample("foreign"))], after: ended, to: &end)
+            .append([AuditChain.Entry(AuditRecord.sample("foreign"))], after: ended, to: &end)
         try await self.log(spool: file).whileRunning {}
         #expect(self.store.current.records(of: "foreign").isEmpty)
         #expect(self.store.current.records(of: "audit.spool_damaged").count == 1)

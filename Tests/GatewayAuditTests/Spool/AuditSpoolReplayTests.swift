@@ -24,7 +24,7 @@ struct AuditSpoolReplayTests {
         var end = AuditSpool.Cursor()
         var records: [ChainedAuditRecord] = []
         for batch in batches {
-            let entries = batch.map { AuditEntry(AuditRecord.sample($0)) }
+            let entries = batch.map { AuditChain.Entry(AuditRecord.sample($0)) }
             records += AuditSpool.Batch(base: chain, entries: entries).records
             chain = try await self.spool(file).append(entries, after: chain, to: &end)
         }
@@ -200,12 +200,12 @@ struct AuditSpoolReplayTests {
         }
         let last = try #require(batch.records.last)
         let chain = AuditChain(writer: 1, sequence: last.sequence, hash: last.hash)
-        let many = (0..<50).map { AuditEntry(AuditRecord.sample("long \($0)")) }
+        let many = (0..<50).map { AuditChain.Entry(AuditRecord.sample("long \($0)")) }
         file.refuse(leaving: 5_000)
         file.refuseCuts()
         await #expect(throws: GatewayError.self) { try await spool.append(many, after: chain, to: &end) }
         file.refuse(false)
-        let one = [AuditEntry(AuditRecord.sample("second"))]
+        let one = [AuditChain.Entry(AuditRecord.sample("second"))]
         await #expect(throws: GatewayError.self) { try await spool.append(one, after: chain, to: &end) }
         file.refuseCuts(false)
         _ = try await spool.append(one, after: chain, to: &end)

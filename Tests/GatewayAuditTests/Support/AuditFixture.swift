@@ -78,7 +78,7 @@ extension AuditLog {
 
 extension AuditVerifier.Verdict {
     /// The first bad place, if one was found.
-    var badPlace: AuditPosition? {
+    var badPlace: AuditChain.Position? {
         switch self {
         case .tampered(let position, _): position
         case .intact, .unclean, .checkpointTampered: nil

@@ -5,22 +5,22 @@ import Testing
 
 @Suite("Tampering with a second sink is found at the first bad record")
 struct AuditSourcesTests {
-    /// What somebody does to one record: exchange it with what follows, put it there a second time, or take it and all that
-    /// follows.
+    /// What somebody does to one record: exchange it with what follows, put it there a second time, or take it and all
+    /// that follows.
     enum Operation: CaseIterable {
         case flip, delete, swap, insert, truncate
     }
 
     /// The records that something is done to.
     private static let targets = [(1, 1), (1, 6), (2, 1), (2, 7), (2, 12), (2, 16)]
-        .map { AuditPosition(writer: $0.0, sequence: $0.1) }
+        .map { AuditChain.Position(writer: $0.0, sequence: $0.1) }
 
     @Test("Flip, delete, swap, insert, truncate", arguments: Operation.allCases)
     func matrix(operation: Operation) async throws {
         for target in Self.targets { try await self.expectFound(operation, target, try await SignedAudit()) }
     }
 
-    private func expectFound(_ operation: Operation, _ target: AuditPosition, _ audit: SignedAudit) async throws {
+    private func expectFound(_ operation: Operation, _ target: AuditChain.Position, _ audit: SignedAudit) async throws {
         var verifier = AuditSinkVerifier(publicKey: audit.publicKey)
         verifier.begin("audit.jsonl")
         do throws(AuditSinkVerifier.Failure) {
@@ -69,7 +69,7 @@ struct AuditSourcesTests {
     }
 
     /// The text of lines after something was done to the one of a record.
-    private func apply(_ operation: Operation, to target: AuditPosition, _ lines: [AuditLine]) -> [ByteBuffer] {
+    private func apply(_ operation: Operation, to target: AuditChain.Position, _ lines: [AuditLine]) -> [ByteBuffer] {
         var texts = lines.map(\.text)
         let place = lines.firstIndex { line in
             guard case .record(let record) = line else { return false }

@@ -42,7 +42,7 @@ struct AuditStartTests {
             Trick(testDescription: "all are gone, and the end stays") { $0.checkpoints = [] },
             Trick(testDescription: "the end is gone") { $0.signatures.end = nil },
             Trick(testDescription: "the end says that the oldest are removed") {
-                $0.signatures.end?.removed = AuditCheckpointLink($0.checkpoints[9])
+                $0.signatures.end?.removed = AuditCheckpoint.Link($0.checkpoints[9])
                 $0.checkpoints.removeFirst(10)
             },
             Trick(testDescription: "the latest are gone, and the end too") {

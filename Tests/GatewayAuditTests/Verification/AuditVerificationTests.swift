@@ -8,8 +8,8 @@ struct AuditVerificationTests {
     private let sealer = AuditSealer(auditKey: .sample("audit"))
     private let clock = ManualClock()
 
-    /// What a store has of so many checkpoints, a minute apart, of one chain that grows by a record each time; with the last
-    /// one, those that are older than so long are removed.
+    /// What a store has of so many checkpoints, a minute apart, of one chain that grows by a record each time; with the
+    /// last one, those that are older than so long are removed.
     private func row(
         of count: Int,
         signer: AuditSigner,
@@ -72,7 +72,7 @@ struct AuditVerificationTests {
         let reason = "it is not the one that checkpoint 20 follows"
         #expect(try await self.verdict(changed, signer) == .checkpointTampered(number: 19, reason: reason))
         // One that is left out and one that comes back, each with a word that is signed by the same key.
-        changed.signatures.end = try signer.end(at: end.latest, removed: AuditCheckpointLink(row.checkpoints[0]))
+        changed.signatures.end = try signer.end(at: end.latest, removed: AuditCheckpoint.Link(row.checkpoints[0]))
         guard case .checkpointTampered(20, _)? = try await self.verdict(changed, signer) else {
             Issue.record("a checkpoint before the marker is overlooked")
             return
@@ -120,7 +120,7 @@ struct AuditVerificationTests {
         changed = row
         changed.checkpoints.removeLast()
         #expect(try await self.verdict(changed, signer) == .checkpointTampered(number: 5, reason: "it is missing"))
-        changed.signatures.end = try other.end(at: AuditCheckpointLink(row.checkpoints[3]))
+        changed.signatures.end = try other.end(at: AuditCheckpoint.Link(row.checkpoints[3]))
         #expect(try await self.verdict(changed, signer) != nil)
         changed = row
         changed.checkpoints = []

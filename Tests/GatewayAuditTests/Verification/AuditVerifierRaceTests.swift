@@ -70,7 +70,7 @@ struct AuditVerifierRaceTests {
         other.store.tamper { contents in
             contents.change(1, 50) { $0.hash[0] ^= 1 }
         }
-        #expect(try await self.verify(cutting: [50], other).badPlace == AuditPosition(writer: 1, sequence: 50))
+        #expect(try await self.verify(cutting: [50], other).badPlace == AuditChain.Position(writer: 1, sequence: 50))
     }
 
     @Test(
@@ -81,7 +81,7 @@ struct AuditVerifierRaceTests {
         let fixture = try await AuditFixture((10_000, .open))
         let forger = try AuditSigner(signingKey: .sample("forger"))
         let verdict = try await self.verify(cutting: places, by: forger, fixture)
-        let place = AuditPosition(writer: 1, sequence: places.first { $0 > 0 } ?? 0)
+        let place = AuditChain.Position(writer: 1, sequence: places.first { $0 > 0 } ?? 0)
         #expect(verdict == .tampered(place, reason: "the word that older records were removed is not genuine"))
     }
 
@@ -90,7 +90,7 @@ struct AuditVerifierRaceTests {
         let fixture = try await AuditFixture((10_000, .open))
         fixture.store.tamper { $0.change(1, 7_000) { $0.record.bytes += 1 } }
         let verdict = try await self.verify(cutting: [100, 5_000], fixture)
-        #expect(verdict.badPlace == AuditPosition(writer: 1, sequence: 7_000))
+        #expect(verdict.badPlace == AuditChain.Position(writer: 1, sequence: 7_000))
     }
 
     @Test("A truncation at a number after which there is none is no crash")
@@ -176,6 +176,6 @@ struct AuditVerifierRaceTests {
             let record = chain.append(.sample())
             try await fixture.store.append([record], head: forger.head(of: chain, state: .recovered))
         }
-        #expect(verdict.badPlace == AuditPosition(writer: 2, sequence: 7))
+        #expect(verdict.badPlace == AuditChain.Position(writer: 2, sequence: 7))
     }
 }

@@ -30,7 +30,7 @@ struct AuditVerifierTests {
             contents.heads.append(head)
             contents.heads.sort { $0.writer < $1.writer }
         }
-        let place = AuditPosition(writer: writer, sequence: 6)
+        let place = AuditChain.Position(writer: writer, sequence: 6)
         for isLive in [false, true] { #expect(try await fixture.verify(isLive: isLive).badPlace == place) }
     }
 
@@ -55,7 +55,7 @@ struct AuditVerifierTests {
         #expect(try await fixture.verify(isLive: true) == .intact(records: 14))
         #expect(try await fixture.verify() == .unclean(writer: 2, records: 14))
         fixture.store.tamper { $0.change(3, 2) { $0.record.object = "nothing" } }
-        #expect(try await fixture.verify(isLive: true).badPlace == AuditPosition(writer: 3, sequence: 2))
+        #expect(try await fixture.verify(isLive: true).badPlace == AuditChain.Position(writer: 3, sequence: 2))
     }
 
     @Test("Chains as long as one look at the store, or longer, are verified to their end", arguments: [4_096, 4_100])
@@ -64,7 +64,7 @@ struct AuditVerifierTests {
         #expect(try await fixture.verify() == .intact(records: count))
         let untouched = fixture.store.current
         for sequence in [4_095, 4_096, 4_097, count] where sequence <= count {
-            let place = AuditPosition(writer: 1, sequence: sequence)
+            let place = AuditChain.Position(writer: 1, sequence: sequence)
             fixture.store.tamper { $0.change(1, sequence) { $0.record.bytes += 1 } }
             #expect(try await fixture.verify().badPlace == place)
             fixture.store.tamper { $0.delete(1, sequence) }
@@ -80,7 +80,7 @@ struct AuditVerifierTests {
         fixture.store.tamper { $0.heads[1].state = .closed }
         #expect(try await verifier.verify(isLive: false) == .intact(records: 15))
         fixture.store.tamper { $0.change(2, 3) { $0.record.bytes += 1 } }
-        #expect(try await verifier.verify(isLive: false).badPlace == AuditPosition(writer: 2, sequence: 3))
+        #expect(try await verifier.verify(isLive: false).badPlace == AuditChain.Position(writer: 2, sequence: 3))
     }
 
     @Test("The last open chain is a live writer's, or was left uncleanly; tampering outweighs that")
@@ -94,7 +94,7 @@ struct AuditVerifierTests {
         let commanded = try await AuditFixture((5, .open), (6, .open), (3, .closed))
         #expect(try await commanded.verify(isLive: true) == .unclean(writer: 1, records: 14))
         commanded.store.tamper { $0.change(3, 3) { $0.record.bytes += 1 } }
-        #expect(try await commanded.verify().badPlace == AuditPosition(writer: 3, sequence: 3))
+        #expect(try await commanded.verify().badPlace == AuditChain.Position(writer: 3, sequence: 3))
     }
 
     @Test("Of several replicas each chain is open that a living one writes, and no other")
@@ -127,7 +127,7 @@ struct AuditVerifierTests {
             let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
             #expect(fixture.store.current.records.count == 11 + count)
             #expect(verdict.isIntact == (changed == nil), "\(verdict)")
-            #expect(verdict.badPlace == changed.map { AuditPosition(writer: 2, sequence: $0) })
+            #expect(verdict.badPlace == changed.map { AuditChain.Position(writer: 2, sequence: $0) })
         }
     }
 
@@ -140,6 +140,6 @@ struct AuditVerifierTests {
             if !isHashRight { forged.hash[0] ^= 1 }
             contents.records.append(forged)
         }
-        #expect(try await fixture.verify(isLive: true).badPlace == AuditPosition(writer: 2, sequence: 7))
+        #expect(try await fixture.verify(isLive: true).badPlace == AuditChain.Position(writer: 2, sequence: 7))
     }
 }

@@ -90,7 +90,7 @@ struct APIKeyTests {
     }
 }
 
-@Suite("APIKeyRecord")
+@Suite("APIKey.Record")
 struct APIKeyRecordTests {
     @Test(
         "A key addresses the topics that start with one of its prefixes",
@@ -102,7 +102,7 @@ struct APIKeyRecordTests {
         ]
     )
     func topicPrefixes(prefixes: [String], topic: String, isAllowed: Bool) throws {
-        let record = try APIKeyRecord.sample(of: .generate(), topicPrefixes: prefixes)
+        let record = try APIKey.Record.sample(of: .generate(), topicPrefixes: prefixes)
         #expect(record.mayAddress(topic: topic) == isAllowed)
     }
 
@@ -115,7 +115,7 @@ struct APIKeyRecordTests {
     )
     func life(expiry: Int?, revocation: Int?, now: Int, isAlive: Bool) throws {
         func moment(_ seconds: Int) -> Timestamp { Timestamp.sample.advanced(by: .seconds(seconds)) }
-        let record = try APIKeyRecord.sample(
+        let record = try APIKey.Record.sample(
             of: .generate(),
             expiresAt: expiry.map(moment),
             revokedAt: revocation.map(moment)
@@ -124,11 +124,11 @@ struct APIKeyRecordTests {
     }
 }
 
-@Suite("KeyPepper")
+@Suite("APIKey.Pepper")
 struct KeyPepperTests {
     @Test("The digest is the HMAC-SHA256 of the whole key")
     func knownAnswer() throws {
-        let pepper = KeyPepper(Secret(bytes: Array(UInt8(0)..<32)))
+        let pepper = APIKey.Pepper(Secret(bytes: Array(UInt8(0)..<32)))
         let key = try #require(APIKey("fgw_abcdefghij_Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Z_25P42x"))
         let digest = pepper.digest(of: key)
         #expect(Hex.text(digest) == "5806590a3c25703e5c9eabe8a440c32ffa7dbd7c07e836c4e146e6d41f242f45")
@@ -138,17 +138,17 @@ struct KeyPepperTests {
     @Test("Another key, another pepper or another digest does not match")
     func mismatches() {
         let key = APIKey.generate()
-        let digest = KeyPepper.sample.digest(of: key)
-        #expect(KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: digest))
-        #expect(!KeyPepper.sample.matches(APIKey.generate().secret.revealBytes()[...], digest: digest))
-        #expect(!KeyPepper(.sample("other pepper")).matches(key.secret.revealBytes()[...], digest: digest))
-        #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: []))
-        #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: Array(digest.dropLast())))
-        #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: digest + [0]))
+        let digest = APIKey.Pepper.sample.digest(of: key)
+        #expect(APIKey.Pepper.sample.matches(key.secret.revealBytes()[...], digest: digest))
+        #expect(!APIKey.Pepper.sample.matches(APIKey.generate().secret.revealBytes()[...], digest: digest))
+        #expect(!APIKey.Pepper(.sample("other pepper")).matches(key.secret.revealBytes()[...], digest: digest))
+        #expect(!APIKey.Pepper.sample.matches(key.secret.revealBytes()[...], digest: []))
+        #expect(!APIKey.Pepper.sample.matches(key.secret.revealBytes()[...], digest: Array(digest.dropLast())))
+        #expect(!APIKey.Pepper.sample.matches(key.secret.revealBytes()[...], digest: digest + [0]))
         for index in digest.indices {
             var other = digest
             other[index] ^= 1
-            #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: other))
+            #expect(!APIKey.Pepper.sample.matches(key.secret.revealBytes()[...], digest: other))
         }
     }
 }

@@ -16,7 +16,7 @@ struct AuthenticatorTests {
         revokedAt: Timestamp? = nil,
         clientNames: [String] = [],
         by names: [String] = [],
-        pepper: KeyPepper = .sample
+        pepper: APIKey.Pepper = .sample
     ) async throws -> Authenticator.Outcome {
         try await self.store.apply(
             .putTenant(.sample(isDisabled: isTenantDisabled, clientNames: clientNames), salt: [1])
@@ -56,7 +56,7 @@ struct AuthenticatorTests {
             (forged.secret.revealText(), .unknown),
         ]
         for (text, refusal) in refusals { #expect(self.refusal(try await self.authenticate(text)) == refusal) }
-        let otherPepper = KeyPepper(.sample("other pepper"))
+        let otherPepper = APIKey.Pepper(.sample("other pepper"))
         #expect(self.refusal(try await self.authenticate(self.text, pepper: otherPepper)) == .unknown)
     }
 
@@ -198,13 +198,13 @@ struct AdminTokenTests {
 
 /// A store in which a later release writes.
 private struct LaterStore: DirectoryStore {
-    let contents: Observed<DirectoryContents>
+    let contents: Observed<Directory.Contents>
 
     /// Writes a tenant in a form that this version can't read.
     func makeUnreadable(_ tenant: TenantID) {
         self.contents.change { contents in
             contents.tenants.removeAll { $0.id == tenant }
-            contents.refused.append(RefusedRow(.tenant, tenant.text, of: tenant))
+            contents.refused.append(Directory.RefusedRow(.tenant, tenant.text, of: tenant))
             contents.version.number += 1
         }
     }
@@ -212,20 +212,20 @@ private struct LaterStore: DirectoryStore {
     func removeAll() {
         self.contents.change { contents in
             let version = contents.version
-            contents = DirectoryContents()
-            contents.version = DirectoryVersion(version.number + 1, in: version.origin)
+            contents = Directory.Contents()
+            contents.version = Directory.Version(version.number + 1, in: version.origin)
         }
     }
 
-    func load() async throws(GatewayError) -> DirectoryContents { self.contents.current }
+    func load() async throws(GatewayError) -> Directory.Contents { self.contents.current }
 
-    func changes(since seen: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+    func changes(since seen: Directory.Version) async throws(GatewayError) -> Directory.News {
         let contents = self.contents.current
         return contents.version == seen ? .none : .all(contents)
     }
 
     func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents? { nil }
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents? { nil }
 }

@@ -32,7 +32,7 @@ struct IdempotentSendsCrashTests {
         _ fcm: SurvivingFCM,
         _ store: TestIdempotencyStore,
         _ command: SendCommand
-    ) async throws -> IdempotentAnswer? {
+    ) async throws -> IdempotentSends.Answer? {
         let fixture = PipelineFixture(upstream: fcm.upstream(of: process))
         let answer = try await Self.send(command, fixture, MortalIdempotencyStore(store: store, process: process))
         return process.isDead ? nil : answer
@@ -42,7 +42,7 @@ struct IdempotentSendsCrashTests {
         _ command: SendCommand,
         _ fixture: PipelineFixture,
         _ store: any IdempotencyStore
-    ) async throws -> IdempotentAnswer {
+    ) async throws -> IdempotentSends.Answer {
         let sends = IdempotentSends.sample(
             pipeline: fixture.pipeline,
             store: store,
@@ -72,7 +72,7 @@ struct IdempotentSendsCrashTests {
         return Reply(ByteBuffer(string: ([outcome.messageID] + lines).joined(separator: "\n")))
     }
 
-    private static func lines(_ answer: IdempotentAnswer, count: Int) -> [String] {
+    private static func lines(_ answer: IdempotentSends.Answer, count: Int) -> [String] {
         let text =
             switch answer {
             case .sent(_, let reply), .replayed(let reply): String(buffer: reply.body)

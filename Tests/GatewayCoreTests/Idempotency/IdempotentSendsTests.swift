@@ -32,11 +32,11 @@ struct IdempotentSendsTests {
         _ command: SendCommand,
         _ sends: IdempotentSends,
         key: Int = 1
-    ) async throws -> IdempotentAnswer {
+    ) async throws -> IdempotentSends.Answer {
         await sends.send(command, once: try Self.request(key), on: nil) { Reply(ByteBuffer(string: $0.messageID)) }
     }
 
-    private static func results(_ answer: IdempotentAnswer) throws -> [RecipientOutcome] {
+    private static func results(_ answer: IdempotentSends.Answer) throws -> [RecipientOutcome] {
         guard case .sent(let outcome, _) = answer, case .recipients(let results) = outcome.result.answer else {
             throw SampleError(what: "a result for each of the list: \(answer)")
         }
@@ -187,7 +187,7 @@ struct IdempotentSendsTests {
         }
         let sends = self.sends(fixture)
         let command = try Self.command()
-        let sending = Observed<Task<IdempotentAnswer, any Error>?>(nil)
+        let sending = Observed<Task<IdempotentSends.Answer, any Error>?>(nil)
         try await sends.whileRunning {
             let task = Task { try await Self.send(command, sends) }
             sending.change { $0 = task }
@@ -385,7 +385,7 @@ struct IdempotentSendsTests {
                 message: message
             )
             let profile = try TenantProfile.sample(tenant)
-            return IdempotencySealer.fingerprint(of: request, IdempotencyIdentity(request, of: profile), profile)
+            return IdempotencySealer.fingerprint(of: request, IdempotencyRecord.Identity(request, of: profile), profile)
         }
         let base = try fingerprint()
         #expect(try fingerprint() == base)
@@ -419,13 +419,13 @@ struct IdempotentSendsTests {
     func sealing() throws {
         let request = try Self.request()
         let profile = try TenantProfile.sample()
-        let identity = IdempotencyIdentity(request, of: profile)
+        let identity = IdempotencyRecord.Identity(request, of: profile)
         let sealer = IdempotencySealer(of: identity, messageID: "1", profile)
         let sealed = try sealer.seal([1, 2, 3], as: .answer)
         #expect(sealer.open(sealed, as: .answer) == [1, 2, 3])
         #expect(sealer.open(sealed, as: .progress) == nil)
         #expect(IdempotencySealer(of: identity, messageID: "2", profile).open(sealed, as: .answer) == nil)
-        let other = IdempotencyIdentity(try Self.request(2), of: profile)
+        let other = IdempotencyRecord.Identity(try Self.request(2), of: profile)
         #expect(IdempotencySealer(of: other, messageID: "1", profile).open(sealed, as: .answer) == nil)
         let stranger = try TenantProfile.sample("other")
         #expect(IdempotencySealer(of: identity, messageID: "1", stranger).open(sealed, as: .answer) == nil)

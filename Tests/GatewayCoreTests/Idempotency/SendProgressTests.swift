@@ -5,8 +5,8 @@ import Testing
 @testable import GatewayCore
 
 struct SendProgressTests {
-    private static func sample() -> SendProgress {
-        var progress = SendProgress(count: 1_000)
+    private static func sample() -> SendReservation.Progress {
+        var progress = SendReservation.Progress(count: 1_000)
         progress.start(0..<400)
         progress.finish(0, .accepted(Acceptance(messageID: "0:1%é", replacementToken: "neu")))
         progress.finish(1, .accepted(Acceptance(messageID: "")))
@@ -20,31 +20,33 @@ struct SendProgressTests {
 
     @Test("Progress is read back as it was")
     func roundTrip() throws {
-        for progress in [SendProgress(count: 0), SendProgress(count: 1), Self.sample()] {
-            #expect(SendProgress(progress.bytes, count: progress.count) == progress)
+        for progress in [SendReservation.Progress(count: 0), SendReservation.Progress(count: 1), Self.sample()] {
+            #expect(SendReservation.Progress(progress.bytes, count: progress.count) == progress)
         }
-        var all = SendProgress(count: OutcomeCode.allCases.count)
+        var all = SendReservation.Progress(count: OutcomeCode.allCases.count)
         all.start(0..<all.count)
         for (place, code) in OutcomeCode.allCases.enumerated() { all.finish(place, .rejected(code)) }
-        #expect(SendProgress(all.bytes, count: all.count) == all)
+        #expect(SendReservation.Progress(all.bytes, count: all.count) == all)
     }
 
     @Test("Bytes that are no progress are refused, and none ends the process")
     func damage() {
         let bytes = Self.sample().bytes
-        for count in 0..<min(bytes.count, 200) { #expect(SendProgress(Array(bytes.prefix(count)), count: 9) == nil) }
-        #expect(SendProgress(bytes + [0], count: 1_000) == nil)
+        for count in 0..<min(bytes.count, 200) {
+            #expect(SendReservation.Progress(Array(bytes.prefix(count)), count: 9) == nil)
+        }
+        #expect(SendReservation.Progress(bytes + [0], count: 1_000) == nil)
         var generator = SeededGenerator(seed: 7)
         for _ in 1...2_000 {
             var changed = bytes
             changed[Int.random(in: 0..<changed.count, using: &generator)] = .random(in: 0...255, using: &generator)
-            _ = SendProgress(changed, count: 1_000)
+            _ = SendReservation.Progress(changed, count: 1_000)
         }
     }
 
     @Test("Places beyond the recipients are left out")
     func places() throws {
-        let progress = try #require(SendProgress(Self.sample().bytes, count: 2))
+        let progress = try #require(SendReservation.Progress(Self.sample().bytes, count: 2))
         #expect(progress.started == [0, 1])
         #expect(progress.outcomes.count == 2)
         #expect(progress.remaining.isEmpty)
@@ -52,7 +54,7 @@ struct SendProgressTests {
 
     @Test("Results tell what is known of the started ones, and of the others what came later")
     func results() {
-        var progress = SendProgress(count: 5)
+        var progress = SendReservation.Progress(count: 5)
         progress.start([1, 3])
         progress.finish(3, .accepted(Acceptance(messageID: "m")))
         #expect(progress.remaining == [0, 2, 4])

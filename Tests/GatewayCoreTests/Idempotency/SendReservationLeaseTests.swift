@@ -12,11 +12,11 @@ struct SendReservationLeaseTests {
 
     private func reservation(
         _ writer: SendReservation.Writer,
-        of stored: StoredIdempotencyRecord? = nil
+        of stored: IdempotencyRecord.Stored? = nil
     ) throws -> SendReservation {
         let (time, profile) = (self.time, try TenantProfile.sample())
         let key = try #require(IdempotencyKey(Array("key".utf8)))
-        let identity = IdempotencyIdentity(.sample(key), of: profile)
+        let identity = IdempotencyRecord.Identity(.sample(key), of: profile)
         let draft = IdempotencyRecord(
             fingerprint: [1],
             messageID: "message",
@@ -29,7 +29,7 @@ struct SendReservationLeaseTests {
             to: self.target,
             draft: stored?.record ?? draft,
             recordID: stored?.id,
-            earlier: SendProgress(count: 30),
+            earlier: SendReservation.Progress(count: 30),
             sealer: IdempotencySealer(of: identity, messageID: "message", profile),
             writer: writer,
             counters: [:],

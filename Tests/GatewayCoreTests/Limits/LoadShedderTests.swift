@@ -11,7 +11,7 @@ struct LoadShedderTests {
         var own = 0
         var isUrgent = false
         var lagMilliseconds = 0
-        var refusal: ShedReason?
+        var refusal: LoadShedder.Reason?
     }
 
     @Test(
@@ -38,11 +38,11 @@ struct LoadShedderTests {
         ]
     )
     func table(expected: Case) {
-        let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 10, maxLag: .milliseconds(100)))
+        let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 10, maxLag: .milliseconds(100)))
         for _ in 0..<expected.others {
-            #expect(shedder.enter(TenantLoad(), isUrgent: true, lag: .zero) == nil)
+            #expect(shedder.enter(LoadShedder.TenantLoad(), isUrgent: true, lag: .zero) == nil)
         }
-        let tenant = TenantLoad()
+        let tenant = LoadShedder.TenantLoad()
         for _ in 0..<expected.own {
             #expect(shedder.enter(tenant, isUrgent: true, lag: .zero) == nil)
         }
@@ -55,31 +55,31 @@ struct LoadShedderTests {
 
     @Test("Before it is read, a request meets the total, its tenant's part and the lag, but not the reserve")
     func beforeReading() {
-        let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 10, maxLag: .milliseconds(100)))
-        let tenant = TenantLoad()
+        let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 10, maxLag: .milliseconds(100)))
+        let tenant = LoadShedder.TenantLoad()
         #expect(shedder.refusal(of: nil, lag: .zero) == nil)
         #expect(shedder.refusal(of: tenant, lag: .milliseconds(100)) == nil)
         #expect(shedder.refusal(of: tenant, lag: .milliseconds(101)) == nil)
         for _ in 0..<5 { #expect(shedder.enter(tenant, isUrgent: false, lag: .zero) == nil) }
         #expect(shedder.refusal(of: tenant, lag: .zero) == .tenantShare)
-        #expect(shedder.refusal(of: TenantLoad(), lag: .milliseconds(100)) == nil)
-        #expect(shedder.refusal(of: TenantLoad(), lag: .milliseconds(101)) == .lag)
-        for _ in 0..<4 { #expect(shedder.enter(TenantLoad(), isUrgent: true, lag: .zero) == nil) }
+        #expect(shedder.refusal(of: LoadShedder.TenantLoad(), lag: .milliseconds(100)) == nil)
+        #expect(shedder.refusal(of: LoadShedder.TenantLoad(), lag: .milliseconds(101)) == .lag)
+        for _ in 0..<4 { #expect(shedder.enter(LoadShedder.TenantLoad(), isUrgent: true, lag: .zero) == nil) }
         #expect(shedder.refusal(of: nil, lag: .zero) == nil)
-        #expect(shedder.enter(TenantLoad(), isUrgent: true, lag: .zero) == nil)
+        #expect(shedder.enter(LoadShedder.TenantLoad(), isUrgent: true, lag: .zero) == nil)
         #expect(shedder.refusal(of: nil, lag: .zero) == .inFlight)
     }
 
     @Test("A list counts as its calls, is taken on while there is any room, and is gone when it leaves")
     func lists() {
-        let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 20, maxLag: .milliseconds(100)))
-        let (tenant, other) = (TenantLoad(), TenantLoad())
+        let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 20, maxLag: .milliseconds(100)))
+        let (tenant, other) = (LoadShedder.TenantLoad(), LoadShedder.TenantLoad())
         for _ in 0..<2 { #expect(shedder.enter(tenant, calls: 5, isUrgent: false, lag: .zero) == nil) }
         #expect(shedder.enter(tenant, calls: 5, isUrgent: true, lag: .zero) == .tenantShare)
         #expect(tenant.inFlight == 10)
         #expect(shedder.enter(other, calls: 100, isUrgent: false, lag: .zero) == nil)
         #expect(shedder.inFlight == 110)
-        #expect(shedder.enter(TenantLoad(), isUrgent: true, lag: .zero) == .inFlight)
+        #expect(shedder.enter(LoadShedder.TenantLoad(), isUrgent: true, lag: .zero) == .inFlight)
         shedder.leave(other, calls: 100)
         for _ in 0..<2 { shedder.leave(tenant, calls: 5) }
         #expect(shedder.inFlight == 0)
@@ -88,10 +88,10 @@ struct LoadShedderTests {
 
     @Test("The smallest limit serves one request at a time", arguments: [false, true])
     func smallest(isUrgent: Bool) {
-        let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 1, maxLag: .milliseconds(5)))
-        let tenant = TenantLoad()
+        let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 1, maxLag: .milliseconds(5)))
+        let tenant = LoadShedder.TenantLoad()
         #expect(shedder.enter(tenant, isUrgent: isUrgent, lag: .zero) == nil)
-        #expect(shedder.enter(TenantLoad(), isUrgent: isUrgent, lag: .zero) == .inFlight)
+        #expect(shedder.enter(LoadShedder.TenantLoad(), isUrgent: isUrgent, lag: .zero) == .inFlight)
         shedder.leave(tenant)
         #expect(shedder.enter(tenant, isUrgent: isUrgent, lag: .zero) == nil)
     }
@@ -101,7 +101,7 @@ struct LoadShedderTests {
         arguments: [(1, 1, 1), (2, 1, 2), (7, 3, 6), (4_096, 2_048, 3_277)]
     )
     func parts(maxInFlight: Int, perTenant: Int, normal: Int) {
-        let limits = LoadLimits(maxInFlight: maxInFlight, maxLag: .zero)
+        let limits = LoadShedder.Limits(maxInFlight: maxInFlight, maxLag: .zero)
         #expect(limits.maxInFlightPerTenant == perTenant)
         #expect(limits.maxInFlightForNormal == normal)
     }
@@ -110,11 +110,11 @@ struct LoadShedderTests {
     func randomTraffic(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         let limit = Int.random(in: 1...40, using: &random)
-        let limits = LoadLimits(maxInFlight: limit, maxLag: .milliseconds(5))
+        let limits = LoadShedder.Limits(maxInFlight: limit, maxLag: .milliseconds(5))
         let shedder = LoadShedder(limits: limits)
-        let tenants = (0..<Int.random(in: 1...5, using: &random)).map { _ in TenantLoad() }
+        let tenants = (0..<Int.random(in: 1...5, using: &random)).map { _ in LoadShedder.TenantLoad() }
         var present: [(tenant: Int, isUrgent: Bool)] = []
-        var refusals: Set<ShedReason> = []
+        var refusals: Set<LoadShedder.Reason> = []
         for _ in 0..<3_000 {
             if !present.isEmpty, Int.random(in: 0..<100, using: &random) < 45 {
                 let index = Int.random(in: present.indices, using: &random)
@@ -145,8 +145,8 @@ struct LoadShedderTests {
 
     @Test("Many threads at once take on no more than there is room for")
     func concurrentTraffic() async {
-        let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 10, maxLag: .milliseconds(5)))
-        let tenant = TenantLoad()
+        let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 10, maxLag: .milliseconds(5)))
+        let tenant = LoadShedder.TenantLoad()
         let taken = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<8 {
                 group.addTask {

@@ -45,10 +45,10 @@ struct MemoryRateLimiterTests {
     @Test("A recipient that is named repeatedly pays each time")
     func repeatedRecipient() async {
         let decision = await self.admit(self.devices("a", "a", "b", "a"))
-        #expect(decision.admission == .some([nil, nil, nil, LimitDenial(scope: .device, retryAfter: 10)]))
+        #expect(decision.admission == .some([nil, nil, nil, LimitDecision.Denial(scope: .device, retryAfter: 10)]))
         #expect(decision.tenantQuotas.map(\.remaining) == [7])
         let again = await self.admit(self.devices("c", "a", "a"))
-        let denial = LimitDenial(scope: .device, retryAfter: 10)
+        let denial = LimitDecision.Denial(scope: .device, retryAfter: 10)
         #expect(again.admission == .some([nil, denial, denial]))
     }
 
@@ -59,13 +59,13 @@ struct MemoryRateLimiterTests {
         _ = await self.admit(self.devices("b", "b"))
         let decision = await self.admit(self.devices("a", "b", "a"))
         // The first is back after 6 seconds, the other after 10.
-        #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+        #expect(decision.admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 10)))
     }
 
     @Test("The tenant's quota admits the first recipients and tells the others how long it takes")
     func tenantRunsOut() async throws {
         let policies = LimitPolicies(tenant: [try .sample(1, per: 30, burst: 2)], device: self.policies.device)
-        func late(_ seconds: Int) -> LimitDenial { LimitDenial(scope: .tenant, retryAfter: seconds) }
+        func late(_ seconds: Int) -> LimitDecision.Denial { LimitDecision.Denial(scope: .tenant, retryAfter: seconds) }
         let decision = await self.admit(self.devices("a", "b", "c", "d"), policies: policies)
         #expect(decision.admission == .some([nil, nil, late(60), late(60)]))
         #expect(await self.admit(self.devices("c"), policies: policies).admission == .none(late(30)))
@@ -77,11 +77,13 @@ struct MemoryRateLimiterTests {
     @Test("A collapsible message pays its own quota beside the device's")
     func collapsible() async {
         #expect(await self.admit(self.devices("a"), isCollapsible: true).admission == .all)
-        let denial = LimitDecision.Admission.none(LimitDenial(scope: .deviceCollapsible, retryAfter: 100))
+        let denial = LimitDecision.Admission.none(LimitDecision.Denial(scope: .deviceCollapsible, retryAfter: 100))
         #expect(await self.admit(self.devices("a"), isCollapsible: true).admission == denial)
         // The refusal cost the device nothing: one plain message still fits.
         #expect(await self.admit(self.devices("a")).admission == .all)
-        #expect(await self.admit(self.devices("a")).admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+        #expect(
+            await self.admit(self.devices("a")).admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 10))
+        )
     }
 
     @Test("A condition pays on each topic or on none")
@@ -90,11 +92,13 @@ struct MemoryRateLimiterTests {
         _ = await self.admit(self.topics("full"))
         for _ in 0..<5 {
             let decision = await self.admit(self.topics("a", "full", "b"))
-            #expect(decision.admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
+            #expect(decision.admission == .none(LimitDecision.Denial(scope: .topic, retryAfter: 5)))
             #expect(decision.tenantQuotas.map(\.remaining) == [8])
         }
         for _ in 0..<2 { #expect(await self.admit(self.topics("a", "b")).admission == .all) }
-        #expect(await self.admit(self.topics("a")).admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
+        #expect(
+            await self.admit(self.topics("a")).admission == .none(LimitDecision.Denial(scope: .topic, retryAfter: 5))
+        )
     }
 
     @Test("Tenants share nothing")
@@ -142,7 +146,7 @@ struct MemoryRateLimiterTests {
         #expect(refusal(1) == nil)
         _ = await self.admit(self.devices("a", "b"), policies: policies)
         for (count, wait) in [(1, 30), (2, 60), (9, 60)] {
-            #expect(refusal(count)?.admission == .none(LimitDenial(scope: .tenant, retryAfter: wait)))
+            #expect(refusal(count)?.admission == .none(LimitDecision.Denial(scope: .tenant, retryAfter: wait)))
             #expect(refusal(count)?.tenantQuotas.map(\.remaining) == [0])
         }
         self.clock.advance(by: .seconds(30))
@@ -150,7 +154,7 @@ struct MemoryRateLimiterTests {
         // A clock that is set back costs at most one burst, whoever asks.
         _ = await self.admit(self.devices("c", "d"), policies: policies)
         self.clock.advance(by: .seconds(-3_600))
-        #expect(refusal(1)?.admission == .none(LimitDenial(scope: .tenant, retryAfter: 30)))
+        #expect(refusal(1)?.admission == .none(LimitDecision.Denial(scope: .tenant, retryAfter: 30)))
         self.clock.advance(by: .seconds(60))
         #expect(refusal(1) == nil)
     }

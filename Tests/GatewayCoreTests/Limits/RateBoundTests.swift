@@ -147,8 +147,8 @@ struct RateBoundTests {
             as [(Int64, ClosedRange<Int>)]
         {
             let wait = milliseconds * 1_000_000
-            #expect(LimitDenial(.device, wait: wait, { $0.lowerBound }).retryAfter == range.lowerBound)
-            #expect(LimitDenial(.device, wait: wait, { $0.upperBound }).retryAfter == range.upperBound)
+            #expect(LimitDecision.Denial(.device, wait: wait, { $0.lowerBound }).retryAfter == range.lowerBound)
+            #expect(LimitDecision.Denial(.device, wait: wait, { $0.upperBound }).retryAfter == range.upperBound)
         }
     }
 

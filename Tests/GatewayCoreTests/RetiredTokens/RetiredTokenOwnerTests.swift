@@ -15,7 +15,7 @@ struct RetiredTokenOwnerTests {
         ] as [(String, String?)]
     )
     func roundTrip(text: String, replacement: String?) throws {
-        let owner = RetiredTokenOwner(try .sample())
+        let owner = RetiredToken.Owner(try .sample())
         let token = Self.token(text, replacement: replacement)
         let sealed = try owner.seal(token, at: 7)
         let opened = try #require(owner.open(sealed, at: 7))
@@ -27,10 +27,10 @@ struct RetiredTokenOwnerTests {
 
     @Test("A cursor opens for its tenant alone, and is as long whatever it counts")
     func cursors() throws {
-        let (owner, other) = (RetiredTokenOwner(try .sample("acme")), RetiredTokenOwner(try .sample("other")))
+        let (owner, other) = (RetiredToken.Owner(try .sample("acme")), RetiredToken.Owner(try .sample("other")))
         var lengths: Set<Int> = []
         for number in [0, 1, 70_000_000_000, .max] as [Int64] {
-            let cursor = RetiredTokenCursor(epoch: "1b4m2pxg7qz0k", position: number)
+            let cursor = RetiredTokenFeed.Cursor(epoch: "1b4m2pxg7qz0k", position: number)
             let sealed = try owner.seal(cursor)
             #expect(owner.open(cursor: sealed) == cursor)
             #expect(other.open(cursor: sealed) == nil)
@@ -43,10 +43,10 @@ struct RetiredTokenOwnerTests {
 
     @Test("Nothing opens at another place, for another tenant, or changed")
     func misplaced() throws {
-        let owner = RetiredTokenOwner(try .sample("acme"))
+        let owner = RetiredToken.Owner(try .sample("acme"))
         let sealed = try owner.seal(Self.token("token"), at: 7)
         #expect(owner.open(sealed, at: 8) == nil)
-        #expect(RetiredTokenOwner(try .sample("other")).open(sealed, at: 7) == nil)
+        #expect(RetiredToken.Owner(try .sample("other")).open(sealed, at: 7) == nil)
         for index in sealed.indices {
             var changed = sealed
             changed[index] ^= 1

@@ -4,11 +4,11 @@ import Testing
 @testable import GatewayCore
 
 struct RetiredTokenTableTests {
-    typealias Table = RetiredTokenTable
+    typealias Table = RetiredTokenList.Table
 
     private let clock = ManualClock()
 
-    private func table() throws -> Table { Table(of: RetiredTokenOwner(try .sample())) }
+    private func table() throws -> Table { Table(of: RetiredToken.Owner(try .sample())) }
 
     private static func report(_ key: UInt64, _ evidence: Table.Report.Evidence) -> Table.Report {
         Table.Report(key: key, kind: .token, text: "token \(key)", evidence: evidence)
@@ -25,7 +25,7 @@ struct RetiredTokenTableTests {
         /// The recipients counted, and how many of them as unregistered.
         var tally = RetiredTokenCounts.Tally()
         var state: RetiredToken.State?
-        var standing: RetiredTokenTable.Standing
+        var standing: RetiredTokenList.Table.Standing
     }
 
     struct Life: Sendable, CustomTestStringConvertible {
@@ -128,7 +128,7 @@ struct RetiredTokenTableTests {
     func life(_ life: Life) throws {
         var table = try self.table()
         for (number, turn) in life.turns.enumerated() {
-            var changes: [RetiredTokenChange] = []
+            var changes: [RetiredToken.Change] = []
             func learn(_ evidence: Table.Report.Evidence) {
                 changes = table.learn([Self.report(7, evidence)], accepted: 0, at: self.clock.now())
             }
@@ -182,7 +182,7 @@ struct RetiredTokenTableTests {
         let tenant = try TenantID.sample()
         let entries = RetiredToken.State.allCases.enumerated()
             .map { index, state in
-                RetiredTokenEntry(
+                RetiredToken.Entry(
                     tenant: tenant,
                     key: UInt64(index),
                     state: state,
@@ -205,7 +205,7 @@ enum WrittenChange: Sendable, Hashable {
     case remove
 }
 
-extension RetiredTokenChange {
+extension RetiredToken.Change {
     fileprivate var written: WrittenChange? {
         switch self {
         case .report(_, _, let token, _): .report(token.state)

@@ -40,7 +40,7 @@ struct SharedRetiredTokensTests {
             )
         }
 
-        func screen(_ token: String) -> RetiredTokenScreening {
+        func screen(_ token: String) -> RetiredTokens.Screening {
             self.retired.screen(.token(token), self.pseudonyms([token]), of: self.profile, at: self.clock.now())
         }
 

@@ -40,7 +40,7 @@ struct SendPipelineRetirementTests {
     private func fixture(
         clock: ManualClock = ManualClock(),
         store: TestRetiredTokenStore? = nil,
-        configuration: RetiredTokenConfiguration = .sample(),
+        configuration: RetiredTokens.Configuration = .sample(),
         profiles: [TenantProfile] = []
     ) -> PipelineFixture {
         let registrations = self.registrations
@@ -449,9 +449,9 @@ struct SendPipelineRetirementTests {
 
     @Test(
         "A queue that is full, of changes or of bytes, turns reports away, counts them, and hears of them again later",
-        arguments: [RetiredTokenConfiguration.sample(queueCapacity: 4), .sample(queueBytes: 2)]
+        arguments: [RetiredTokens.Configuration.sample(queueCapacity: 4), .sample(queueBytes: 2)]
     )
-    func fullQueue(configuration: RetiredTokenConfiguration) async throws {
+    func fullQueue(configuration: RetiredTokens.Configuration) async throws {
         let fixture = self.fixture(configuration: configuration)
         let principal = try Principal.sample()
         fixture.retiredStore.refuse()

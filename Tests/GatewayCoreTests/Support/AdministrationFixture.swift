@@ -49,14 +49,15 @@ struct AdministrationFixture {
         )
     }
 
-    /// Runs a test beside the log and the directories, with the tenant `acme` in place and a clock that has moved since.
+    /// Runs a test beside the log and the directories, with the tenant `acme` in place and a clock that has moved
+    /// since.
     func run(_ body: @Sendable (TenantID) async throws -> Void) async throws {
         try await ([self.directory] + self.others.current)
             .whileRunning {
                 try await self.audit.whileRunning {
                     try await self.auditStore.wait { $0.batches.count == 1 }
                     let acme = try TenantID.sample()
-                    let draft = TenantDraft(displayName: "Acme", upstream: .legacy)
+                    let draft = Tenant.Draft(displayName: "Acme", upstream: .legacy)
                     _ = try await self.administration.put(draft, id: acme, origin: .sample)
                     self.clock.advance(by: .seconds(60))
                     try await body(acme)

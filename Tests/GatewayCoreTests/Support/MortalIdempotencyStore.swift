@@ -5,7 +5,7 @@ struct MortalIdempotencyStore: IdempotencyStore {
     let store: any IdempotencyStore
     let process: MortalProcess
 
-    func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+    func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored? {
         try self.live("read")
         return try await self.store.record(of: identity)
     }

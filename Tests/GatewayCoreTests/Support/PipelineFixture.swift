@@ -24,7 +24,7 @@ struct PipelineFixture {
         commitTimeout: Duration = .seconds(600),
         clock: ManualClock = ManualClock(),
         retiredStore: TestRetiredTokenStore? = nil,
-        retiredConfiguration: RetiredTokenConfiguration = .sample(),
+        retiredConfiguration: RetiredTokens.Configuration = .sample(),
         profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {

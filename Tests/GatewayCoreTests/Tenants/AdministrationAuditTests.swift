@@ -14,7 +14,7 @@ struct AdministrationAuditTests {
 
         static let all = [
             Deed(action: "tenant.put") { administration, tenant, _ in
-                let draft = TenantDraft(displayName: "Changed", upstream: .legacy)
+                let draft = Tenant.Draft(displayName: "Changed", upstream: .legacy)
                 _ = try await administration.put(draft, id: tenant, origin: .sample)
             },
             Deed(action: "tenant.delete") { administration, tenant, _ in
@@ -25,7 +25,7 @@ struct AdministrationAuditTests {
                 _ = try await administration.put(credential, tenant: tenant, origin: .sample)
             },
             Deed(action: "key.create") { administration, tenant, _ in
-                let draft = APIKeyDraft(name: "new", scopes: [])
+                let draft = APIKey.Draft(name: "new", scopes: [])
                 _ = try await administration.createKey(draft, tenant: tenant, origin: .sample)
             },
             Deed(action: "key.rotate") { administration, tenant, key in
@@ -49,7 +49,7 @@ struct AdministrationAuditTests {
     /// Runs a test beside the log with `acme` and a key in place.
     private func run(_ body: @Sendable (TenantID, String) async throws -> Void) async throws {
         try await self.fixture.run { acme in
-            let draft = APIKeyDraft(name: "first", scopes: [.sendMessages])
+            let draft = APIKey.Draft(name: "first", scopes: [.sendMessages])
             let (key, _) = try await self.fixture.administration.createKey(draft, tenant: acme, origin: .sample)
             try await body(acme, key.id)
         }
@@ -187,7 +187,7 @@ struct AdministrationAuditTests {
         try await self.fixture.run { acme in
             let names = ["orders.internal", "spiffe://example.org/orders"].compactMap { ClientName($0) }
             for clientNames in [names, names, [], []] {
-                let draft = TenantDraft(displayName: "Acme", upstream: .legacy, clientNames: clientNames)
+                let draft = Tenant.Draft(displayName: "Acme", upstream: .legacy, clientNames: clientNames)
                 let (tenant, _) = try await self.fixture.administration.put(draft, id: acme, origin: .sample)
                 #expect(tenant.clientNames == clientNames)
                 #expect(try self.fixture.profile()?.tenant.clientNames == clientNames)

@@ -5,7 +5,7 @@ import Testing
 /// What becomes of changes that operators make through several replicas, none of which waits for another.
 @Suite("Administration through several replicas", .timeLimit(.minutes(10)))
 struct AdministrationReplicasTests {
-    private static let draft = TenantDraft(displayName: "Acme", upstream: .legacy)
+    private static let draft = Tenant.Draft(displayName: "Acme", upstream: .legacy)
 
     private let fixture: AdministrationFixture
     private var first: Administration { self.fixture.administration }
@@ -88,7 +88,7 @@ struct AdministrationReplicasTests {
     func revokedAndRotated(isShared: Bool) async throws {
         let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
-            let draft = APIKeyDraft(name: "n", scopes: [.sendMessages])
+            let draft = APIKey.Draft(name: "n", scopes: [.sendMessages])
             let (key, _) = try await self.first.createKey(draft, tenant: acme, origin: .sample)
             // It has seen the key.
             _ = try await second.put(Self.draft, id: acme, origin: .sample)
@@ -105,7 +105,7 @@ struct AdministrationReplicasTests {
     func revokedAndImported() async throws {
         let second = try await self.fixture.replica(isShared: true)
         try await self.fixture.run { acme in
-            let (key, draft) = (APIKey.generate(), APIKeyDraft(name: "n", scopes: [.sendMessages]))
+            let (key, draft) = (APIKey.generate(), APIKey.Draft(name: "n", scopes: [.sendMessages]))
             #expect(try await self.first.importKey(key, as: draft, tenant: acme, origin: .sample).isNew)
             #expect(try await !second.importKey(key, as: draft, tenant: acme, origin: .sample).isNew)
             try await self.first.revokeKey(key.id, tenant: acme, origin: .sample)
@@ -181,14 +181,14 @@ struct AdministrationReplicasTests {
 private struct RestlessDirectoryStore: DirectoryStore {
     let base: TestDirectoryStore
 
-    func load() async throws(GatewayError) -> DirectoryContents { try await self.base.load() }
+    func load() async throws(GatewayError) -> Directory.Contents { try await self.base.load() }
 
     func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents? { nil }
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents? { nil }
 
-    func changes(since version: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+    func changes(since version: Directory.Version) async throws(GatewayError) -> Directory.News {
         try await self.base.changes(since: version)
     }
 }

@@ -27,7 +27,7 @@ struct AdministrationTests {
         try await self.fixture.run { _ in
             let nobody = try TenantID.sample("nobody")
             let credential = LegacyCredential(serverKey: Secret("k"), endpoint: nil)
-            let draft = APIKeyDraft(name: "n", scopes: [.sendMessages])
+            let draft = APIKey.Draft(name: "n", scopes: [.sendMessages])
             await self.expect(.notFound) { try await self.administration.deleteTenant(nobody, origin: .sample) }
             await self.expect(.notFound) {
                 try await self.administration.put(credential, tenant: nobody, origin: .sample)
@@ -100,7 +100,7 @@ struct AdministrationTests {
 
     // MARK: Importing
 
-    private static let draft = APIKeyDraft(name: "shared", scopes: [.sendMessages], topicPrefixes: ["a", "b"])
+    private static let draft = APIKey.Draft(name: "shared", scopes: [.sendMessages], topicPrefixes: ["a", "b"])
 
     @Test("Of two who import a key at once both succeed, and one of them is told that it is new")
     func simultaneousImports() async throws {

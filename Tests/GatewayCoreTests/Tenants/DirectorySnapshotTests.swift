@@ -6,7 +6,7 @@ import Testing
 @Suite("DirectorySnapshot")
 struct DirectorySnapshotTests {
     private func snapshot(
-        _ contents: DirectoryContents,
+        _ contents: Directory.Contents,
         masterKey: String = "master"
     ) async throws -> DirectorySnapshot {
         await DirectorySnapshot(contents, try self.opener(masterKey))
@@ -36,7 +36,7 @@ struct DirectorySnapshotTests {
 
     @Test("Messages go to the tenant's own project by v1, or else to its service account's")
     func project() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
         contents.credentials = [try self.sealed(ServiceAccountCredential.sample(), of: "acme", version: 1)]
         #expect(try await self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "acme-push")
@@ -46,7 +46,7 @@ struct DirectorySnapshotTests {
 
     @Test("What keeps FCM from being asked is named, with what an operator has to do")
     func missingCredential() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
         func acme(masterKey: String = "master") async throws -> TenantProfile {
             try #require(try await self.snapshot(contents, masterKey: masterKey).tenants[.sample("acme")])
@@ -74,7 +74,7 @@ struct DirectorySnapshotTests {
 
     @Test("The newest version of a credential counts, wherever it stands")
     func newestVersion() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
         let versions = try [2, 3, 1].map { try self.credential(of: "acme", version: $0, "key \($0)") }
         contents.credentials = versions
@@ -84,7 +84,7 @@ struct DirectorySnapshotTests {
 
     @Test("A credential that does not open leaves its tenant without one, and the others alone")
     func swappedRows() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = [try .sample("acme"), try .sample("globex"), try .sample("initech")]
         var acme = try self.credential(of: "acme", version: 1, "key of acme")
         var globex = try self.credential(of: "globex", version: 1, "key of globex")
@@ -97,13 +97,13 @@ struct DirectorySnapshotTests {
         let opened = try #require(snapshot.tenants[.sample("initech")]).legacyCredential
         #expect(opened?.serverKey.revealText() == "key of initech")
         #expect(try #require(snapshot.tenants[.sample("acme")]).storedCredentials.count == 1)
-        let refused = try ["acme", "globex"].map { RefusedRow(.credential, "legacy", of: try .sample($0)) }
+        let refused = try ["acme", "globex"].map { Directory.RefusedRow(.credential, "legacy", of: try .sample($0)) }
         #expect(snapshot.refused == Set(refused))
     }
 
     @Test("A credential does not open for another endpoint, nor for another life of its tenant")
     func changedRows() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
         let sealed = try self.credential(of: "acme", version: 1, "key of acme")
         for endpoint in ["http://evil.example", "http://acm", nil] {
@@ -121,17 +121,17 @@ struct DirectorySnapshotTests {
 
     @Test("Other contents of a tenant leave the others' profiles and its unchanged credentials as they are")
     func replacing() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = try ["acme", "globex"].map { try .sample($0) }
         let v1 = try self.sealed(ServiceAccountCredential.sample(), of: "acme", version: 1)
         contents.credentials = [try self.credential(of: "acme", version: 1, "first"), v1]
-        let keys = try (0..<3).map { _ in try APIKeyRecord.sample(of: .generate()) }
-        let other = try APIKeyRecord.sample(of: .generate(), tenant: "globex")
+        let keys = try (0..<3).map { _ in try APIKey.Record.sample(of: .generate()) }
+        let other = try APIKey.Record.sample(of: .generate(), tenant: "globex")
         contents.keys = keys + [other]
         let before = try await self.snapshot(contents)
 
         let id = try TenantID.sample("acme")
-        var acme = DirectoryContents()
+        var acme = Directory.Contents()
         acme.version.number = 1
         acme.tenants = [try .sample("acme")]
         acme.credentials = [try self.credential(of: "acme", version: 2, "second"), v1]
@@ -147,7 +147,7 @@ struct DirectorySnapshotTests {
         #expect(after.principals[keys[0].id]?.profile === new)
         #expect(before.principals.count == 4)
 
-        var nothing = DirectoryContents()
+        var nothing = Directory.Contents()
         nothing.version.number = 2
         let gone = await after.replacing([id], with: nothing, isComplete: true, try self.opener())
         #expect(gone.tenants.keys.map(\.text) == ["globex"])
@@ -157,12 +157,12 @@ struct DirectorySnapshotTests {
     @Test("Rows replace only what is shown of an earlier version of the same store")
     func versions() async throws {
         let (acme, globex) = (try TenantID.sample("acme"), try TenantID.sample("globex"))
-        func rows(_ names: [String], at number: Int64, in origin: String = "") throws -> DirectoryContents {
-            var rows = DirectoryContents()
-            rows.version = DirectoryVersion(number, in: origin)
+        func rows(_ names: [String], at number: Int64, in origin: String = "") throws -> Directory.Contents {
+            var rows = Directory.Contents()
+            rows.version = Directory.Version(number, in: origin)
             rows.tenants = try names.map { try .sample($0) }
             rows.keys = try names.map { try .sample(of: .generate(), tenant: $0) }
-            rows.refused = names.map { RefusedRow(.key, "refused at \(number)", of: TenantID($0)) }
+            rows.refused = names.map { Directory.RefusedRow(.key, "refused at \(number)", of: TenantID($0)) }
             return rows
         }
         let (opener, both) = (try self.opener(), Set([acme, globex]))
@@ -188,7 +188,7 @@ struct DirectorySnapshotTests {
 
     @Test("Tenants have pseudonyms and buckets of their own")
     func pseudonyms() async throws {
-        var contents = DirectoryContents()
+        var contents = Directory.Contents()
         contents.tenants = [try .sample("acme"), try .sample("globex")]
         contents.salts = [try .sample("acme"): [1], try .sample("globex"): [2]]
         let snapshot = try await self.snapshot(contents)

@@ -115,9 +115,9 @@ struct DirectoryTests {
             let planned = directory.snapshot.version(of: try .sample("acme"))
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for _ in 0..<20 {
-                    let change = DirectoryChange.addKey(try .sample(of: .generate(), tenant: "acme"))
+                    let change = Directory.Change.addKey(try .sample(of: .generate(), tenant: "acme"))
                     group.addTask {
-                        try await directory.apply(change, plannedAt: DirectoryVersion(1_000, in: planned.origin))
+                        try await directory.apply(change, plannedAt: Directory.Version(1_000, in: planned.origin))
                     }
                 }
                 for try await isMade in group { #expect(isMade) }
@@ -153,7 +153,7 @@ struct DirectoryTests {
             async let reading: Void = directory.catchUp()
             await held.hasRead()
             let old = try TenantID.sample("old")
-            let ahead = DirectoryVersion(3, in: directory.snapshot.version(of: old).origin)
+            let ahead = Directory.Version(3, in: directory.snapshot.version(of: old).origin)
             #expect(try await directory.apply(.deleteTenant(old), plannedAt: ahead))
             try await directory.apply(.putTenant(.sample("made"), salt: [3]))
             #expect(directory.snapshot.tenants.keys.map(\.text) == ["made"])
@@ -447,16 +447,16 @@ private struct HeldStore: DirectoryStore {
 
     func answerAll() { self.answers.continuation.finish() }
 
-    func load() async throws(GatewayError) -> DirectoryContents { try await self.base.load() }
+    func load() async throws(GatewayError) -> Directory.Contents { try await self.base.load() }
 
     func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents? {
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents? {
         try await self.base.apply(change, plannedAt: version)
     }
 
-    func changes(since version: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+    func changes(since version: Directory.Version) async throws(GatewayError) -> Directory.News {
         let news = try await self.base.changes(since: version)
         self.readings.continuation.yield()
         for await _ in self.answers.stream { break }

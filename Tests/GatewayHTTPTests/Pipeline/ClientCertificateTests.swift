@@ -8,7 +8,7 @@ import Testing
 
 /// Keys of a tenant that asks for client certificates, on every surface of the data listener.
 struct ClientCertificateTests {
-    private static let bound = TenantDraft(
+    private static let bound = Tenant.Draft(
         displayName: "Demo",
         upstream: .legacy,
         clientNames: ["orders.internal", "spiffe://example.org/orders"].compactMap { ClientName($0) }

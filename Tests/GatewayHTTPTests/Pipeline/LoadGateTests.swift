@@ -24,7 +24,7 @@ struct LoadGateTests {
             }
     }
 
-    private static func shed(_ gateway: TestGateway, _ reason: ShedReason) throws -> Int64 {
+    private static func shed(_ gateway: TestGateway, _ reason: LoadShedder.Reason) throws -> Int64 {
         try gateway.metrics.expectCounter("fcmgw_shed_total", [("reason", reason.rawValue)]).totalValue
     }
 
@@ -308,11 +308,11 @@ struct LoadGateTests {
     func reasons() throws {
         let metrics = TestMetrics()
         let gate = LoadGate(
-            limits: LoadLimits(maxInFlight: 1, maxLag: .milliseconds(1)),
+            limits: LoadShedder.Limits(maxInFlight: 1, maxLag: .milliseconds(1)),
             metrics: GatewayMetrics(factory: metrics)
         )
         #expect(gate.inFlight == 0)
-        for reason in ShedReason.allCases {
+        for reason in LoadShedder.Reason.allCases {
             #expect(try metrics.expectCounter("fcmgw_shed_total", [("reason", reason.rawValue)]).totalValue == 0)
         }
     }

@@ -66,6 +66,6 @@ struct AdminAuditRoutesTests {
         let schema = try #require(text.split(separator: "    AuditAction:\n").last)
         let list = try #require(schema.split(separator: "      enum:\n").dropFirst().first)
         let names = list.split(separator: "\n").prefix { $0.hasPrefix("        - ") }.map { String($0.dropFirst(10)) }
-        #expect(names == AuditAction.allCases.map(\.rawValue))
+        #expect(names == AuditRecord.Action.allCases.map(\.rawValue))
     }
 }

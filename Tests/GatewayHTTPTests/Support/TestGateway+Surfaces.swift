@@ -35,7 +35,7 @@ extension TestGateway {
     /// Changes which protocol `demo` sends by, and gives it a project.
     func setUpstream(_ upstream: UpstreamKind, project: String? = TestGateway.project) async throws {
         _ = try await self.administration.put(
-            TenantDraft(displayName: "demo", upstream: upstream, projectID: project),
+            Tenant.Draft(displayName: "demo", upstream: upstream, projectID: project),
             id: .sample("demo"),
             origin: Self.origin
         )
@@ -47,7 +47,7 @@ extension TestGateway {
     /// Gives a tenant a sender id.
     func setSender(_ senderID: String? = TestGateway.senderID, tenant: String = "demo") async throws {
         _ = try await self.administration.put(
-            TenantDraft(displayName: tenant, upstream: .legacy, senderID: senderID),
+            Tenant.Draft(displayName: tenant, upstream: .legacy, senderID: senderID),
             id: .sample(tenant),
             origin: Self.origin
         )

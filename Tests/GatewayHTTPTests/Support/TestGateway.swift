@@ -93,13 +93,13 @@ struct TestGateway: Sendable {
         self.idempotencyStore = TestIdempotencyStore(in: TestDatabase(self.database))
         let metrics = GatewayMetrics(factory: self.metrics)
         self.gate = LoadGate(
-            limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
+            limits: LoadShedder.Limits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
             listCalls: 4,
             subscriptionCalls: 4,
             metrics: metrics
         )
         let masterKey = try MasterKey.sample()
-        let pepper = KeyPepper.sample
+        let pepper = APIKey.Pepper.sample
         let script = self.script
         self.topics = ScriptedTopics(hold: hold)
         let isHeld = self.isHeld
@@ -183,7 +183,7 @@ struct TestGateway: Sendable {
             groups: self.groups,
             retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
             audit: auditAccess,
-            auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
+            auditCursors: AuditQuery.CursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
             clock: self.clock,
             metrics: HTTPMetrics(metrics, listener: "data"),
             gate: self.gate,
@@ -203,7 +203,7 @@ struct TestGateway: Sendable {
             },
             tokenHosts: Setting(.google),
             audit: auditAccess,
-            auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
+            auditCursors: AuditQuery.CursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
             readiness: self.readiness,
             exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
                 Array("fcmgw_up 1\n".utf8)
@@ -347,7 +347,7 @@ struct TestGateway: Sendable {
     func makeTenant(_ name: String) async throws -> String {
         let id = try TenantID.sample(name)
         _ = try await self.administration.put(
-            TenantDraft(displayName: name, upstream: .legacy),
+            Tenant.Draft(displayName: name, upstream: .legacy),
             id: id,
             origin: Self.origin
         )
@@ -362,7 +362,7 @@ struct TestGateway: Sendable {
         tenant: String = "demo"
     ) async throws -> String {
         let (key, _) = try await self.administration.createKey(
-            APIKeyDraft(name: "test", scopes: scopes, topicPrefixes: topicPrefixes, expiresAt: expiresAt),
+            APIKey.Draft(name: "test", scopes: scopes, topicPrefixes: topicPrefixes, expiresAt: expiresAt),
             tenant: try .sample(tenant),
             origin: Self.origin
         )

@@ -134,7 +134,7 @@ struct AuditRetentionServiceTests {
                 return
             }
             let firstForged = min(last + 1, hasCheckpoint ? 1_800 : 3_000)
-            #expect(place == AuditPosition(writer: 1, sequence: firstForged))
+            #expect(place == AuditChain.Position(writer: 1, sequence: firstForged))
         }
     }
 

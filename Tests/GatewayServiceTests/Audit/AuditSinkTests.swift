@@ -72,7 +72,7 @@ struct AuditSinkTests {
             #expect(try await later.verify() == .intact(records: goesOn ? 16 : 4))
             let evidence = try later.read(path).evidence
             switch try await later.verify(evidence: evidence) {
-            case .tampered(let place, _): #expect(place == AuditPosition(writer: 1, sequence: goesOn ? 8 : 5))
+            case .tampered(let place, _): #expect(place == AuditChain.Position(writer: 1, sequence: goesOn ? 8 : 5))
             case .checkpointTampered: break
             case .intact, .unclean: Issue.record("The rollback was overlooked")
             }

@@ -206,7 +206,7 @@ struct SeriesBoundTests {
                 let call = SubscriptionCall(change, of: ["canary-1"], to: topic, by: caller)
                 topics.count(call, .success(isLast ? everything : watched))
             }
-            let actions = AuditAction.allCases.filter {
+            let actions = AuditRecord.Action.allCases.filter {
                 isLast ? $0.scope == .manageDeviceGroups : $0 == .deviceGroupPut
             }
             for action in actions {
@@ -269,9 +269,9 @@ struct SeriesBoundTests {
         _ = StoreMetrics(store: "sqlite", self.metrics)
         for metric: GatewayMetric in [.configLastReloadSuccessful, .draining] { _ = self.metrics.gauge(metric) }
         _ = self.metrics.gauge(.buildInfo, "1")
-        _ = self.metrics.counters(.idempotency, by: IdempotencyEvent.self)
+        _ = self.metrics.counters(.idempotency, by: IdempotentSends.Event.self)
         _ = self.metrics.counters(.oauthRefreshes, by: TokenRefresh.self)
-        _ = self.metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
+        _ = self.metrics.gauges(.directoryRefusedRows, by: Directory.RefusedRow.Kind.self)
         _ = self.metrics.gauge(.auditChanged)
         _ = self.metrics.gauge(.auditLastCheckpoint)
         _ = self.metrics.gauge(.auditCheckpointInterval)
@@ -280,11 +280,11 @@ struct SeriesBoundTests {
         _ = self.metrics.counter(.auditChainsClosed)
         _ = self.metrics.gauge(.auditSinkDelivered)
         _ = self.metrics.counter(.auditSinkFailures)
-        _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
+        _ = LoadGate(limits: LoadShedder.Limits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
         _ = SpanQueue(metrics: self.metrics)
         // Of replicas that share a PostgreSQL.
         _ = PostgreSQLMetrics(self.metrics)
-        for kind in [LeaseCounters.Kind.request, .group] { _ = LeaseCounters(kind, self.metrics) }
+        for kind in [Lease.Counters.Kind.request, .group] { _ = Lease.Counters(kind, self.metrics) }
         _ = self.metrics.gauge(.cacheAge, "directory")
         _ = self.metrics.gauge(.replicas)
     }

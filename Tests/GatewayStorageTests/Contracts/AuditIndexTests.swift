@@ -11,7 +11,7 @@ struct AuditIndexTests {
         case tenant = "audit_records_by_tenant"
 
         /// The statement that makes it, but for one record.
-        func statement(without place: AuditPosition) -> String {
+        func statement(without place: AuditChain.Position) -> String {
             let other = "NOT (writer = \(place.writer) AND sequence = \(place.sequence))"
             return switch self {
             case .time: "CREATE INDEX \(self.rawValue) ON audit_records (time, writer, sequence) WHERE \(other)"
@@ -25,7 +25,8 @@ struct AuditIndexTests {
     private static let count = 4_500
     private let fixtures = AuditFixtures()
 
-    /// A chain of several tenants' records, in whose middle the clock was set back; the second chain was written meanwhile.
+    /// A chain of several tenants' records, in whose middle the clock was set back; the second chain was written
+    /// meanwhile.
     private func fill(_ store: any AuditStore) async throws {
         for writer in 1...2 {
             var chain = AuditChain(writer: writer)
@@ -41,7 +42,7 @@ struct AuditIndexTests {
         }
     }
 
-    private func expect(_ place: AuditPosition?, in database: any SQLDatabase) async throws {
+    private func expect(_ place: AuditChain.Position?, in database: any SQLDatabase) async throws {
         let verifier = AuditVerifier(store: SQLAuditStore(database: database), sealer: self.fixtures.sealer)
         let verdict = try await verifier.verify(isLive: false)
         guard let place else {
@@ -57,7 +58,7 @@ struct AuditIndexTests {
 
     /// Places in the middle, about the change of the clock, and at the audit's two ends.
     private static let places = [(1, 9), (1, 2_000), (2, 4_499), (1, 1), (2, 4_500)]
-        .map { AuditPosition(writer: $0.0, sequence: $0.1) }
+        .map { AuditChain.Position(writer: $0.0, sequence: $0.1) }
 
     @Test("They are found in a file", arguments: Index.allCases)
     func inFile(index: Index) async throws {

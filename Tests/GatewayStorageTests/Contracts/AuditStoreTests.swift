@@ -8,7 +8,7 @@ struct AuditStoreTests {
     private let fixtures = AuditFixtures()
 
     /// Places of a page as `writer.sequence`.
-    private func places(_ page: AuditPage) -> [String] {
+    private func places(_ page: AuditQuery.Page) -> [String] {
         page.records.map { "\($0.writer).\($0.sequence)" }
     }
 
@@ -30,7 +30,7 @@ struct AuditStoreTests {
             #expect(try await store.heads().isEmpty)
             #expect(try await store.writersWithRecords().isEmpty)
             #expect(try await store.records(of: 1, after: 0, limit: 10).isEmpty)
-            #expect(try await store.page(AuditQuery(limit: 10)) == AuditPage(records: [], next: nil))
+            #expect(try await store.page(AuditQuery(limit: 10)) == AuditQuery.Page(records: [], next: nil))
             #expect(try await store.signatures() == AuditSignatures())
             #expect(try await store.checkpoints(after: 0, limit: 9).isEmpty)
             #expect(try await store.truncations().isEmpty)
@@ -144,8 +144,8 @@ struct AuditStoreTests {
             let page = try await store.page(AuditQuery(limit: 4))
             #expect(page.next == nil)
             let page2 = try await store.page(AuditQuery(limit: 3))
-            #expect(page2.next == page2.records.last.map { AuditCursor($0) })
-            #expect(page2.next?.position == AuditPosition(writer: 1, sequence: 2))
+            #expect(page2.next == page2.records.last.map { AuditQuery.Cursor($0) })
+            #expect(page2.next?.position == AuditChain.Position(writer: 1, sequence: 2))
         }
     }
 
@@ -364,8 +364,8 @@ struct AuditStoreTests {
     }
 
     private static func end(at number: Int, removed: Int = 0) -> CheckpointEnd {
-        func link(_ number: Int) -> AuditCheckpointLink {
-            AuditCheckpointLink(number: number, digest: [UInt8(truncatingIfNeeded: number)])
+        func link(_ number: Int) -> AuditCheckpoint.Link {
+            AuditCheckpoint.Link(number: number, digest: [UInt8(truncatingIfNeeded: number)])
         }
         return CheckpointEnd(latest: link(number), removed: link(removed), signature: [7, 7])
     }

@@ -50,7 +50,7 @@ struct DirectoryStoreTests {
         try await kind.withDirectoryStore { store in
             let origin = try await store.load().version.origin
             func changed(since version: Int64, in other: String? = nil) async throws -> [String: Int]? {
-                switch try await store.changes(since: DirectoryVersion(version, in: other ?? origin)) {
+                switch try await store.changes(since: Directory.Version(version, in: other ?? origin)) {
                 case .none: return [:]
                 case .all: return nil
                 case .tenants(let changed, let contents):
@@ -84,8 +84,8 @@ struct DirectoryStoreTests {
     func staleChanges(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let origin = try await store.load().version.origin
-            func isMade(_ change: DirectoryChange, at version: Int64, in other: String? = nil) async throws -> Bool {
-                let version = DirectoryVersion(version, in: other ?? origin)
+            func isMade(_ change: Directory.Change, at version: Int64, in other: String? = nil) async throws -> Bool {
+                let version = Directory.Version(version, in: other ?? origin)
                 return try await store.apply(change, plannedAt: version) != nil
             }
             let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
@@ -339,14 +339,14 @@ struct DirectoryStoreTests {
         "A row that a later release wrote is refused, and other tenants' changes are read all the same",
         arguments: StoreKind.available,
         [
-            ("UPDATE tenants SET upstream = 'v9' WHERE id = 'acme'", RefusedRow.Kind.tenant),
+            ("UPDATE tenants SET upstream = 'v9' WHERE id = 'acme'", Directory.RefusedRow.Kind.tenant),
             ("UPDATE tenants SET client_names = '{}' WHERE id = 'acme'", .tenant),
             ("INSERT INTO limits (tenant, scope, policies) VALUES ('acme', 'planet', '[]')", .tenant),
             ("UPDATE api_keys SET scopes = '{}' WHERE id = 'acme-1'", .key),
             ("UPDATE credentials SET kind = 'v9' WHERE tenant = 'acme'", .credential),
         ]
     )
-    func unreadable(kind: StoreKind, row: (statement: String, kind: RefusedRow.Kind)) async throws {
+    func unreadable(kind: StoreKind, row: (statement: String, kind: Directory.RefusedRow.Kind)) async throws {
         try await kind.withDatabase { database async throws in
             let store = SQLDirectoryStore(database: database)
             let (acme, other) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.tenant("other"))

@@ -18,8 +18,8 @@ struct IdempotencyStoreTests {
         of tenant: String = "acme",
         route: IdempotentRequest.Route = .messages,
         tenantCreatedAt: Timestamp = Self.start
-    ) throws -> IdempotencyIdentity {
-        IdempotencyIdentity(
+    ) throws -> IdempotencyRecord.Identity {
+        IdempotencyRecord.Identity(
             tenant: try #require(TenantID(tenant)),
             tenantCreatedAt: tenantCreatedAt,
             route: route,
@@ -44,7 +44,7 @@ struct IdempotencyStoreTests {
 
     /// Takes a key that must be free.
     private func take(
-        _ identity: IdempotencyIdentity,
+        _ identity: IdempotencyRecord.Identity,
         _ record: IdempotencyRecord = Self.record(),
         in store: any IdempotencyStore
     ) async throws -> Int64 {
@@ -99,11 +99,11 @@ struct IdempotencyStoreTests {
             let identity = try Self.identity()
             var record = Self.record()
             let id = try await self.take(identity, record, in: store)
-            #expect(try await store.record(of: identity) == StoredIdempotencyRecord(id: id, record: record))
+            #expect(try await store.record(of: identity) == IdempotencyRecord.Stored(id: id, record: record))
             for state in [.open(progress: []), .finished(answer: [0, 1, 255])] as [IdempotencyRecord.State] {
                 #expect(try await store.apply([.update(id: id, state)]) == [.done])
                 record.state = state
-                #expect(try await store.record(of: identity) == StoredIdempotencyRecord(id: id, record: record))
+                #expect(try await store.record(of: identity) == IdempotencyRecord.Stored(id: id, record: record))
             }
         }
     }

@@ -14,14 +14,14 @@ struct RetiredTokenStoreTests {
     private static func owner(
         _ tenant: String = "acme",
         in database: any SQLDatabase
-    ) async throws -> RetiredTokenOwner {
+    ) async throws -> RetiredToken.Owner {
         let tenant = try DirectoryFixtures.tenant(tenant)
         try await SQLDirectoryStore(database: database).apply(.putTenant(tenant, salt: [1]))
         return Self.owner(of: tenant)
     }
 
-    private static func owner(of tenant: Tenant) -> RetiredTokenOwner {
-        RetiredTokenOwner(
+    private static func owner(of tenant: Tenant) -> RetiredToken.Owner {
+        RetiredToken.Owner(
             tenant: tenant.id,
             createdAt: tenant.createdAt,
             Pseudonymizer(auditKey: Secret("audit key"), tenantSalt: [1])
@@ -29,26 +29,26 @@ struct RetiredTokenStoreTests {
     }
 
     private static func dead(
-        _ owner: RetiredTokenOwner,
+        _ owner: RetiredToken.Owner,
         _ key: UInt64,
         kind: RetiredToken.Kind = .token,
         after seconds: Int = 0
-    ) -> RetiredTokenChange {
+    ) -> RetiredToken.Change {
         .report(owner, key, self.token(key, .unregistered, kind: kind, after: seconds), replacement: 0)
     }
 
     private static func replaced(
-        _ owner: RetiredTokenOwner,
+        _ owner: RetiredToken.Owner,
         _ key: UInt64,
         by replacement: String = "new",
         _ bits: UInt16 = 0,
         after seconds: Int = 0
-    ) -> RetiredTokenChange {
+    ) -> RetiredToken.Change {
         let token = self.token(key, .replaced, after: seconds, by: replacement)
         return .report(owner, key, token, replacement: bits)
     }
 
-    private static func count(_ owner: RetiredTokenOwner, _ judged: Int, _ unregistered: Int) -> RetiredTokenChange {
+    private static func count(_ owner: RetiredToken.Owner, _ judged: Int, _ unregistered: Int) -> RetiredToken.Change {
         .count(owner, RetiredTokenCounts.Tally(judged: judged, unregistered: unregistered))
     }
 
@@ -81,15 +81,15 @@ struct RetiredTokenStoreTests {
 
     /// Has a store feed what is due.
     @discardableResult
-    private static func settle(_ store: SQLRetiredTokenStore) async throws -> RetiredTokenNews {
+    private static func settle(_ store: SQLRetiredTokenStore) async throws -> RetiredTokenFeed.News {
         try await store.settle(newsSince: Timestamp(microseconds: 0))
     }
 
     /// The keys of what a tenant is fed.
     private static func fed(
-        _ owner: RetiredTokenOwner,
+        _ owner: RetiredToken.Owner,
         in store: SQLRetiredTokenStore,
-        after cursor: RetiredTokenCursor? = nil
+        after cursor: RetiredTokenFeed.Cursor? = nil
     ) async throws -> [UInt64] {
         try await store.feed(of: owner, after: cursor, limit: 500).tokens.compactMap { UInt64($0.text) }
     }
@@ -140,7 +140,7 @@ struct RetiredTokenStoreTests {
                 (0, .unregistered, 0, 0), (.max, .replaced, 1, .max), (1 << 63, .unregistered, 2, 0),
             ]
             let entries = known.map { key, state, seconds, replacement in
-                RetiredTokenEntry(
+                RetiredToken.Entry(
                     tenant: owner.tenant,
                     key: key,
                     state: state,
@@ -158,7 +158,7 @@ struct RetiredTokenStoreTests {
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
             try await store.apply([Self.replaced(owner, 1)])
             try await Self.settle(store)
-            let stranger = RetiredTokenOwner(
+            let stranger = RetiredToken.Owner(
                 tenant: owner.tenant,
                 createdAt: owner.createdAt,
                 Pseudonymizer(auditKey: Secret("another key"), tenantSalt: [1])
@@ -214,7 +214,7 @@ struct RetiredTokenStoreTests {
     func reportedAgain(kind: StoreKind, second: Second) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
-            func report(_ state: RetiredToken.State, _ bits: UInt16, after seconds: Int) -> RetiredTokenChange {
+            func report(_ state: RetiredToken.State, _ bits: UInt16, after seconds: Int) -> RetiredToken.Change {
                 state == .replaced
                     ? Self.replaced(owner, 1, bits, after: seconds) : Self.dead(owner, 1, after: seconds)
             }
@@ -378,7 +378,7 @@ struct RetiredTokenStoreTests {
                 }
                 let store = SQLRetiredTokenStore(database: database)
                 var seen: [UInt64] = []
-                var cursor: RetiredTokenCursor?
+                var cursor: RetiredTokenFeed.Cursor?
                 while seen.count < 80 {
                     try Task.checkCancellation()
                     let page = try await store.feed(of: owner, after: cursor, limit: limit)
@@ -452,7 +452,7 @@ struct RetiredTokenStoreTests {
             let store = SQLRetiredTokenStore(database: database)
             let acme = try await Self.owner(in: database)
             let other = try await Self.owner("other", in: database)
-            func keys(_ owner: RetiredTokenOwner) async throws -> [UInt64] {
+            func keys(_ owner: RetiredToken.Owner) async throws -> [UInt64] {
                 try await store.load().entries.filter { $0.tenant == owner.tenant }.map(\.key).sorted()
             }
             try await store.apply((0..<10).map { Self.replaced(acme, $0, after: Int($0)) })

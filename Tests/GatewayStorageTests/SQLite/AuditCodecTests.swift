@@ -43,7 +43,7 @@ struct AuditCodecTests {
         let bytes = self.encode(record)
         #expect(self.decode(bytes) == record)
         #expect(Array(bytes[AuditCodec.tenantUIDRange]) == AuditCodec.bytes(of: uid))
-        #expect(AuditEntry(record).tenantUID == uid)
+        #expect(AuditChain.Entry(record).tenantUID == uid)
     }
 
     @Test("Bytes that end early or go on are refused")

@@ -9,11 +9,11 @@ struct AuditTamperingTests {
     /// What somebody does to the store, and the first bad place by that.
     struct Change: Sendable {
         let statements: String
-        let place: AuditPosition
+        let place: AuditChain.Position
 
         init(_ statements: String, _ writer: Int, _ sequence: Int) {
             self.statements = statements
-            self.place = AuditPosition(writer: writer, sequence: sequence)
+            self.place = AuditChain.Position(writer: writer, sequence: sequence)
         }
     }
 
@@ -30,7 +30,7 @@ struct AuditTamperingTests {
     }
 
     /// The first bad place; `nil` when the verifier found none.
-    private func firstBadPlace(_ path: String) async throws -> AuditPosition? {
+    private func firstBadPlace(_ path: String) async throws -> AuditChain.Position? {
         guard case .tampered(let position, _) = try await self.fixtures.verdict(on: path) else { return nil }
         return position
     }
@@ -66,7 +66,7 @@ struct AuditTamperingTests {
                         Issue.record("byte \(index) of \(column) with mask \(mask) was overlooked")
                         continue
                     }
-                    #expect(position == AuditPosition(writer: 2, sequence: 3), "byte \(index)")
+                    #expect(position == AuditChain.Position(writer: 2, sequence: 3), "byte \(index)")
                 }
             }
             try await queue.write { db in
@@ -96,7 +96,7 @@ struct AuditTamperingTests {
             try file.write(to: URL(filePath: path))
             let verdict = try await self.fixtures.verdict(on: path)
             let reason = "the store's file is damaged here"
-            #expect(verdict == .tampered(AuditPosition(writer: 1, sequence: 1), reason: reason))
+            #expect(verdict == .tampered(AuditChain.Position(writer: 1, sequence: 1), reason: reason))
         }
     }
 
@@ -116,7 +116,7 @@ struct AuditTamperingTests {
                 """,
                 [Data(forged.hash)]
             )
-            #expect(try await self.firstBadPlace(path) == AuditPosition(writer: 2, sequence: 7))
+            #expect(try await self.firstBadPlace(path) == AuditChain.Position(writer: 2, sequence: 7))
         }
     }
 

@@ -9,7 +9,7 @@ struct DirectorySealTests {
     /// Two tenants with everything, changed by one statement.
     private func changed(
         _ statement: String,
-        _ body: (SQLDirectoryStore, DirectoryContents, SQLiteDatabase) async throws -> Void
+        _ body: (SQLDirectoryStore, Directory.Contents, SQLiteDatabase) async throws -> Void
     ) async throws {
         try await withSQLiteDatabase { database in
             let store = SQLDirectoryStore(database: database)
@@ -78,7 +78,7 @@ struct DirectorySealTests {
             guard let acme = contents.refused.first?.tenant else { return }
 
             // A change would seal what somebody else wrote; only to delete the tenant is left.
-            let changes: [DirectoryChange] = [
+            let changes: [Directory.Change] = [
                 .putTenant(try DirectoryFixtures.tenant(), salt: [1]), .putLimits(acme, LimitOverrides()),
                 .putCredential(try DirectoryFixtures.credential(version: 2)),
                 .addKey(try DirectoryFixtures.key("new")), .putKey(try DirectoryFixtures.key("acme-1")),
@@ -132,7 +132,7 @@ struct DirectorySealTests {
             _,
             contents,
             database async throws in
-            #expect(contents.refused == [RefusedRow(.credential, "v7", of: TenantID("acme"))])
+            #expect(contents.refused == [Directory.RefusedRow(.credential, "v7", of: TenantID("acme"))])
             #expect(contents.credentials.map(\.tenant.text) == ["other"])
             #expect(contents.tenants.count == 2)
             #expect(try await SQLSecretStore(database: database).all().count == 1)
@@ -152,7 +152,7 @@ struct DirectorySealTests {
             try await database.write { try $0.execute(sql: "INSERT INTO api_keys SELECT * FROM kept") }
             let contents = try await store.load()
             #expect(contents.keys.isEmpty)
-            #expect(contents.refused == [RefusedRow(.key, key.id, of: tenant.id)])
+            #expect(contents.refused == [Directory.RefusedRow(.key, key.id, of: tenant.id)])
         }
     }
 

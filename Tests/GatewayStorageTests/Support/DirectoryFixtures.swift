@@ -31,8 +31,8 @@ enum DirectoryFixtures {
         )
     }
 
-    static func key(_ id: String = "k1", tenant: String = "acme") throws -> APIKeyRecord {
-        APIKeyRecord(
+    static func key(_ id: String = "k1", tenant: String = "acme") throws -> APIKey.Record {
+        APIKey.Record(
             id: id,
             tenant: try #require(TenantID(tenant)),
             name: "Backend",

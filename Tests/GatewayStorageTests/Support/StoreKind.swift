@@ -214,7 +214,7 @@ final class CountingConnection: SQLConnection {
 extension DirectoryStore {
     /// Makes a change of what the store has now.
     @discardableResult
-    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+    func apply(_ change: Directory.Change) async throws(GatewayError) -> Directory.Contents {
         let contents = try await self.apply(change, plannedAt: try await self.load().version)
         guard let contents else { throw GatewayError(.invalid, "The tenant was changed meanwhile") }
         return contents

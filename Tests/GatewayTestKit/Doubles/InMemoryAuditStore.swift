@@ -15,7 +15,7 @@ package final class InMemoryAuditStore: AuditStore {
         package var hanging = 0
         package var writers: [Int: ReplicaID] = [:]
         /// A record that look-ups don't find.
-        package var unlisted: AuditPosition?
+        package var unlisted: AuditChain.Position?
         var refuses = false
         var hangs = false
         var losesAnswers = false
@@ -103,7 +103,7 @@ package final class InMemoryAuditStore: AuditStore {
         )
     }
 
-    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition? {
+    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditChain.Position? {
         let unlisted = self.contents.current.unlisted
         return records.first { $0.position == unlisted }?.position
     }

@@ -33,7 +33,7 @@ package final class InterposedAuditStore: AuditStore {
         return try await self.store.rows(of: writer, from: sequence, limit: limit)
     }
 
-    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditPosition? {
+    package func unlisted(among records: [ChainedAuditRecord]) async throws(GatewayError) -> AuditChain.Position? {
         try await self.store.unlisted(among: records)
     }
 

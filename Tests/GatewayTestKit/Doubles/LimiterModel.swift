@@ -26,7 +26,7 @@ package struct LimiterModel {
     }
 
     private mutating func admitDevices(_ keys: [LimitKey], _ request: LimitRequest) -> LimitDecision.Admission {
-        var denials: [LimitDenial?] = []
+        var denials: [LimitDecision.Denial?] = []
         var refusedByTenant: [Int] = []
         for (index, key) in keys.enumerated() {
             denials.append(nil)
@@ -136,7 +136,7 @@ package struct LimiterModel {
         Int(nanoseconds / 1_000_000_000) + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)
     }
 
-    private static func denial(_ scope: LimitScope, _ wait: Int64) -> LimitDenial {
-        LimitDenial(scope: scope, retryAfter: Self.seconds(wait))
+    private static func denial(_ scope: LimitScope, _ wait: Int64) -> LimitDecision.Denial {
+        LimitDecision.Denial(scope: scope, retryAfter: Self.seconds(wait))
     }
 }

@@ -2,18 +2,18 @@ package import FCMModel
 package import GatewayCore
 import Synchronization
 
-extension APIKeyRecord {
+extension APIKey.Record {
     /// The record of a key, with every scope unless told otherwise.
     package static func sample(
         of key: APIKey,
         tenant: String = "acme",
-        pepper: KeyPepper = .sample,
+        pepper: APIKey.Pepper = .sample,
         scopes: Set<Scope> = Set(Scope.allCases),
         topicPrefixes: [String] = [],
         expiresAt: Timestamp? = nil,
         revokedAt: Timestamp? = nil
-    ) throws -> APIKeyRecord {
-        APIKeyRecord(
+    ) throws -> APIKey.Record {
+        APIKey.Record(
             id: key.id,
             tenant: try .sample(tenant),
             name: "sample",
@@ -27,8 +27,8 @@ extension APIKeyRecord {
     }
 }
 
-extension KeyPepper {
-    package static let sample = KeyPepper(.sample("pepper"))
+extension APIKey.Pepper {
+    package static let sample = APIKey.Pepper(.sample("pepper"))
 }
 
 extension Principal {

@@ -51,7 +51,7 @@ extension Directory {
     }
 
     /// Makes a change of what is shown now.
-    package func apply(_ change: DirectoryChange) async throws {
+    package func apply(_ change: Directory.Change) async throws {
         guard try await self.apply(change, plannedAt: self.snapshot.version(of: change.tenant)) else {
             throw SampleError(what: "snapshot that shows its tenant")
         }
@@ -97,7 +97,7 @@ extension AuditLog {
         )
     }
 
-    package func place(of tenant: UInt64 = noTenant) throws -> AuditReservation {
+    package func place(of tenant: UInt64 = noTenant) throws -> AuditLog.Reservation {
         guard let place = self.reserve(for: tenant) else { throw SampleError(what: "place in the audit") }
         return place
     }
@@ -135,8 +135,8 @@ extension IdempotentRequest {
 }
 
 extension IdempotentSends {
-    /// Sends over a store that starts empty; expired records are dropped when a test says so, and the uptime passes with
-    /// the clock unless the test tells it.
+    /// Sends over a store that starts empty; expired records are dropped when a test says so, and the uptime passes
+    /// with the clock unless the test tells it.
     package static func sample(
         pipeline: SendPipeline,
         store: any IdempotencyStore = TestIdempotencyStore(),
@@ -148,7 +148,7 @@ extension IdempotentSends {
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> IdempotentSends {
         let (wall, start) = (clock.now(), ContinuousClock.now)
-        var configuration = IdempotencyConfiguration()
+        var configuration = IdempotentSends.Configuration()
         configuration.startsPerMark = startsPerMark
         configuration.purgeInterval = .seconds(3_600)
         configuration.purgeBatch = 2
@@ -165,14 +165,14 @@ extension IdempotentSends {
     }
 }
 
-extension RetiredTokenConfiguration {
+extension RetiredTokens.Configuration {
     /// Nothing is written, settled or trimmed but when a test says so, or at once where it runs the service.
     package static func sample(
         queueCapacity: Int = 50_000,
         queueBytes: Int = 32 * 1024 * 1024,
         maxEntries: Int = 2_000_000
     ) -> Self {
-        var configuration = RetiredTokenConfiguration()
+        var configuration = RetiredTokens.Configuration()
         configuration.queueCapacity = queueCapacity
         configuration.queueBytes = queueBytes
         configuration.flushInterval = .zero
@@ -188,7 +188,7 @@ extension RetiredTokens {
     package static func sample(
         store: (any RetiredTokenStore)? = nil,
         clock: any WallClock,
-        configuration: RetiredTokenConfiguration = .sample(),
+        configuration: RetiredTokens.Configuration = .sample(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         profiles: @escaping @Sendable () -> [TenantProfile] = { [] }
@@ -203,7 +203,8 @@ extension RetiredTokens {
         )
     }
 
-    /// Does what the service does in the course of time: writes reports and counts, feeds what is due, and reads the news.
+    /// Does what the service does in the course of time: writes reports and counts, feeds what is due, and reads the
+    /// news.
     package func settleAndFlush() async {
         await self.flush()
         // What is counted with the first settling is judged with the second.

@@ -12,10 +12,10 @@ package final class TestDirectoryStore: DirectoryStore {
     }
 
     private let state = Observed(State())
-    private let willApply: @Sendable (DirectoryChange) -> Void
+    private let willApply: @Sendable (Directory.Change) -> Void
 
     /// An empty directory.
-    package init(willApply: @escaping @Sendable (DirectoryChange) -> Void = { _ in }) {
+    package init(willApply: @escaping @Sendable (Directory.Change) -> Void = { _ in }) {
         self.willApply = willApply
     }
 
@@ -49,30 +49,30 @@ package final class TestDirectoryStore: DirectoryStore {
     package var reads: Int { self.state.current.reads }
 
     /// What is stored, also while reads are refused.
-    package func contents() async throws -> DirectoryContents { try await self.store.load() }
+    package func contents() async throws -> Directory.Contents { try await self.store.load() }
 
     /// Makes a change as another replica does that has seen everything.
-    package func apply(_ change: DirectoryChange) async throws {
+    package func apply(_ change: Directory.Change) async throws {
         let version = try await self.store.load().version
         guard try await self.store.apply(change, plannedAt: version) != nil else {
             throw SampleError(what: "change of a tenant that nothing else changes")
         }
     }
 
-    package func load() async throws(GatewayError) -> DirectoryContents {
+    package func load() async throws(GatewayError) -> Directory.Contents {
         try self.noteRead()
         return try await self.store.load()
     }
 
-    package func changes(since seen: DirectoryVersion) async throws(GatewayError) -> DirectoryNews {
+    package func changes(since seen: Directory.Version) async throws(GatewayError) -> Directory.News {
         try self.noteRead()
         return try await self.store.changes(since: seen)
     }
 
     package func apply(
-        _ change: DirectoryChange,
-        plannedAt version: DirectoryVersion
-    ) async throws(GatewayError) -> DirectoryContents? {
+        _ change: Directory.Change,
+        plannedAt version: Directory.Version
+    ) async throws(GatewayError) -> Directory.Contents? {
         self.willApply(change)
         guard !self.state.current.refusesChanges else { throw Self.unavailable }
         guard let contents = try await self.store.apply(change, plannedAt: version) else { return nil }

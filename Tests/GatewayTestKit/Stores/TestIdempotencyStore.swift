@@ -4,7 +4,7 @@ import GatewayStorage
 /// Idempotency records in SQLite, which another replica can be made to hold.
 package final class TestIdempotencyStore: IdempotencyStore {
     private struct State {
-        var identities: Set<IdempotencyIdentity> = []
+        var identities: Set<IdempotencyRecord.Identity> = []
         var isHeldElsewhere = false
         var batches: [Int] = []
     }
@@ -19,8 +19,8 @@ package final class TestIdempotencyStore: IdempotencyStore {
     }
 
     /// The records of all keys that were ever reserved and not released, in no order.
-    package func records() async throws(GatewayError) -> [StoredIdempotencyRecord] {
-        var records: [StoredIdempotencyRecord] = []
+    package func records() async throws(GatewayError) -> [IdempotencyRecord.Stored] {
+        var records: [IdempotencyRecord.Stored] = []
         for identity in self.state.current.identities {
             if let record = try await self.store.record(of: identity) { records.append(record) }
         }
@@ -35,7 +35,8 @@ package final class TestIdempotencyStore: IdempotencyStore {
     /// Lets another replica hold all records from now on, or none of them.
     package func holdElsewhere(_ isHeld: Bool = true) { self.state.change { $0.isHeldElsewhere = isHeld } }
 
-    package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+    package func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
+    {
         var stored = try await self.store.record(of: identity)
         if self.state.current.isHeldElsewhere { stored?.isHeldElsewhere = true }
         return stored

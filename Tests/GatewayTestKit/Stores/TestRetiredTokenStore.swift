@@ -21,7 +21,7 @@ package final class TestRetiredTokenStore: RetiredTokenStore {
         try await self.database.write(scope: .gateway, isolation: .serializable) { try StoreEpoch.renew($0) }
     }
 
-    package func entries() async throws(GatewayError) -> [RetiredTokenEntry] { try await self.store.load().entries }
+    package func entries() async throws(GatewayError) -> [RetiredToken.Entry] { try await self.store.load().entries }
 
     /// How many changes each transaction made.
     package var batches: [Int] { self.sizes.withLock { $0 } }
@@ -36,26 +36,26 @@ package final class TestRetiredTokenStore: RetiredTokenStore {
         }
     }
 
-    package func load() async throws(GatewayError) -> (entries: [RetiredTokenEntry], readAt: Timestamp) {
+    package func load() async throws(GatewayError) -> (entries: [RetiredToken.Entry], readAt: Timestamp) {
         try await self.store.load()
     }
 
-    package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
+    package func apply(_ changes: [RetiredToken.Change]) async throws(GatewayError) {
         try await self.store.apply(changes)
         self.sizes.withLock { $0.append(changes.count) }
     }
 
-    package func remove(_ key: UInt64, of owner: RetiredTokenOwner) async throws(GatewayError) -> Bool {
+    package func remove(_ key: UInt64, of owner: RetiredToken.Owner) async throws(GatewayError) -> Bool {
         try await self.store.remove(key, of: owner)
     }
 
-    package func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenNews {
+    package func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenFeed.News {
         try await self.store.settle(newsSince: moment)
     }
 
     package func feed(
-        of owner: RetiredTokenOwner,
-        after cursor: RetiredTokenCursor?,
+        of owner: RetiredToken.Owner,
+        after cursor: RetiredTokenFeed.Cursor?,
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed {
         try await self.store.feed(of: owner, after: cursor, limit: limit)

@@ -15,7 +15,7 @@ struct AuditFinding {
     enum Member: Sendable {
         case integer(Int)
         case string(String)
-        case places([AuditPosition])
+        case places([AuditChain.Position])
     }
 
     /// The most chains without their replicas' spools that are listed singly; the latest ones.
@@ -119,7 +119,7 @@ struct AuditFinding {
         )
     }
 
-    private init(tampered subject: String, at place: AuditPosition, reason: String) {
+    private init(tampered subject: String, at place: AuditChain.Position, reason: String) {
         let members: [String: Member] = [
             "writer": .integer(place.writer), "sequence": .integer(place.sequence), "reason": .string(reason),
         ]

@@ -22,7 +22,7 @@ struct AuditFindingTests {
         }
     }
 
-    private static let place = AuditPosition(writer: 2, sequence: 7)
+    private static let place = AuditChain.Position(writer: 2, sequence: 7)
 
     // A row is a finding and what is made of it, where the formatter would have a line for each bracket.
     // swift-format-ignore
@@ -56,7 +56,7 @@ struct AuditFindingTests {
 
     @Test("Of many chains without their spools the latest are told one by one, and programs get all")
     func manyAbandoned() throws {
-        let places = (1...25).map { AuditPosition(writer: 2, sequence: $0) }
+        let places = (1...25).map { AuditChain.Position(writer: 2, sequence: $0) }
         let finding = AuditFinding(AuditVerifier.Report(.intact(records: 12), abandoned: places))
         let lines = ["The audit trail is intact: 12 records.", "5 earlier chains end like these:"]
         #expect(finding.text.plain == (lines + (6...25).map(Self.abandoned)).joined(separator: "\n"))

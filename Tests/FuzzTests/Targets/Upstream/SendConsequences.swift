@@ -7,8 +7,8 @@ import StrictJSON
 @testable import GatewayCore
 @testable import GatewayHTTP
 
-/// What follows from an upstream's answer once it is read: the outcome, the audit's record, metrics, what an idempotency
-/// key keeps, and the replies to callers of every surface.
+/// What follows from an upstream's answer once it is read: the outcome, the audit's record, metrics, what an
+/// idempotency key keeps, and the replies to callers of every surface.
 ///
 /// Nothing of it may stop the process, and nothing may grow with what the upstream wrote beyond the readers' bounds.
 enum SendConsequences {
@@ -30,7 +30,7 @@ enum SendConsequences {
                     limits: LimitPolicies(),
                     pseudonymizer: Pseudonymizer(auditKey: Secret("the fuzzer's audit key"), tenantSalt: [1])
                 ),
-                key: APIKeyRecord(
+                key: APIKey.Record(
                     id: "key",
                     tenant: id,
                     name: "Fuzz",
@@ -122,12 +122,16 @@ enum SendConsequences {
     }
 
     private static func checkProgress(_ result: SendResult, count: Int) throws(FuzzFinding) {
-        var progress = SendProgress(count: count)
+        var progress = SendReservation.Progress(count: count)
         for (place, outcome) in result.outcomes(count: count).enumerated() {
             progress.start([place])
             progress.finish(place, outcome)
         }
-        try FuzzFinding.requireEqual(SendProgress(progress.bytes, count: count), progress, "another progress")
+        try FuzzFinding.requireEqual(
+            SendReservation.Progress(progress.bytes, count: count),
+            progress,
+            "another progress"
+        )
     }
 
     private static func checkReplies(_ outcome: SendOutcome, to target: Target) throws(FuzzFinding) {
