@@ -9,6 +9,30 @@ import StrictJSON
 ///
 /// https://opentelemetry.io/docs/specs/otlp/#otlphttp
 package struct OTLPReceiver: Sendable {
+    /// The meaning of a receiver's answer.
+    enum Answer: Equatable {
+        /// The receiver accepted all spans but `rejected`.
+        case taken(rejected: Int)
+        /// The same request may be repeated, after so many seconds if the receiver says so.
+        case unavailable(retryAfter: Int?)
+        /// The same request would always be refused.
+        case refused
+
+        /// Follows https://opentelemetry.io/docs/specs/otlp/#failures, which names the four statuses that allow a
+        /// retry.
+        init(status: Int, retryAfter: String?, body: ByteBuffer) {
+            switch status {
+            case 200...299:
+                let partial = (try? JSONDocument(parsing: body, limits: .small))?.root["partialSuccess"]
+                // JSON of protobuf writes a 64-bit number as a string, but some receivers write a number.
+                let rejected = partial?["rejectedSpans"].flatMap { $0.number?.integer ?? $0.string.flatMap { Int($0) } }
+                self = .taken(rejected: max(rejected ?? 0, 0))
+            case 429, 502, 503, 504: self = .unavailable(retryAfter: retryAfter.flatMap { Int($0) })
+            default: self = .refused
+            }
+        }
+    }
+
     /// The reason why an address or a list of fields can't be used; repeats neither, since both may hold a secret.
     package struct Fault: Error {
         package let message: String
@@ -85,53 +109,57 @@ package struct OTLPReceiver: Sendable {
         return fields
     }
 
-    func request(_ spans: [TraceSpan], of resource: TraceResource) -> HTTPClientRequest {
+    func request(_ spans: [TraceSpan], of resource: Resource) -> HTTPClientRequest {
         var fields = self.fields
-        fields[.userAgent] = fields[.userAgent] ?? "\(TraceResource.service)/\(resource.version)"
+        fields[.userAgent] = fields[.userAgent] ?? "\(Resource.service)/\(resource.version)"
         fields[.contentType] = "application/json"
         let body = resource.encode(spans)
         return HTTPClientRequest(method: .post, path: self.path, headers: HTTPHeaderLines(fields), body: body)
     }
 }
 
-/// The process that creates the spans (OpenTelemetry's resource).
-package struct TraceResource: Sendable {
-    fileprivate static let service = "fcm-gateway"
-    let version: String
-    let instance: String?
+extension OTLPReceiver {
+    /// The process that creates the spans (OpenTelemetry's resource).
+    package struct Resource: Sendable {
+        fileprivate static let service = "fcm-gateway"
+        let version: String
+        let instance: String?
 
-    /// `instance` distinguishes the replicas of one store.
-    package init(version: String, instance: String?) {
-        self.version = version
-        self.instance = instance
-    }
+        /// `instance` distinguishes the replicas of one store.
+        package init(version: String, instance: String?) {
+            self.version = version
+            self.instance = instance
+        }
 
-    /// Writes spans as an `ExportTraceServiceRequest` in OTLP's JSON: ids in hexadecimal digits, 64-bit numbers as
-    /// strings, enumerations as numbers.
-    func encode(_ spans: [TraceSpan]) -> ByteBuffer {
-        var json = JSONWriter(reservingCapacity: 1_024 * (1 + spans.count))
-        json.beginObject()
-        json.beginArray("resourceSpans")
-        json.beginObject()
-        json.beginObject("resource")
-        let instance = self.instance.map { [(name: "service.instance.id", value: TraceSpan.Value.text($0))] } ?? []
-        json.attributes([("service.name", .text(Self.service)), ("service.version", .text(self.version))] + instance)
-        json.endObject()
-        json.beginArray("scopeSpans")
-        json.beginObject()
-        json.beginObject("scope")
-        json.member("name", Self.service)
-        json.member("version", self.version)
-        json.endObject()
-        json.beginArray("spans")
-        for span in spans { json.span(span) }
-        json.endArray()
-        json.endObject()
-        json.endArray()
-        json.endObject()
-        json.endArray()
-        json.endObject()
-        return json.finish()
+        /// Writes spans as an `ExportTraceServiceRequest` in OTLP's JSON: ids in hexadecimal digits, 64-bit numbers as
+        /// strings, enumerations as numbers.
+        func encode(_ spans: [TraceSpan]) -> ByteBuffer {
+            var json = JSONWriter(reservingCapacity: 1_024 * (1 + spans.count))
+            json.beginObject()
+            json.beginArray("resourceSpans")
+            json.beginObject()
+            json.beginObject("resource")
+            let instance = self.instance.map { [(name: "service.instance.id", value: TraceSpan.Value.text($0))] } ?? []
+            json.attributes(
+                [("service.name", .text(Self.service)), ("service.version", .text(self.version))] + instance
+            )
+            json.endObject()
+            json.beginArray("scopeSpans")
+            json.beginObject()
+            json.beginObject("scope")
+            json.member("name", Self.service)
+            json.member("version", self.version)
+            json.endObject()
+            json.beginArray("spans")
+            for span in spans { json.span(span) }
+            json.endArray()
+            json.endObject()
+            json.endArray()
+            json.endObject()
+            json.endArray()
+            json.endObject()
+            return json.finish()
+        }
     }
 }
 
@@ -177,28 +205,5 @@ extension JSONWriter {
             self.endObject()
         }
         self.endArray()
-    }
-}
-
-/// The meaning of a receiver's answer.
-enum ExportAnswer: Equatable {
-    /// The receiver accepted all spans but `rejected`.
-    case taken(rejected: Int)
-    /// The same request may be repeated, after so many seconds if the receiver says so.
-    case unavailable(retryAfter: Int?)
-    /// The same request would always be refused.
-    case refused
-
-    /// Follows https://opentelemetry.io/docs/specs/otlp/#failures, which names the four statuses that allow a retry.
-    init(status: Int, retryAfter: String?, body: ByteBuffer) {
-        switch status {
-        case 200...299:
-            let partial = (try? JSONDocument(parsing: body, limits: .small))?.root["partialSuccess"]
-            // JSON of protobuf writes a 64-bit number as a string, but some receivers write a number.
-            let rejected = partial?["rejectedSpans"].flatMap { $0.number?.integer ?? $0.string.flatMap { Int($0) } }
-            self = .taken(rejected: max(rejected ?? 0, 0))
-        case 429, 502, 503, 504: self = .unavailable(retryAfter: retryAfter.flatMap { Int($0) })
-        default: self = .refused
-        }
     }
 }

@@ -19,7 +19,7 @@ package final class SpanExporter: Service {
 
     private let queue: SpanQueue
     private let receiver: OTLPReceiver
-    private let resource: TraceResource
+    private let resource: OTLPReceiver.Resource
     private let pool: HTTPClientPool
     private let logger: Logger
     private let tick: @Sendable () async throws -> Void
@@ -29,7 +29,7 @@ package final class SpanExporter: Service {
     package init(
         _ queue: SpanQueue,
         to receiver: OTLPReceiver,
-        as resource: TraceResource,
+        as resource: OTLPReceiver.Resource,
         tls: TLSConfiguration? = nil,
         logger: Logger,
         tick: @escaping @Sendable () async throws -> Void = { try await Task.sleep(for: .seconds(1)) },
@@ -117,12 +117,14 @@ package final class SpanExporter: Service {
         }
     }
 
-    private func send(_ request: HTTPClientRequest) async -> (ExportAnswer, outcome: String) {
+    private func send(_ request: HTTPClientRequest) async -> (OTLPReceiver.Answer, outcome: String) {
         do throws(HTTPClientError) {
             let response = try await self.pool.execute(request, deadline: .now() + TimeAmount(Self.timeout))
             let status = response.status.code
             let retryAfter = response.fields[.retryAfter]
-            return (ExportAnswer(status: status, retryAfter: retryAfter, body: response.body), "status \(status)")
+            return (
+                OTLPReceiver.Answer(status: status, retryAfter: retryAfter, body: response.body), "status \(status)"
+            )
         } catch {
             return (.unavailable(retryAfter: nil), error.code.rawValue)
         }

@@ -4,15 +4,15 @@ import Synchronization
 
 /// Counts lost spans, and the requests to the receiver.
 struct SpanMetrics: Sendable {
-    private let losses: [SpanLoss: Counter]
+    private let losses: [SpanQueue.Loss: Counter]
     private let results: [ExportResult: Counter]
 
     init(_ metrics: GatewayMetrics) {
-        self.losses = metrics.counters(.traceSpansDropped, by: SpanLoss.self)
+        self.losses = metrics.counters(.traceSpansDropped, by: SpanQueue.Loss.self)
         self.results = metrics.counters(.traceExports, by: ExportResult.self)
     }
 
-    func count(_ spans: Int, _ loss: SpanLoss) { self.losses[loss]?.increment(by: spans) }
+    func count(_ spans: Int, _ loss: SpanQueue.Loss) { self.losses[loss]?.increment(by: spans) }
 
     func count(_ result: ExportResult) { self.results[result]?.increment() }
 }
@@ -29,76 +29,66 @@ enum ExportResult: String, CaseIterable {
     case failed
 }
 
-/// The reason why a span is lost, as it is counted.
-enum SpanLoss: String, CaseIterable {
-    /// Spans end faster than the receiver accepts them.
-    case queueFull = "queue_full"
-    /// No answer, or a failure that outlasted all attempts.
-    case unreachable
-    /// The receiver refuses it: a status that a retry can't change, or its own count of rejected spans.
-    case refused
-    /// The gateway stopped before the span was sent.
-    case shutdown
-}
+extension SpanQueue {
+    /// The spans that wait for export, oldest first, in batches.
+    ///
+    /// Pure. A full buffer refuses new spans, because the older ones belong to traces that are already complete. Each
+    /// step moves one span or one reference, since event loops wait for each other meanwhile.
+    struct Buffer {
+        enum Outcome: Equatable {
+            case added
+            /// Added, and its batch is complete.
+            case completedBatch
+            case lost(Loss)
+        }
 
-/// The spans that wait for export, oldest first, in batches.
-///
-/// Pure. A full buffer refuses new spans, because the older ones belong to traces that are already complete. Each step
-/// moves one span or one reference, since event loops wait for each other meanwhile.
-struct SpanBuffer {
-    enum Outcome: Equatable {
-        case added
-        /// Added, and its batch is complete.
-        case completedBatch
-        case lost(SpanLoss)
-    }
+        let capacity: Int
+        let batchSize: Int
+        private var complete: [[TraceSpan]] = []
+        private var incomplete: [TraceSpan] = []
+        private var count = 0
+        private var isClosed = false
 
-    let capacity: Int
-    let batchSize: Int
-    private var complete: [[TraceSpan]] = []
-    private var incomplete: [TraceSpan] = []
-    private var count = 0
-    private var isClosed = false
+        init(capacity: Int, batchSize: Int) {
+            self.capacity = capacity
+            self.batchSize = batchSize
+        }
 
-    init(capacity: Int, batchSize: Int) {
-        self.capacity = capacity
-        self.batchSize = batchSize
-    }
+        mutating func add(_ span: TraceSpan) -> Outcome {
+            guard !self.isClosed else { return .lost(.shutdown) }
+            guard self.count < self.capacity else { return .lost(.queueFull) }
+            self.incomplete.append(span)
+            self.count += 1
+            guard self.incomplete.count == self.batchSize else { return .added }
+            self.completeBatch()
+            return .completedBatch
+        }
 
-    mutating func add(_ span: TraceSpan) -> Outcome {
-        guard !self.isClosed else { return .lost(.shutdown) }
-        guard self.count < self.capacity else { return .lost(.queueFull) }
-        self.incomplete.append(span)
-        self.count += 1
-        guard self.incomplete.count == self.batchSize else { return .added }
-        self.completeBatch()
-        return .completedBatch
-    }
+        /// Completes a short batch, unless others wait: behind a slow receiver it can grow further.
+        mutating func tick() {
+            if self.complete.isEmpty, !self.incomplete.isEmpty { self.completeBatch() }
+        }
 
-    /// Completes a short batch, unless others wait: behind a slow receiver it can grow further.
-    mutating func tick() {
-        if self.complete.isEmpty, !self.incomplete.isEmpty { self.completeBatch() }
-    }
+        private mutating func completeBatch() {
+            self.complete.append(self.incomplete)
+            self.incomplete = []
+        }
 
-    private mutating func completeBatch() {
-        self.complete.append(self.incomplete)
-        self.incomplete = []
-    }
+        /// Removes and returns the oldest complete batch.
+        mutating func take() -> [TraceSpan]? {
+            guard !self.complete.isEmpty else { return nil }
+            let batch = self.complete.removeFirst()
+            self.count -= batch.count
+            return batch
+        }
 
-    /// Removes and returns the oldest complete batch.
-    mutating func take() -> [TraceSpan]? {
-        guard !self.complete.isEmpty else { return nil }
-        let batch = self.complete.removeFirst()
-        self.count -= batch.count
-        return batch
-    }
-
-    /// Refuses all later spans; returns the number of spans left.
-    mutating func close() -> Int {
-        let left = self.count
-        self = SpanBuffer(capacity: 0, batchSize: self.batchSize)
-        self.isClosed = true
-        return left
+        /// Refuses all later spans; returns the number of spans left.
+        mutating func close() -> Int {
+            let left = self.count
+            self = Buffer(capacity: 0, batchSize: self.batchSize)
+            self.isClosed = true
+            return left
+        }
     }
 }
 
@@ -109,17 +99,29 @@ struct SpanBuffer {
 /// Example: while the receiver is away, 1,000 spans per second fill the queue in four seconds; later spans are lost.
 /// A span costs its request one lock, held for a few instructions, and about 1 KiB until its export.
 package final class SpanQueue: Sendable {
+    /// The reason why a span is lost, as it is counted.
+    enum Loss: String, CaseIterable {
+        /// Spans end faster than the receiver accepts them.
+        case queueFull = "queue_full"
+        /// No answer, or a failure that outlasted all attempts.
+        case unreachable
+        /// The receiver refuses it: a status that a retry can't change, or its own count of rejected spans.
+        case refused
+        /// The gateway stopped before the span was sent.
+        case shutdown
+    }
+
     static let capacity = 4_096
     static let batchSize = 512
 
     /// Yields when a batch is complete and after a tick; ends with ``finish()``.
     let wakes: AsyncStream<Void>
     private let waker: AsyncStream<Void>.Continuation
-    private let buffer: Mutex<SpanBuffer>
+    private let buffer: Mutex<Buffer>
     let metrics: SpanMetrics
 
     package init(metrics: GatewayMetrics) {
-        self.buffer = Mutex(SpanBuffer(capacity: Self.capacity, batchSize: Self.batchSize))
+        self.buffer = Mutex(Buffer(capacity: Self.capacity, batchSize: Self.batchSize))
         self.metrics = SpanMetrics(metrics)
         (self.wakes, self.waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }

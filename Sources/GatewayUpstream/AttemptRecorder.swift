@@ -6,6 +6,35 @@ import Metrics
 
 /// Observes the calls to one API: how long each takes, its span, and its line in the log.
 struct AttemptRecorder: Sendable {
+    /// The metrics of calls to one API.
+    final class Metrics: Sendable {
+        private let api: FCMAPI
+        private let attempts: MetricFamily<Timer>
+        private let answered: Timer
+        private let inFlight: Meter
+
+        init(_ api: FCMAPI, _ metrics: GatewayMetrics) {
+            self.api = api
+            self.attempts = metrics.timers(.upstreamAttemptDuration)
+            self.answered = self.attempts[api.label, "answered"]
+            self.inFlight = metrics.gauge(.upstreamInFlight, api.label)
+        }
+
+        func began() {
+            self.inFlight.increment()
+        }
+
+        func answered(in duration: Duration) {
+            self.inFlight.decrement()
+            self.answered.record(duration: duration)
+        }
+
+        func failed(_ failure: String, in duration: Duration) {
+            self.inFlight.decrement()
+            self.attempts[self.api.label, failure].record(duration: duration)
+        }
+    }
+
     /// A call under way; ``answered(_:status:_:)`` or ``failed(_:_:_:)`` ends it.
     struct Attempt {
         let start: ContinuousClock.Instant
@@ -13,8 +42,8 @@ struct AttemptRecorder: Sendable {
         fileprivate let span: UpstreamSpan?
     }
 
-    let metrics: UpstreamMetrics
-    let log: AttemptLog
+    let metrics: Metrics
+    let log: Log
 
     /// Begins a call; its request carries the call's trace and tenant.
     func begin(
@@ -64,69 +93,43 @@ struct AttemptRecorder: Sendable {
     }
 }
 
-/// The metrics of calls to one API.
-final class UpstreamMetrics: Sendable {
-    private let api: FCMAPI
-    private let attempts: MetricFamily<Timer>
-    private let answered: Timer
-    private let inFlight: Meter
+extension AttemptRecorder {
+    /// Log lines about calls to FCM; they hold nothing of the message, and no name but the tenant's.
+    ///
+    /// Each call writes one at `debug`. A tenant that lacks something calls need gets one at `warning`.
+    struct Log: Sendable {
+        /// Without a logger nothing is written.
+        private let logger: Logger?
 
-    init(_ api: FCMAPI, _ metrics: GatewayMetrics) {
-        self.api = api
-        self.attempts = metrics.timers(.upstreamAttemptDuration)
-        self.answered = self.attempts[api.label, "answered"]
-        self.inFlight = metrics.gauge(.upstreamInFlight, api.label)
-    }
+        init(_ logger: Logger? = nil) {
+            self.logger = logger
+        }
 
-    func began() {
-        self.inFlight.increment()
-    }
+        /// Logs what an operator must provide before calls can be made: once, until the tenant is changed.
+        func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
+            guard let logger = self.logger, profile.isGapNews() else { return }
+            logger.warning(
+                "FCM can't be called for a tenant",
+                metadata: [
+                    "tenant": "\(profile.id.text)", "cause": "\(cause)", "detail": "\(text ?? "")",
+                    "request_id": "\(origin.requestID)",
+                ]
+            )
+        }
 
-    func answered(in duration: Duration) {
-        self.inFlight.decrement()
-        self.answered.record(duration: duration)
-    }
-
-    func failed(_ failure: String, in duration: Duration) {
-        self.inFlight.decrement()
-        self.attempts[self.api.label, failure].record(duration: duration)
-    }
-}
-
-/// Log lines about calls to FCM; they hold nothing of the message, and no name but the tenant's.
-///
-/// Each call writes one at `debug`. A tenant that lacks something calls need gets one at `warning`.
-struct AttemptLog: Sendable {
-    /// Without a logger nothing is written.
-    private let logger: Logger?
-
-    init(_ logger: Logger? = nil) {
-        self.logger = logger
-    }
-
-    /// Logs what an operator must provide before calls can be made: once, until the tenant is changed.
-    func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
-        guard let logger = self.logger, profile.isGapNews() else { return }
-        logger.warning(
-            "FCM can't be called for a tenant",
-            metadata: [
-                "tenant": "\(profile.id.text)", "cause": "\(cause)", "detail": "\(text ?? "")",
+        func ended(_ outcome: @autoclosure () -> String, _ context: CallContext, in duration: Duration) {
+            guard let logger = self.logger, logger.logLevel <= .debug else { return }
+            let origin = context.origin
+            var metadata: Logger.Metadata = [
+                "outcome": "\(outcome())", "server": "\(context.pool.origin.authority)",
+                "tenant": "\(context.profile.id.text)",
+                "duration_us": .stringConvertible(Int(duration / .microseconds(1))),
                 "request_id": "\(origin.requestID)",
             ]
-        )
-    }
-
-    func ended(_ outcome: @autoclosure () -> String, _ context: CallContext, in duration: Duration) {
-        guard let logger = self.logger, logger.logLevel <= .debug else { return }
-        let origin = context.origin
-        var metadata: Logger.Metadata = [
-            "outcome": "\(outcome())", "server": "\(context.pool.origin.authority)",
-            "tenant": "\(context.profile.id.text)", "duration_us": .stringConvertible(Int(duration / .microseconds(1))),
-            "request_id": "\(origin.requestID)",
-        ]
-        if let traceID = origin.traceID { metadata["trace_id"] = "\(traceID)" }
-        if let spanID = origin.trace?.spanID { metadata["span_id"] = "\(spanID)" }
-        logger.debug("A call to FCM has ended", metadata: metadata)
+            if let traceID = origin.traceID { metadata["trace_id"] = "\(traceID)" }
+            if let spanID = origin.trace?.spanID { metadata["span_id"] = "\(spanID)" }
+            logger.debug("A call to FCM has ended", metadata: metadata)
+        }
     }
 }
 

@@ -31,7 +31,7 @@ final class FCMAccount: Sendable {
     private let others = Mutex<[FCMAPI: UpstreamHealth]>([:])
     /// Until then v1's own API for topics is not called, so that not every request rediscovers that it is missing.
     private let topicAPIMissingUntil = Mutex<ContinuousClock.Instant?>(nil)
-    private let metrics: ResilienceMetrics
+    private let metrics: UpstreamHealth.Metrics
 
     init(
         _ credential: Credential,
@@ -40,7 +40,7 @@ final class FCMAccount: Sendable {
         projectID: String,
         of profile: TenantProfile,
         pool: HTTPClientPool,
-        metrics: ResilienceMetrics
+        metrics: UpstreamHealth.Metrics
     ) {
         self.credential = credential
         self.authorizer = authorizer
@@ -114,9 +114,9 @@ final class FCMAccounts: Sendable {
     private let settings: UpstreamSettings
     private let pools: OriginPools
     private let tokens: AccessTokens
-    private let metrics: ResilienceMetrics
+    private let metrics: UpstreamHealth.Metrics
 
-    init(settings: UpstreamSettings, pools: OriginPools, tokens: AccessTokens, metrics: ResilienceMetrics) {
+    init(settings: UpstreamSettings, pools: OriginPools, tokens: AccessTokens, metrics: UpstreamHealth.Metrics) {
         self.settings = settings
         self.pools = pools
         self.tokens = tokens

@@ -15,7 +15,7 @@ package final class FCMClient: Sendable {
     let accounts: FCMAccounts
     let exchange: any TokenExchange
     let clock: any WallClock
-    let log: AttemptLog
+    let log: AttemptRecorder.Log
     private let recorders: [AttemptRecorder]
     /// Gets access tokens. It must run, or calls by service accounts time out.
     package let tokens: AccessTokens
@@ -27,7 +27,7 @@ package final class FCMClient: Sendable {
         tokens: AccessTokens,
         clock: any WallClock,
         metrics: GatewayMetrics = GatewayMetrics(),
-        log: AttemptLog = AttemptLog()
+        log: AttemptRecorder.Log = AttemptRecorder.Log()
     ) {
         self.settings = settings
         self.pools = pools
@@ -35,9 +35,11 @@ package final class FCMClient: Sendable {
         self.tokens = tokens
         self.clock = clock
         self.log = log
-        let resilience = ResilienceMetrics(metrics)
+        let resilience = UpstreamHealth.Metrics(metrics)
         self.accounts = FCMAccounts(settings: settings, pools: pools, tokens: tokens, metrics: resilience)
-        self.recorders = FCMAPI.allCases.map { AttemptRecorder(metrics: UpstreamMetrics($0, metrics), log: log) }
+        self.recorders = FCMAPI.allCases.map {
+            AttemptRecorder(metrics: AttemptRecorder.Metrics($0, metrics), log: log)
+        }
     }
 
     /// Creates a client whose connections live on the loops of a group; must not be called on one of them.
@@ -63,7 +65,7 @@ package final class FCMClient: Sendable {
             tokens: AccessTokens(exchange: exchange, metrics: metrics),
             clock: clock,
             metrics: metrics,
-            log: AttemptLog(logger)
+            log: AttemptRecorder.Log(logger)
         )
     }
 

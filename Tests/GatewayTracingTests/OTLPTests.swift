@@ -30,7 +30,7 @@ struct OTLPTests {
             attributes: [("http.route", .text("/v1/\"x\"\n")), ("http.response.status_code", .number(503))]
         )
         let text = String(
-            buffer: TraceResource(version: "1.2", instance: "replica/1").encode([server, .sample("GET")])
+            buffer: OTLPReceiver.Resource(version: "1.2", instance: "replica/1").encode([server, .sample("GET")])
         )
         #expect(
             text == #"{"resourceSpans":[{"resource":{"attributes":["#
@@ -46,7 +46,7 @@ struct OTLPTests {
                 + #"{"traceId":"","spanId":"","flags":257,"name":"GET","kind":3,"#
                 + #""startTimeUnixNano":"0","endTimeUnixNano":"0","attributes":[]}]}]}]}"#
         )
-        let alone = TraceResource(version: "1.2", instance: nil).encode([])
+        let alone = OTLPReceiver.Resource(version: "1.2", instance: nil).encode([])
         #expect(!String(buffer: alone).contains("service.instance.id"))
     }
 
@@ -74,7 +74,7 @@ struct OTLPTests {
     func fields() throws {
         let list = "Authorization=Basic%20dTpw==, x-scope-orgid = tenant%2C1,x-scope-orgid=2"
         let receiver = try OTLPReceiver("http://localhost:4318", fields: list)
-        let fields = receiver.request([], of: TraceResource(version: "1.2.3", instance: nil)).headers.fields
+        let fields = receiver.request([], of: OTLPReceiver.Resource(version: "1.2.3", instance: nil)).headers.fields
         #expect(fields[.authorization] == "Basic dTpw==")
         #expect(fields[values: try #require(HTTPField.Name("X-Scope-OrgID"))] == ["tenant,1", "2"])
         #expect(fields[.contentType] == "application/json" && fields[.userAgent] == "fcm-gateway/1.2.3")
@@ -94,7 +94,7 @@ struct OTLPTests {
     @Test(
         "An answer says what became of the spans",
         arguments: [
-            (200, nil, "{}", ExportAnswer.taken(rejected: 0)), (202, nil, "\u{0}protobuf", .taken(rejected: 0)),
+            (200, nil, "{}", OTLPReceiver.Answer.taken(rejected: 0)), (202, nil, "\u{0}protobuf", .taken(rejected: 0)),
             (200, nil, #"{"partialSuccess":{}}"#, .taken(rejected: 0)),
             (200, nil, #"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"no"}}"#, .taken(rejected: 3)),
             (200, nil, #"{"partialSuccess":{"rejectedSpans":3}}"#, .taken(rejected: 3)),
@@ -104,15 +104,15 @@ struct OTLPTests {
             (500, "7", "", .refused), (400, nil, "", .refused), (301, nil, "", .refused), (413, nil, "", .refused),
         ]
     )
-    func answers(status: Int, retryAfter: String?, body: String, answer: ExportAnswer) {
-        #expect(ExportAnswer(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body)) == answer)
+    func answers(status: Int, retryAfter: String?, body: String, answer: OTLPReceiver.Answer) {
+        #expect(OTLPReceiver.Answer(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body)) == answer)
     }
 
     // MARK: The buffer
 
     @Test("Batches are taken in order and when they are complete, a short one after a tick if it is the only one")
     func buffer() {
-        var buffer = SpanBuffer(capacity: 4, batchSize: 3)
+        var buffer = SpanQueue.Buffer(capacity: 4, batchSize: 3)
         let outcomes = (1...5).map { buffer.add(.sample("\($0)")) }
         #expect(outcomes == [.added, .added, .completedBatch, .added, .lost(.queueFull)])
         buffer.tick()
@@ -124,7 +124,7 @@ struct OTLPTests {
 
     @Test("What is left at the end is counted, and nothing is added after it")
     func closedBuffer() {
-        var buffer = SpanBuffer(capacity: 4, batchSize: 3)
+        var buffer = SpanQueue.Buffer(capacity: 4, batchSize: 3)
         for _ in 1...4 { _ = buffer.add(.sample("")) }
         #expect(buffer.close() == 4)
         #expect(buffer.take() == nil && buffer.add(.sample("")) == .lost(.shutdown) && buffer.close() == 0)

@@ -55,7 +55,7 @@ struct SpanExporterTests {
 
     /// The counters that have counted anything, by the value of their label.
     private func counts() throws -> [String: Int64] {
-        let losses = SpanLoss.allCases.map { ("fcmgw_trace_spans_dropped_total", "reason", "lost ", $0.rawValue) }
+        let losses = SpanQueue.Loss.allCases.map { ("fcmgw_trace_spans_dropped_total", "reason", "lost ", $0.rawValue) }
         let results = ExportResult.allCases.map { ("fcmgw_trace_exports_total", "result", "", $0.rawValue) }
         var counts: [String: Int64] = [:]
         for (name, label, prefix, value) in losses + results {
@@ -70,7 +70,7 @@ struct SpanExporterTests {
         let exporter = try SpanExporter(
             self.queue,
             to: OTLPReceiver("http://127.0.0.1:\(port)/otlp", fields: "x-scope-orgid=shop"),
-            as: TraceResource(version: "1", instance: nil),
+            as: OTLPReceiver.Resource(version: "1", instance: nil),
             logger: Logger(label: "test") { [logs] _ in logs },
             tick: { [ticks] in
                 try await ticks.wait { $0 > 0 }

@@ -191,7 +191,7 @@ struct TracingTests {
             let context = CallContext(.legacy, by: account, for: call)
             for level in [Logger.Level.debug, .info] {
                 logger.logLevel = level
-                AttemptLog(logger).ended("503", context, in: .milliseconds(2))
+                AttemptRecorder.Log(logger).ended("503", context, in: .milliseconds(2))
             }
         }
         #expect(logs.entries.count == 1)
@@ -207,7 +207,7 @@ struct TracingTests {
     @Test("What a tenant lacks is logged once, with the cause and what to do")
     func missing() async throws {
         let logs = InMemoryLogHandler()
-        let log = AttemptLog(Logger(label: "test") { _ in logs })
+        let log = AttemptRecorder.Log(Logger(label: "test") { _ in logs })
         try await FCMClient.run(log: log) { sender in
             let call = try UpstreamCall.sample(credential: nil)
             for _ in 1...3 { #expect(await sender.send(call).upstreamCode == "no_credential") }
@@ -224,13 +224,13 @@ struct TracingTests {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }
         logger.logLevel = .debug
-        try await V1Fixture.run(log: AttemptLog(logger)) { fixture in
+        try await V1Fixture.run(log: AttemptRecorder.Log(logger)) { fixture in
             _ = try await fixture.change(["device"])
             _ = try await fixture.look(up: "device", .everything)
         }
         let count = logs.entries.count
         #expect(count >= 2)
-        try await GroupFixture.legacy(log: AttemptLog(logger)) { fixture in
+        try await GroupFixture.legacy(log: AttemptRecorder.Log(logger)) { fixture in
             var caller = try fixture.caller()
             caller.origin = .sample
             _ = try await fixture.groups().put("g", tokens: ["device"], by: caller)

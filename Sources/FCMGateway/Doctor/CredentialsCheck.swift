@@ -8,7 +8,7 @@ import StrictJSON
 struct CredentialsCheck: Sendable {
     private static let maxConcurrent = 8
 
-    let tenants: [StoreInspection.TenantCredentials]
+    let tenants: [SQLSecretStore.Inspection.TenantCredentials]
     /// The credentials that the master key does not open.
     let unopened: Set<SealedSecret>
     let isMasterKeyTried: Bool
@@ -44,7 +44,9 @@ struct CredentialsCheck: Sendable {
         }
     }
 
-    private func examine(_ tenant: StoreInspection.TenantCredentials, by client: AdminClient) async -> [Finding] {
+    private func examine(_ tenant: SQLSecretStore.Inspection.TenantCredentials, by client: AdminClient) async
+        -> [Finding]
+    {
         let id = tenant.tenant.id.text
         do {
             let answer = try await client.call(.post, ["tenants", id, "credentials", "check"])
@@ -72,7 +74,7 @@ struct CredentialsCheck: Sendable {
 
     /// Returns a finding for each credential of a tenant, and one for a missing credential; `checks` is `nil` if no
     /// gateway was called.
-    func findings(_ tenant: StoreInspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
+    func findings(_ tenant: SQLSecretStore.Inspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
         let upstream = tenant.tenant.upstream
         var findings = tenant.credentials.map { stored in
             let check = checks?.first { $0.text("kind") == stored.kind.rawValue }

@@ -8,7 +8,7 @@ struct StoreCheck: Sendable {
     struct Result: Sendable {
         var findings: [Finding] = []
         /// The store's content; `nil` if it can't be opened, or does not exist yet.
-        var inspection: StoreInspection?
+        var inspection: SQLSecretStore.Inspection?
         /// The credentials that no given master key opens.
         var unopened: Set<SealedSecret> = []
         var isMasterKeyTried = false
@@ -117,7 +117,7 @@ struct StoreCheck: Sendable {
 
     private func secrets(
         _ servedBy: Set<String>,
-        _ inspection: StoreInspection,
+        _ inspection: SQLSecretStore.Inspection,
         _ masterKey: MasterKey,
         _ result: inout Result
     ) -> [Finding] {

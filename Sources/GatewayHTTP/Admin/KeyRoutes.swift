@@ -34,7 +34,7 @@ struct KeyRoutes {
     @Sendable
     private func create(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let body = try KeyBody(exchange.members(limits: .small))
+        let body = try Body(exchange.members(limits: .small))
         let origin = exchange.origin
         guard let key = body.key else {
             if let end = body.draft.expiresAt, end <= exchange.time {
@@ -99,58 +99,64 @@ struct KeyRoutes {
     }
 }
 
-/// The body that creates or imports a key.
-private struct KeyBody {
-    private enum Member: String, CaseIterable {
-        case name, scopes, key
-        case topicPrefixes = "topic_prefixes"
-        case expiresAt = "expires_at"
-    }
+extension KeyRoutes {
+    /// The body that creates or imports a key.
+    private struct Body {
+        private enum Member: String, CaseIterable {
+            case name, scopes, key
+            case topicPrefixes = "topic_prefixes"
+            case expiresAt = "expires_at"
+        }
 
-    let draft: APIKey.Draft
-    /// The key to import; `nil` to create one.
-    let key: APIKey?
+        let draft: APIKey.Draft
+        /// The key to import; `nil` to create one.
+        let key: APIKey?
 
-    init(_ members: JSONMembers) throws(Refusal) {
-        var problems = FieldProblems()
-        var draft = APIKey.Draft(name: "", scopes: [])
-        var imported: APIKey?
-        for member in members where !problems.isFull {
-            let key = member.key
-            let pointer = JSONPointer().appending(key)
-            switch key.protocolWord.flatMap(Member.init) {
-            case .name:
-                draft.name = problems.label(member.value, at: pointer) ?? ""
-            case .scopes:
-                draft.scopes = problems.scopes(member.value, at: pointer)
-            case .topicPrefixes:
-                draft.topicPrefixes =
-                    problems.strings(member.value, atMost: APIKey.Draft.maxTopicPrefixes, at: pointer) ?? []
-                for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
-                    problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
+        init(_ members: JSONMembers) throws(Refusal) {
+            var problems = FieldProblems()
+            var draft = APIKey.Draft(name: "", scopes: [])
+            var imported: APIKey?
+            for member in members where !problems.isFull {
+                let key = member.key
+                let pointer = JSONPointer().appending(key)
+                switch key.protocolWord.flatMap(Member.init) {
+                case .name:
+                    draft.name = problems.label(member.value, at: pointer) ?? ""
+                case .scopes:
+                    draft.scopes = problems.scopes(member.value, at: pointer)
+                case .topicPrefixes:
+                    draft.topicPrefixes =
+                        problems.strings(member.value, atMost: APIKey.Draft.maxTopicPrefixes, at: pointer) ?? []
+                    for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
+                        problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
+                    }
+                case .expiresAt:
+                    draft.expiresAt = problems.time(member.value, at: pointer)
+                case .key:
+                    imported = member.value.string.flatMap { APIKey($0) }
+                    if imported == nil {
+                        problems.report(
+                            .invalidField,
+                            at: pointer,
+                            "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
+                        )
+                    }
+                case nil:
+                    problems.unknown(key, among: Member.allCases.map(\.rawValue))
                 }
-            case .expiresAt:
-                draft.expiresAt = problems.time(member.value, at: pointer)
-            case .key:
-                imported = member.value.string.flatMap { APIKey($0) }
-                if imported == nil {
-                    problems.report(
-                        .invalidField,
-                        at: pointer,
-                        "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
-                    )
-                }
-            case nil:
-                problems.unknown(key, among: Member.allCases.map(\.rawValue))
             }
+            if draft.scopes.isEmpty, problems.list.isEmpty {
+                let scopes = Scope.allCases.map(\.rawValue).joined(separator: ", ")
+                problems.report(
+                    .invalidField,
+                    at: JSONPointer().appending("scopes"),
+                    "This must list some of: \(scopes)"
+                )
+            }
+            guard problems.list.isEmpty else { throw Refusal(problems.list) }
+            self.draft = draft
+            self.key = imported
         }
-        if draft.scopes.isEmpty, problems.list.isEmpty {
-            let scopes = Scope.allCases.map(\.rawValue).joined(separator: ", ")
-            problems.report(.invalidField, at: JSONPointer().appending("scopes"), "This must list some of: \(scopes)")
-        }
-        guard problems.list.isEmpty else { throw Refusal(problems.list) }
-        self.draft = draft
-        self.key = imported
     }
 }
 

@@ -7,6 +7,30 @@ import StrictJSON
 
 /// Shows the limits in force for a tenant, and replaces the tenant's own.
 struct LimitRoutes {
+    /// The scopes that a body names, each with its policies; `nil` in a merge patch returns a scope to the default.
+    private struct Change: Sendable {
+        private var policies: [LimitScope: [RatePolicy]?] = [:]
+
+        init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
+            var problems = FieldProblems()
+            for member in members where !problems.isFull {
+                let key = member.key
+                guard let scope = key.protocolWord.flatMap(LimitScope.init) else {
+                    problems.unknown(key, among: LimitScope.allCases.map(\.rawValue))
+                    continue
+                }
+                let isReset = isPatch && member.value.isNull
+                self.policies[scope] =
+                    .some(isReset ? nil : problems.policies(member.value, at: JSONPointer().appending(key)))
+            }
+            guard problems.list.isEmpty else { throw Refusal(problems.list) }
+        }
+
+        func applied(to overrides: LimitOverrides) -> LimitOverrides {
+            self.policies.reduce(into: overrides) { $0[$1.key] = $1.value }
+        }
+    }
+
     let administration: Administration
 
     var endpoints: [any Endpoint] {
@@ -25,7 +49,7 @@ struct LimitRoutes {
     @Sendable
     private func put(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let change = try LimitChange(exchange.members(limits: .small), isPatch: false)
+        let change = try Change(exchange.members(limits: .small), isPatch: false)
         try await self.administration.putLimits(of: id, origin: exchange.origin) { profile throws(GatewayError) in
             try exchange.requireMatch(Self.body(profile))
             return change.applied(to: LimitOverrides())
@@ -36,7 +60,7 @@ struct LimitRoutes {
     @Sendable
     private func patch(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let change = try LimitChange(exchange.patchMembers(), isPatch: true)
+        let change = try Change(exchange.patchMembers(), isPatch: true)
         try await self.administration.putLimits(of: id, origin: exchange.origin) { profile throws(GatewayError) in
             try exchange.requireMatch(Self.body(profile))
             return change.applied(to: profile.limitOverrides)
@@ -69,30 +93,6 @@ struct LimitRoutes {
         writer.endArray()
         writer.endObject()
         return writer.finish()
-    }
-}
-
-/// The scopes that a body names, each with its policies; `nil` in a merge patch returns a scope to the default.
-private struct LimitChange: Sendable {
-    private var policies: [LimitScope: [RatePolicy]?] = [:]
-
-    init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
-        var problems = FieldProblems()
-        for member in members where !problems.isFull {
-            let key = member.key
-            guard let scope = key.protocolWord.flatMap(LimitScope.init) else {
-                problems.unknown(key, among: LimitScope.allCases.map(\.rawValue))
-                continue
-            }
-            let isReset = isPatch && member.value.isNull
-            self.policies[scope] =
-                .some(isReset ? nil : problems.policies(member.value, at: JSONPointer().appending(key)))
-        }
-        guard problems.list.isEmpty else { throw Refusal(problems.list) }
-    }
-
-    func applied(to overrides: LimitOverrides) -> LimitOverrides {
-        self.policies.reduce(into: overrides) { $0[$1.key] = $1.value }
     }
 }
 

@@ -34,7 +34,7 @@ struct TenantRoutes {
     @Sendable
     private func put(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let change = try TenantChange(exchange.members(limits: .small), isPatch: false)
+        let change = try Change(exchange.members(limits: .small), isPatch: false)
         let (tenant, isNew) = try await self.administration.put(id, origin: exchange.origin) {
             tenant throws(GatewayError) in
             try exchange.requireMatch(tenant.map(Self.body))
@@ -46,7 +46,7 @@ struct TenantRoutes {
     @Sendable
     private func patch(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let change = try TenantChange(exchange.patchMembers(), isPatch: true)
+        let change = try Change(exchange.patchMembers(), isPatch: true)
         let (tenant, _) = try await self.administration.put(id, origin: exchange.origin) {
             tenant throws(GatewayError) in
             guard let tenant else { throw GatewayError(.notFound, "There is no such tenant") }
@@ -76,66 +76,68 @@ struct TenantRoutes {
     }
 }
 
-/// The settings that a body names, read and checked; applied to a draft, they leave its other settings as they are.
-private struct TenantChange: Sendable {
-    private enum Member: String, CaseIterable {
-        case displayName = "display_name"
-        case upstream
-        case projectID = "project_id"
-        case senderID = "sender_id"
-        case disabled
-        case clientNames = "client_names"
-    }
-
-    private var parts: [@Sendable (inout Tenant.Draft) -> Void] = []
-
-    /// Reads a tenant's body. In a merge patch (RFC 7396), `null` returns a setting to a new tenant's value.
-    init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
-        var problems = FieldProblems()
-        for member in members where !problems.isFull {
-            let key = member.key
-            let pointer = JSONPointer().appending(key)
-            let value = isPatch && member.value.isNull ? nil : member.value
-            switch key.protocolWord.flatMap(Member.init) {
-            case .displayName:
-                // Without a display name, the tenant's id is shown.
-                let name = value.map { problems.label($0, at: pointer) ?? "" } ?? ""
-                self.parts.append { $0.displayName = name }
-            case .upstream:
-                let kind =
-                    value.flatMap { problems.word($0, as: UpstreamKind.self, at: pointer) }
-                    ?? Tenant.Draft.defaultUpstream
-                self.parts.append { $0.upstream = kind }
-            case .projectID:
-                let id = value.flatMap { problems.label($0, at: pointer) }
-                if let id, !id.utf8.allSatisfy(Tenant.Draft.isProjectByte) {
-                    problems.report(.invalidField, at: pointer, "A project id has only letters, digits and - . _ :")
-                }
-                self.parts.append { $0.projectID = id }
-            case .senderID:
-                let id = value.flatMap { problems.label($0, at: pointer) }
-                if let id, !id.isDigits {
-                    problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
-                }
-                self.parts.append { $0.senderID = id }
-            case .disabled:
-                let isDisabled = value.flatMap { problems.bool($0, at: pointer) } ?? false
-                self.parts.append { $0.isDisabled = isDisabled }
-            case .clientNames:
-                let names = value.map { problems.clientNames($0, at: pointer) } ?? []
-                self.parts.append { $0.clientNames = names }
-            case nil:
-                problems.unknown(key, among: Member.allCases.map(\.rawValue))
-            }
+extension TenantRoutes {
+    /// The settings that a body names, read and checked; applied to a draft, they leave its other settings as they are.
+    private struct Change: Sendable {
+        private enum Member: String, CaseIterable {
+            case displayName = "display_name"
+            case upstream
+            case projectID = "project_id"
+            case senderID = "sender_id"
+            case disabled
+            case clientNames = "client_names"
         }
-        guard problems.list.isEmpty else { throw Refusal(problems.list) }
-    }
 
-    func applied(to draft: Tenant.Draft, of id: TenantID) -> Tenant.Draft {
-        var draft = draft
-        for part in self.parts { part(&draft) }
-        if draft.displayName.isEmpty { draft.displayName = id.text }
-        return draft
+        private var parts: [@Sendable (inout Tenant.Draft) -> Void] = []
+
+        /// Reads a tenant's body. In a merge patch (RFC 7396), `null` returns a setting to a new tenant's value.
+        init(_ members: JSONMembers, isPatch: Bool) throws(Refusal) {
+            var problems = FieldProblems()
+            for member in members where !problems.isFull {
+                let key = member.key
+                let pointer = JSONPointer().appending(key)
+                let value = isPatch && member.value.isNull ? nil : member.value
+                switch key.protocolWord.flatMap(Member.init) {
+                case .displayName:
+                    // Without a display name, the tenant's id is shown.
+                    let name = value.map { problems.label($0, at: pointer) ?? "" } ?? ""
+                    self.parts.append { $0.displayName = name }
+                case .upstream:
+                    let kind =
+                        value.flatMap { problems.word($0, as: UpstreamKind.self, at: pointer) }
+                        ?? Tenant.Draft.defaultUpstream
+                    self.parts.append { $0.upstream = kind }
+                case .projectID:
+                    let id = value.flatMap { problems.label($0, at: pointer) }
+                    if let id, !id.utf8.allSatisfy(Tenant.Draft.isProjectByte) {
+                        problems.report(.invalidField, at: pointer, "A project id has only letters, digits and - . _ :")
+                    }
+                    self.parts.append { $0.projectID = id }
+                case .senderID:
+                    let id = value.flatMap { problems.label($0, at: pointer) }
+                    if let id, !id.isDigits {
+                        problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
+                    }
+                    self.parts.append { $0.senderID = id }
+                case .disabled:
+                    let isDisabled = value.flatMap { problems.bool($0, at: pointer) } ?? false
+                    self.parts.append { $0.isDisabled = isDisabled }
+                case .clientNames:
+                    let names = value.map { problems.clientNames($0, at: pointer) } ?? []
+                    self.parts.append { $0.clientNames = names }
+                case nil:
+                    problems.unknown(key, among: Member.allCases.map(\.rawValue))
+                }
+            }
+            guard problems.list.isEmpty else { throw Refusal(problems.list) }
+        }
+
+        func applied(to draft: Tenant.Draft, of id: TenantID) -> Tenant.Draft {
+            var draft = draft
+            for part in self.parts { part(&draft) }
+            if draft.displayName.isEmpty { draft.displayName = id.text }
+            return draft
+        }
     }
 }
 

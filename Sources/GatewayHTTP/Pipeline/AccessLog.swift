@@ -21,14 +21,14 @@ package final class AccessLog: Sendable {
 
     /// Writes a line. Shed requests and probes are quiet: they are logged at `debug` whatever their status, because a
     /// line for each would be a load of its own.
-    func write(_ entry: @autoclosure () -> AccessLogEntry, status: Int, isQuiet: Bool = false) {
+    func write(_ entry: @autoclosure () -> Entry, status: Int, isQuiet: Bool = false) {
         let level: Logger.Level = isQuiet ? .debug : status < 500 ? .info : .warning
         guard self.logger.logLevel <= level else { return }
         self.write(entry(), at: level)
     }
 
     @inline(never)  // Callers that log nothing should not carry this code.
-    private func write(_ entry: AccessLogEntry, at level: Logger.Level) {
+    private func write(_ entry: Entry, at level: Logger.Level) {
         if let sink = self.sink {
             sink.write(entry, at: level)
         } else {
@@ -40,92 +40,94 @@ package final class AccessLog: Sendable {
 /// Writes the access log's lines instead of a logger, which would be too costly: it creates a dictionary per line.
 package protocol AccessLogSink: Sendable {
     /// Writes one line; the caller has checked that its level is logged.
-    func write(_ entry: AccessLogEntry, at level: Logger.Level)
+    func write(_ entry: AccessLog.Entry, at level: Logger.Level)
 }
 
-/// The access log's facts about a request.
-package struct AccessLogEntry: Sendable {
-    /// The value of a field.
-    package enum Value: Sendable {
-        case text(String)
-        case number(Int)
-    }
-
-    var requestID: String
-    var trace: RequestTrace?
-    /// The method; `other` for an uncommon one.
-    var method: String
-    /// The route's template; `nil` for an unknown address.
-    var route: String?
-    var status: Int
-    var code: String?
-    var tenant: String?
-    var keyID: String?
-    var remoteAddress: String?
-    var bytesIn: Int
-    var bytesOut: Int
-    /// The time from the last byte of the request to the finished answer.
-    var duration: Duration
-    /// True if the server itself refused the request before any route saw it.
-    var isRefusal = false
-
-    package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
-
-    /// Calls a closure with each field that has a value, in the order of a log line. Names need no escaping.
-    package func forEachField(_ body: (String, Value) -> Void) {
-        body("method", .text(self.method))
-        body("route", .text(self.route ?? "none"))
-        body("status", .number(self.status))
-        if let code = self.code { body("code", .text(code)) }
-        body("duration_us", .number(Int(self.duration / .microseconds(1))))
-        body("bytes_in", .number(self.bytesIn))
-        body("bytes_out", .number(self.bytesOut))
-        if let tenant = self.tenant { body("tenant", .text(tenant)) }
-        if let keyID = self.keyID { body("key_id", .text(keyID)) }
-        body("request_id", .text(self.requestID))
-        if let traceID = self.trace?.traceID { body("trace_id", .text(traceID)) }
-        if let spanID = self.trace?.spanID { body("span_id", .text(spanID)) }
-        if let remoteAddress = self.remoteAddress { body("remote_address", .text(remoteAddress)) }
-    }
-
-    var metadata: Logger.Metadata {
-        var metadata: Logger.Metadata = [:]
-        self.forEachField { name, value in
-            metadata[name] =
-                switch value {
-                case .text(let text): .string(text)
-                case .number(let number): .stringConvertible(number)
-                }
+extension AccessLog {
+    /// The access log's facts about a request.
+    package struct Entry: Sendable {
+        /// The value of a field.
+        package enum Value: Sendable {
+            case text(String)
+            case number(Int)
         }
-        return metadata
-    }
 
-    /// Ends the request's span with the same facts; a span has the method as sent.
-    func end(_ trace: RequestTrace, _ request: HTTPServerRequest) {
-        trace.end(
-            request.head.method.rawValue,
-            at: self.route,
-            scheme: request.connection.isTLS ? "https" : "http",
-            status: self.status,
-            code: self.code,
-            tenant: self.tenant,
-            requestID: self.requestID,
-            remoteAddress: self.remoteAddress,
-            after: self.duration
-        )
+        var requestID: String
+        var trace: RequestTrace?
+        /// The method; `other` for an uncommon one.
+        var method: String
+        /// The route's template; `nil` for an unknown address.
+        var route: String?
+        var status: Int
+        var code: String?
+        var tenant: String?
+        var keyID: String?
+        var remoteAddress: String?
+        var bytesIn: Int
+        var bytesOut: Int
+        /// The time from the last byte of the request to the finished answer.
+        var duration: Duration
+        /// True if the server itself refused the request before any route saw it.
+        var isRefusal = false
+
+        package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
+
+        /// Calls a closure with each field that has a value, in the order of a log line. Names need no escaping.
+        package func forEachField(_ body: (String, Value) -> Void) {
+            body("method", .text(self.method))
+            body("route", .text(self.route ?? "none"))
+            body("status", .number(self.status))
+            if let code = self.code { body("code", .text(code)) }
+            body("duration_us", .number(Int(self.duration / .microseconds(1))))
+            body("bytes_in", .number(self.bytesIn))
+            body("bytes_out", .number(self.bytesOut))
+            if let tenant = self.tenant { body("tenant", .text(tenant)) }
+            if let keyID = self.keyID { body("key_id", .text(keyID)) }
+            body("request_id", .text(self.requestID))
+            if let traceID = self.trace?.traceID { body("trace_id", .text(traceID)) }
+            if let spanID = self.trace?.spanID { body("span_id", .text(spanID)) }
+            if let remoteAddress = self.remoteAddress { body("remote_address", .text(remoteAddress)) }
+        }
+
+        var metadata: Logger.Metadata {
+            var metadata: Logger.Metadata = [:]
+            self.forEachField { name, value in
+                metadata[name] =
+                    switch value {
+                    case .text(let text): .string(text)
+                    case .number(let number): .stringConvertible(number)
+                    }
+            }
+            return metadata
+        }
+
+        /// Ends the request's span with the same facts; a span has the method as sent.
+        func end(_ trace: RequestTrace, _ request: HTTPServerRequest) {
+            trace.end(
+                request.head.method.rawValue,
+                at: self.route,
+                scheme: request.connection.isTLS ? "https" : "http",
+                status: self.status,
+                code: self.code,
+                tenant: self.tenant,
+                requestID: self.requestID,
+                remoteAddress: self.remoteAddress,
+                after: self.duration
+            )
+        }
     }
 }
 
-extension AccessLogEntry {
+extension AccessLog.Entry {
     /// The line of a request that the pipeline answered. Not an initialiser, because initialisers copy their arguments.
     static func line(
         _ exchange: Exchange,
         _ response: HTTPServerResponse.Summary,
         _ route: Route?,
         in duration: Duration
-    ) -> AccessLogEntry {
+    ) -> AccessLog.Entry {
         let request = exchange.request
-        return AccessLogEntry(
+        return AccessLog.Entry(
             requestID: exchange.requestID,
             trace: exchange.trace,
             method: HTTPMetrics.label(of: request.head.method.rawValue),

@@ -95,62 +95,65 @@ extension HTTPMetrics {
         case tooManyConnections = "too_many_connections"
         case tooManyBufferedBytes = "too_many_buffered_bytes"
     }
-}
 
-/// Bounds the number of a listener's request histograms, which differ by route, method and status.
-///
-/// A histogram has 17 series, and the documented answers alone have hundreds of combinations. The first combinations
-/// get their own histograms. Later ones share one per route, method and class of status (`4xx`). When those run out, route
-/// and method become `other`.
-private final class DurationRoom: Sendable {
-    private struct Room {
-        /// Combinations of route, method and status.
-        var exact: Int
-        /// Combinations of route, method and class of status.
-        var classes: Int
-    }
-
-    private struct State {
-        var room: Room
-        /// The part of the room that refused requests may use: anybody can cause those, and they must leave room for
-        /// others.
-        var refusalRoom: Room
-        /// The combinations by class that have a histogram.
-        var classes: Set<MetricLabels> = []
-
-        mutating func takeRoom(_ part: WritableKeyPath<Room, Int>, isRefusal: Bool) -> Bool {
-            guard self.room[keyPath: part] > 0 else { return false }
-            if isRefusal {
-                guard self.refusalRoom[keyPath: part] > 0 else { return false }
-                self.refusalRoom[keyPath: part] -= 1
-            }
-            self.room[keyPath: part] -= 1
-            return true
+    /// Bounds the number of a listener's request histograms, which differ by route, method and status.
+    ///
+    /// A histogram has 17 series, and the documented answers alone have hundreds of combinations. The first
+    /// combinations get their own histograms. Later ones share one per class of status (`4xx`); when those run out,
+    /// they also lose their route.
+    private final class DurationRoom: Sendable {
+        private struct Room {
+            /// Combinations of route, method and status.
+            var exact: Int
+            /// Combinations of route, method and class of status.
+            var classes: Int
         }
-    }
 
-    private let state: Mutex<State>
+        private struct State {
+            var room: Room
+            /// The part of the room that refused requests may use: anybody can cause those, and they must leave room
+            /// for others.
+            var refusalRoom: Room
+            /// The combinations by class that have a histogram.
+            var classes: Set<MetricLabels> = []
 
-    init(exact: Int, classes: Int) {
-        self.state = Mutex(
-            State(room: Room(exact: exact, classes: classes), refusalRoom: Room(exact: exact / 2, classes: classes / 2))
-        )
-    }
+            mutating func takeRoom(_ part: WritableKeyPath<Room, Int>, isRefusal: Bool) -> Bool {
+                guard self.room[keyPath: part] > 0 else { return false }
+                if isRefusal {
+                    guard self.refusalRoom[keyPath: part] > 0 else { return false }
+                    self.refusalRoom[keyPath: part] -= 1
+                }
+                self.room[keyPath: part] -= 1
+                return true
+            }
+        }
 
-    func fold(_ labels: MetricLabels) -> MetricLabels {
-        // No request ends with a status below 200 or above 599.
-        let digit = min(max(labels.third.first?.wholeNumberValue ?? 5, 2), 5)
-        var folded = labels
-        return self.state.withLock { state in
-            if state.takeRoom(\.exact, isRefusal: digit == 4) { return labels }
-            folded.third = "\(digit)xx"
-            if state.classes.contains(folded) { return folded }
-            if state.takeRoom(\.classes, isRefusal: digit == 4) {
-                state.classes.insert(folded)
+        private let state: Mutex<State>
+
+        init(exact: Int, classes: Int) {
+            self.state = Mutex(
+                State(
+                    room: Room(exact: exact, classes: classes),
+                    refusalRoom: Room(exact: exact / 2, classes: classes / 2)
+                )
+            )
+        }
+
+        func fold(_ labels: MetricLabels) -> MetricLabels {
+            // No request ends with a status below 200 or above 599.
+            let digit = min(max(labels.third.first?.wholeNumberValue ?? 5, 2), 5)
+            var folded = labels
+            return self.state.withLock { state in
+                if state.takeRoom(\.exact, isRefusal: digit == 4) { return labels }
+                folded.third = "\(digit)xx"
+                if state.classes.contains(folded) { return folded }
+                if state.takeRoom(\.classes, isRefusal: digit == 4) {
+                    state.classes.insert(folded)
+                    return folded
+                }
+                (folded.first, folded.second) = ("other", "other")
                 return folded
             }
-            (folded.first, folded.second) = ("other", "other")
-            return folded
         }
     }
 }

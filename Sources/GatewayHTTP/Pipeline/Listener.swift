@@ -220,7 +220,7 @@ extension Listener {
         let requestID = UUIDv7.generate(at: self.pipeline.clock.now())
         response.headers.append(.requestID, requestID)
         self.pipeline.accessLog.write(
-            AccessLogEntry(
+            AccessLog.Entry(
                 requestID: requestID,
                 method: request.head.map { HTTPMetrics.label(of: $0.method.rawValue) } ?? "none",
                 status: response.status.code,

@@ -26,6 +26,29 @@ import Logging
 /// The functions are generic and specialised for each endpoint. The synchronous ones are not inlined, because their
 /// temporaries would enlarge the async caller's frame, which is on the heap.
 struct RequestPipeline: Sendable {
+    /// The id of a request in answers, logs, traces and the audit.
+    enum RequestID {
+        /// Returns the caller's own id if it is valid, else a new one.
+        static func of(_ head: HTTPRequestHead, now: Timestamp) -> String {
+            if let id = head.fields[.requestID], Self.isSane(id) { return id }
+            return UUIDv7.generate(at: now)
+        }
+
+        /// True for 1 to 128 characters that are harmless in headers, logs and queries.
+        private static func isSane(_ id: String) -> Bool {
+            (1...128).contains(id.utf8.count)
+                && id.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                        true
+                    default:
+                        false
+                    }
+                }
+        }
+    }
+
     let callers: Callers
     /// Records refused callers and actions; `nil` if no route has a credential.
     let refusals: AccessRefusals?
@@ -290,7 +313,7 @@ struct RequestPipeline: Sendable {
             isQuiet: response.isPaced || route?.isProbe == true
         )
         if let trace = exchange.trace, trace.isRecorded, route?.isProbe != true {
-            AccessLogEntry.line(exchange, summary, route, in: duration).end(trace, exchange.request)
+            AccessLog.Entry.line(exchange, summary, route, in: duration).end(trace, exchange.request)
         }
         response.headers.append(.requestID, exchange.requestID)
         return response
@@ -336,29 +359,6 @@ extension IdempotencyKey {
             )
         }
         self = key
-    }
-}
-
-/// The id of a request in answers, logs, traces and the audit.
-enum RequestID {
-    /// Returns the caller's own id if it is valid, else a new one.
-    static func of(_ head: HTTPRequestHead, now: Timestamp) -> String {
-        if let id = head.fields[.requestID], Self.isSane(id) { return id }
-        return UUIDv7.generate(at: now)
-    }
-
-    /// True for 1 to 128 characters that are harmless in headers, logs and queries.
-    private static func isSane(_ id: String) -> Bool {
-        (1...128).contains(id.utf8.count)
-            && id.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default:
-                    false
-                }
-            }
     }
 }
 

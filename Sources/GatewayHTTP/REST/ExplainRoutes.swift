@@ -26,7 +26,7 @@ struct ExplainRoutes {
     private func explain(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
         try await self.pipeline.charge(caller.principal)
-        let body = try ExplainedBody(
+        let body = try Body(
             exchange.request.body,
             contentType: exchange.contentType,
             form: Self.form(of: exchange)
@@ -41,61 +41,63 @@ struct ExplainRoutes {
         return HTTPServerResponse(json: SendExplanation(command, preview).json)
     }
 
-    private static func form(of exchange: Exchange) throws(Refusal) -> ExplainedBody.Form {
+    private static func form(of exchange: Exchange) throws(Refusal) -> Body.Form {
         guard let text = try exchange.query(["form"]).text("form") else { return .rest }
-        guard let form = ExplainedBody.Form(rawValue: text) else {
+        guard let form = Body.Form(rawValue: text) else {
             throw Refusal(.invalidField, "form must be rest or legacy")
         }
         return form
     }
 }
 
-/// A body to explain, in either form that a sender may write.
-struct ExplainedBody {
-    enum Form: String, CaseIterable {
-        case rest
-        /// As for `POST /fcm/send`, in JSON.
-        case legacy
-    }
-
-    /// The most bytes of collapse key and package name together. The explanation shows both, so they are bounded.
-    private static let maxOptionBytes = 64 * 1024
-
-    let message: Message
-    let payloadBytes: Int
-    let target: Target
-
-    /// Reads a body. Throws a refusal if no send would accept it.
-    init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
-        switch form {
-        case .rest:
-            let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
-            self.target = body.target
-            self.message = body.message
-            self.payloadBytes = body.message.payloadBytes
-        case .legacy:
-            guard JSONBody.isJSON(contentType) else {
-                throw Refusal(.unsupportedMediaType, "Send the body as application/json")
-            }
-            let request = try Self.legacyRequest(body)
-            guard let target = request.sentTarget, target.isPossible else {
-                throw Refusal(.invalidTarget, "None of the recipients is a registration token")
-            }
-            self.target = target
-            self.message = request.message
-            self.payloadBytes = request.payloadBytes
+extension ExplainRoutes {
+    /// A body to explain, in either form that a sender may write.
+    struct Body {
+        enum Form: String, CaseIterable {
+            case rest
+            /// As for `POST /fcm/send`, in JSON.
+            case legacy
         }
-        let options = [self.message.collapseKey, self.message.restrictedPackageName]
-        guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
-            throw Refusal(.invalidField, "The collapse key and the package name are too long to be shown")
-        }
-    }
 
-    private static func legacyRequest(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
-        do {
-            return try LegacyRequestDecoder.decode(body)
-        } catch {
-            throw error.explained
+        /// The most bytes of collapse key and package name together. The explanation shows both, so they are bounded.
+        private static let maxOptionBytes = 64 * 1024
+
+        let message: Message
+        let payloadBytes: Int
+        let target: Target
+
+        /// Reads a body. Throws a refusal if no send would accept it.
+        init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
+            switch form {
+            case .rest:
+                let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
+                self.target = body.target
+                self.message = body.message
+                self.payloadBytes = body.message.payloadBytes
+            case .legacy:
+                guard JSONBody.isJSON(contentType) else {
+                    throw Refusal(.unsupportedMediaType, "Send the body as application/json")
+                }
+                let request = try Self.legacyRequest(body)
+                guard let target = request.sentTarget, target.isPossible else {
+                    throw Refusal(.invalidTarget, "None of the recipients is a registration token")
+                }
+                self.target = target
+                self.message = request.message
+                self.payloadBytes = request.payloadBytes
+            }
+            let options = [self.message.collapseKey, self.message.restrictedPackageName]
+            guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
+                throw Refusal(.invalidField, "The collapse key and the package name are too long to be shown")
+            }
+        }
+
+        private static func legacyRequest(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
+            do {
+                return try LegacyRequestDecoder.decode(body)
+            } catch {
+                throw error.explained
+            }
         }
     }
 }

@@ -166,7 +166,7 @@ extension JSONWriter {
         self.endObject()
     }
 
-    fileprivate mutating func write(_ field: FieldTrace) {
+    fileprivate mutating func write(_ field: SendExplanation.FieldTrace) {
         self.beginObject()
         self.member("pointer", field.pointer)
         self.member("becomes", field.becomes)
@@ -208,109 +208,111 @@ extension JSONWriter {
     }
 }
 
-/// The place of one field of a message in the upstream's request.
-struct FieldTrace {
-    /// The field as the caller wrote it (RFC 6901).
-    var pointer: String
-    /// The members of the upstream's body that carry the field. Empty if the field is not sent.
-    var becomes: [String]
+extension SendExplanation {
+    /// The place of one field of a message in the upstream's request.
+    struct FieldTrace {
+        /// The field as the caller wrote it (RFC 6901).
+        var pointer: String
+        /// The members of the upstream's body that carry the field. Empty if the field is not sent.
+        var becomes: [String]
 
-    /// Traces each field of a message to members of the first recipient's body, in the order of the REST contract.
-    ///
-    /// Lists only members that the body has, each under its own field.
-    static func all(of message: Message, in body: ByteBuffer, of kind: UpstreamKind) -> [FieldTrace] {
-        var leaves: [String] = []
-        if let root = (try? JSONDocument(parsing: body))?.root {
-            Self.gather(root, at: JSONPointer(), into: &leaves)
+        /// Traces each field of a message to members of the first recipient's body, in the order of the REST contract.
+        ///
+        /// Lists only members that the body has, each under its own field.
+        static func all(of message: Message, in body: ByteBuffer, of kind: UpstreamKind) -> [FieldTrace] {
+            var leaves: [String] = []
+            if let root = (try? JSONDocument(parsing: body))?.root {
+                Self.gather(root, at: JSONPointer(), into: &leaves)
+            }
+            let isSilent = leaves.contains(Self.pushType)
+            var members: [String: [String]] = [:]
+            for leaf in leaves {
+                let field: String? =
+                    switch kind {
+                    case .legacy: leaf == "/time_to_live" ? "/ttl" : leaf
+                    // In a silent push, `apns-priority` comes from `content_available`, otherwise from `priority`.
+                    case .v1:
+                        leaf == "/message/apns/headers/apns-priority" && isSilent
+                            ? "/content_available" : Self.fieldsOfV1[leaf]
+                    }
+                if let field { members[field, default: []].append(leaf) }
+            }
+            return Self.fields(of: message).map { FieldTrace(pointer: $0, becomes: members[$0] ?? []) }
         }
-        let isSilent = leaves.contains(Self.pushType)
-        var members: [String: [String]] = [:]
-        for leaf in leaves {
-            let field: String? =
-                switch kind {
-                case .legacy: leaf == "/time_to_live" ? "/ttl" : leaf
-                // In a silent push, `apns-priority` comes from `content_available`, otherwise from `priority`.
-                case .v1:
-                    leaf == "/message/apns/headers/apns-priority" && isSilent
-                        ? "/content_available" : Self.fieldsOfV1[leaf]
-                }
-            if let field { members[field, default: []].append(leaf) }
+
+        /// Collects the pointers of all members that are not objects. The caller's `data` counts as one member.
+        private static func gather(_ value: JSONValue, at pointer: JSONPointer, into leaves: inout [String]) {
+            guard let members = value.members, !Self.dataPointers.contains(pointer.description) else {
+                leaves.append(pointer.description)
+                return
+            }
+            for member in members {
+                Self.gather(member.value, at: pointer.appending(member.key), into: &leaves)
+            }
         }
-        return Self.fields(of: message).map { FieldTrace(pointer: $0, becomes: members[$0] ?? []) }
+
+        private static func fields(of message: Message) -> [String] {
+            let notification = message.notification
+            let isThere: KeyValuePairs = [
+                "/notification/badge": notification?.badge != nil,
+                "/notification/title_loc_args": notification?.titleLocArgs != nil,
+                "/notification/body_loc_args": notification?.bodyLocArgs != nil,
+                "/data": !message.data.isEmpty,
+                "/priority": message.priority != nil,
+                "/ttl": message.timeToLive != nil,
+                "/collapse_key": message.collapseKey != nil,
+                "/content_available": message.contentAvailable,
+                "/mutable_content": message.mutableContent,
+                "/restricted_package_name": message.restrictedPackageName != nil,
+                "/dry_run": message.dryRun,
+            ]
+            let texts = notification?.texts.map { "/notification/\($0.key.rawValue)" } ?? []
+            return texts + isThere.filter(\.value).map(\.key)
+        }
+
+        private static let dataPointers: Set<String> = ["/data", "/message/data"]
+        /// What only a silent push has (TR-SILENT).
+        private static let pushType = "/message/apns/headers/apns-push-type"
+
+        /// The field that each member of a v1 body comes from.
+        private static let fieldsOfV1: [String: String] = {
+            let android = "/message/android"
+            let aps = "/message/apns/payload/aps"
+            var fields = [
+                "/validate_only": "/dry_run",
+                "/message/data": "/data",
+                "\(android)/collapse_key": "/collapse_key",
+                "\(android)/priority": "/priority",
+                "\(android)/ttl": "/ttl",
+                "\(android)/restricted_package_name": "/restricted_package_name",
+                "\(android)/notification/channel_id": "/notification/android_channel_id",
+                "/message/apns/headers/apns-expiration": "/ttl",
+                "/message/apns/headers/apns-collapse-id": "/collapse_key",
+                "/message/apns/headers/apns-priority": "/priority",
+                Self.pushType: "/content_available",
+                "\(aps)/alert/loc-key": "/notification/body_loc_key",
+                "\(aps)/alert/loc-args": "/notification/body_loc_args",
+                "\(aps)/alert/title-loc-key": "/notification/title_loc_key",
+                "\(aps)/alert/title-loc-args": "/notification/title_loc_args",
+                "\(aps)/badge": "/notification/badge",
+                "\(aps)/sound": "/notification/sound",
+                "\(aps)/category": "/notification/click_action",
+                "\(aps)/content-available": "/content_available",
+                "\(aps)/mutable-content": "/mutable_content",
+                "/message/webpush/headers/TTL": "/ttl",
+                "/message/webpush/headers/Urgency": "/priority",
+                "/message/webpush/notification/icon": "/notification/icon",
+                "/message/webpush/fcm_options/link": "/notification/click_action",
+            ]
+            for name in ["title", "body", "image"] { fields["/message/notification/\(name)"] = "/notification/\(name)" }
+            for name in ["title", "subtitle", "body"] { fields["\(aps)/alert/\(name)"] = "/notification/\(name)" }
+            for name in [
+                "sound", "icon", "color", "tag", "click_action", "title_loc_key", "body_loc_key", "title_loc_args",
+                "body_loc_args",
+            ] {
+                fields["\(android)/notification/\(name)"] = "/notification/\(name)"
+            }
+            return fields
+        }()
     }
-
-    /// Collects the pointers of all members that are not objects. The caller's `data` counts as one member.
-    private static func gather(_ value: JSONValue, at pointer: JSONPointer, into leaves: inout [String]) {
-        guard let members = value.members, !Self.dataPointers.contains(pointer.description) else {
-            leaves.append(pointer.description)
-            return
-        }
-        for member in members {
-            Self.gather(member.value, at: pointer.appending(member.key), into: &leaves)
-        }
-    }
-
-    private static func fields(of message: Message) -> [String] {
-        let notification = message.notification
-        let isThere: KeyValuePairs = [
-            "/notification/badge": notification?.badge != nil,
-            "/notification/title_loc_args": notification?.titleLocArgs != nil,
-            "/notification/body_loc_args": notification?.bodyLocArgs != nil,
-            "/data": !message.data.isEmpty,
-            "/priority": message.priority != nil,
-            "/ttl": message.timeToLive != nil,
-            "/collapse_key": message.collapseKey != nil,
-            "/content_available": message.contentAvailable,
-            "/mutable_content": message.mutableContent,
-            "/restricted_package_name": message.restrictedPackageName != nil,
-            "/dry_run": message.dryRun,
-        ]
-        let texts = notification?.texts.map { "/notification/\($0.key.rawValue)" } ?? []
-        return texts + isThere.filter(\.value).map(\.key)
-    }
-
-    private static let dataPointers: Set<String> = ["/data", "/message/data"]
-    /// The member that only a silent push has (TR-SILENT).
-    private static let pushType = "/message/apns/headers/apns-push-type"
-
-    /// The field that each member of a v1 body comes from.
-    private static let fieldsOfV1: [String: String] = {
-        let android = "/message/android"
-        let aps = "/message/apns/payload/aps"
-        var fields = [
-            "/validate_only": "/dry_run",
-            "/message/data": "/data",
-            "\(android)/collapse_key": "/collapse_key",
-            "\(android)/priority": "/priority",
-            "\(android)/ttl": "/ttl",
-            "\(android)/restricted_package_name": "/restricted_package_name",
-            "\(android)/notification/channel_id": "/notification/android_channel_id",
-            "/message/apns/headers/apns-expiration": "/ttl",
-            "/message/apns/headers/apns-collapse-id": "/collapse_key",
-            "/message/apns/headers/apns-priority": "/priority",
-            Self.pushType: "/content_available",
-            "\(aps)/alert/loc-key": "/notification/body_loc_key",
-            "\(aps)/alert/loc-args": "/notification/body_loc_args",
-            "\(aps)/alert/title-loc-key": "/notification/title_loc_key",
-            "\(aps)/alert/title-loc-args": "/notification/title_loc_args",
-            "\(aps)/badge": "/notification/badge",
-            "\(aps)/sound": "/notification/sound",
-            "\(aps)/category": "/notification/click_action",
-            "\(aps)/content-available": "/content_available",
-            "\(aps)/mutable-content": "/mutable_content",
-            "/message/webpush/headers/TTL": "/ttl",
-            "/message/webpush/headers/Urgency": "/priority",
-            "/message/webpush/notification/icon": "/notification/icon",
-            "/message/webpush/fcm_options/link": "/notification/click_action",
-        ]
-        for name in ["title", "body", "image"] { fields["/message/notification/\(name)"] = "/notification/\(name)" }
-        for name in ["title", "subtitle", "body"] { fields["\(aps)/alert/\(name)"] = "/notification/\(name)" }
-        for name in [
-            "sound", "icon", "color", "tag", "click_action", "title_loc_key", "body_loc_key", "title_loc_args",
-            "body_loc_args",
-        ] {
-            fields["\(android)/notification/\(name)"] = "/notification/\(name)"
-        }
-        return fields
-    }()
 }

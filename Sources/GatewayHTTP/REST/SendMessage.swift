@@ -7,7 +7,7 @@ import StrictJSON
 
 /// Sends a message: `POST /v1/tenants/{tenant}/messages`.
 struct SendMessage: SendEndpoint {
-    typealias Writer = SendAnswerWriter
+    typealias Writer = AnswerWriter
 
     static let template = "/v1/tenants/{tenant}/messages"
 
@@ -18,7 +18,7 @@ struct SendMessage: SendEndpoint {
         .with(\.isSend, true)
         .with(\.spelling, .exact)
 
-    func read(_ exchange: Exchange) throws -> Sending<SendAnswerWriter> {
+    func read(_ exchange: Exchange) throws -> Sending<AnswerWriter> {
         let body = try SendBody(exchange.members())
         let command = body.command(by: try exchange.caller)
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
@@ -34,92 +34,94 @@ struct SendMessage: SendEndpoint {
                 message: command.message
             )
         }
-        return Sending(command: command, idempotent: idempotent, writer: SendAnswerWriter(target: command.target))
+        return Sending(command: command, idempotent: idempotent, writer: AnswerWriter(target: command.target))
     }
 }
 
-/// Writes the answers to a send in REST's words.
-struct SendAnswerWriter: SendReplyWriter {
-    private static let json = "application/json"
+extension SendMessage {
+    /// Writes the answers to a send in REST's words.
+    struct AnswerWriter: SendReplyWriter {
+        private static let json = "application/json"
 
-    let target: Target
+        let target: Target
 
-    func reply(to outcome: SendOutcome) -> Reply {
-        var reply = self.content(outcome)
-        reply.code = outcome.result.code
-        return reply
-    }
+        func reply(to outcome: SendOutcome) -> Reply {
+            var reply = self.content(outcome)
+            reply.code = outcome.result.code
+            return reply
+        }
 
-    func reply(refusing refusal: Refusal) -> Reply { refusal.reply() }
+        func reply(refusing refusal: Refusal) -> Reply { refusal.reply() }
 
-    private func content(_ outcome: SendOutcome) -> Reply {
-        let id = outcome.messageID
-        switch outcome.result.answer {
-        case .refused(let refusal): return refusal.reply(messageID: id)
-        case .group(let group): return Reply(contentType: Self.json, Self.group(group, id))
-        case .recipients(let results) where self.target.isList:
-            return Reply(contentType: Self.json, self.results(results, id))
-        case .recipients(let results):
-            switch results.first ?? .rejected(.upstreamProtocol) {
-            case .accepted(let acceptance): return Reply(contentType: Self.json, Self.accepted(acceptance, id))
-            case .rejected(let rejection): return Refusal(rejection).reply(messageID: id)
+        private func content(_ outcome: SendOutcome) -> Reply {
+            let id = outcome.messageID
+            switch outcome.result.answer {
+            case .refused(let refusal): return refusal.reply(messageID: id)
+            case .group(let group): return Reply(contentType: Self.json, Self.group(group, id))
+            case .recipients(let results) where self.target.isList:
+                return Reply(contentType: Self.json, self.results(results, id))
+            case .recipients(let results):
+                switch results.first ?? .rejected(.upstreamProtocol) {
+                case .accepted(let acceptance): return Reply(contentType: Self.json, Self.accepted(acceptance, id))
+                case .rejected(let rejection): return Refusal(rejection).reply(messageID: id)
+                }
             }
         }
-    }
 
-    private static func accepted(_ acceptance: Acceptance, _ id: String) -> ByteBuffer {
-        var writer = JSONWriter(reservingCapacity: 192)
-        writer.beginObject()
-        writer.member("id", id)
-        writer.write(acceptance)
-        writer.endObject()
-        return writer.finish()
-    }
-
-    private func results(_ results: [RecipientOutcome], _ id: String) -> ByteBuffer {
-        let accepted = results.count { if case .accepted = $0 { true } else { false } }
-        let (name, recipients): (StaticString, [String]) =
-            switch self.target {
-            case .tokens(let tokens): ("token", tokens)
-            case .installations(let ids): ("fid", ids)
-            case .token, .installation, .topic, .condition, .notificationKey, .deviceGroup: ("token", [])
-            }
-        var writer = JSONWriter(reservingCapacity: 96 + results.count * 224)
-        writer.beginObject()
-        writer.member("id", id)
-        writer.member("accepted", accepted)
-        writer.member("rejected", results.count - accepted)
-        writer.beginArray("results")
-        for (recipient, result) in zip(recipients, results) {
+        private static func accepted(_ acceptance: Acceptance, _ id: String) -> ByteBuffer {
+            var writer = JSONWriter(reservingCapacity: 192)
             writer.beginObject()
-            writer.member(name, recipient)
-            switch result {
-            case .accepted(let acceptance): writer.write(acceptance)
-            case .rejected(let rejection): writer.write(rejection)
-            }
+            writer.member("id", id)
+            writer.write(acceptance)
             writer.endObject()
+            return writer.finish()
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.finish()
-    }
 
-    private static func group(_ group: GroupOutcome, _ id: String) -> ByteBuffer {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("id", id)
-        writer.member("accepted", group.success)
-        writer.member("rejected", group.failure)
-        writer.beginArray("results")
-        for token in group.failedTokens {
+        private func results(_ results: [RecipientOutcome], _ id: String) -> ByteBuffer {
+            let accepted = results.count { if case .accepted = $0 { true } else { false } }
+            let (name, recipients): (StaticString, [String]) =
+                switch self.target {
+                case .tokens(let tokens): ("token", tokens)
+                case .installations(let ids): ("fid", ids)
+                case .token, .installation, .topic, .condition, .notificationKey, .deviceGroup: ("token", [])
+                }
+            var writer = JSONWriter(reservingCapacity: 96 + results.count * 224)
             writer.beginObject()
-            writer.member("token", token)
-            writer.write(Rejection(code: .upstreamUnavailable))
+            writer.member("id", id)
+            writer.member("accepted", accepted)
+            writer.member("rejected", results.count - accepted)
+            writer.beginArray("results")
+            for (recipient, result) in zip(recipients, results) {
+                writer.beginObject()
+                writer.member(name, recipient)
+                switch result {
+                case .accepted(let acceptance): writer.write(acceptance)
+                case .rejected(let rejection): writer.write(rejection)
+                }
+                writer.endObject()
+            }
+            writer.endArray()
             writer.endObject()
+            return writer.finish()
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.finish()
+
+        private static func group(_ group: GroupOutcome, _ id: String) -> ByteBuffer {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("id", id)
+            writer.member("accepted", group.success)
+            writer.member("rejected", group.failure)
+            writer.beginArray("results")
+            for token in group.failedTokens {
+                writer.beginObject()
+                writer.member("token", token)
+                writer.write(Rejection(code: .upstreamUnavailable))
+                writer.endObject()
+            }
+            writer.endArray()
+            writer.endObject()
+            return writer.finish()
+        }
     }
 }
 

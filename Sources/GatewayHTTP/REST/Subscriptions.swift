@@ -7,6 +7,22 @@ import StrictJSON
 
 /// Changes devices' subscriptions to topics, and lists them.
 enum Subscriptions {
+    /// A slice of a device's subscriptions, which are ordered by topic name.
+    struct Page {
+        let subscriptions: ArraySlice<TopicSubscription>
+        /// The topic after which the next page begins; `nil` at the end.
+        let last: String?
+
+        init(_ all: [TopicSubscription], after cursor: String?, limit: Int) {
+            let rest = cursor.map { cursor in
+                all.drop { !cursor.utf8.lexicographicallyPrecedes($0.topic.utf8) }
+            }
+            let page = (rest ?? all[...]).prefix(limit)
+            self.subscriptions = page
+            self.last = page.endIndex < all.endIndex ? page.last?.topic : nil
+        }
+    }
+
     static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
         [
             Change(.subscribe, at: "/v1/tenants/{tenant}/topics/{topic}/subscriptions", topics),
@@ -36,7 +52,7 @@ enum Subscriptions {
         func load(of call: SubscriptionCall) -> RequestLoad { .subscriptions(devices: call.tokens.count) }
 
         func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
-            SubscriptionAnswer.response(to: call.tokens, await self.topics.change(call))
+            Answer.response(to: call.tokens, await self.topics.change(call))
         }
 
         /// Returns the topic in a path, unescaped.
@@ -89,7 +105,7 @@ enum Subscriptions {
 
         func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.look(up: work.call)
-            return SubscriptionAnswer.response(answer, after: work.cursor, limit: work.limit)
+            return Answer.response(answer, after: work.cursor, limit: work.limit)
         }
     }
 }
@@ -112,102 +128,93 @@ extension FieldProblems {
     }
 }
 
-/// Writes the answers to requests about subscriptions.
-enum SubscriptionAnswer {
-    /// The answer: each device's outcome in the request's order, or the one cause that stopped them all.
-    static func response(to tokens: [String], _ answer: ChargedAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse {
-        switch answer.result {
-        case .failure(let refusal): Self.response(refusal, answer.quotas)
-        case .success(let outcomes):
-            Self.response(Self.results(tokens, outcomes), answer.quotas, code: outcomes.lazy.compactMap(\.code).first)
+extension Subscriptions {
+    /// Writes the answers to requests about subscriptions.
+    enum Answer {
+        /// The answer: each device's outcome in the request's order, or the one cause that stopped them all.
+        static func response(to tokens: [String], _ answer: ChargedAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse
+        {
+            switch answer.result {
+            case .failure(let refusal): Self.response(refusal, answer.quotas)
+            case .success(let outcomes):
+                Self.response(
+                    Self.results(tokens, outcomes),
+                    answer.quotas,
+                    code: outcomes.lazy.compactMap(\.code).first
+                )
+            }
         }
-    }
 
-    static func response(_ answer: ChargedAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
-        -> HTTPServerResponse
-    {
-        switch answer.result {
-        case .failure(let refusal):
-            return Self.response(refusal, answer.quotas)
-        case .success(let info):
-            let page = SubscriptionPage(info.subscriptions, after: cursor, limit: limit)
-            var writer = JSONWriter(reservingCapacity: 64 + page.subscriptions.count * 64)
-            writer.beginObject()
-            writer.beginArray("topics")
-            for subscription in page.subscriptions {
+        static func response(_ answer: ChargedAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
+            -> HTTPServerResponse
+        {
+            switch answer.result {
+            case .failure(let refusal):
+                return Self.response(refusal, answer.quotas)
+            case .success(let info):
+                let page = Page(info.subscriptions, after: cursor, limit: limit)
+                var writer = JSONWriter(reservingCapacity: 64 + page.subscriptions.count * 64)
                 writer.beginObject()
-                writer.member("topic", subscription.topic)
-                if let since = subscription.since { writer.member("since", since) }
+                writer.beginArray("topics")
+                for subscription in page.subscriptions {
+                    writer.beginObject()
+                    writer.member("topic", subscription.topic)
+                    if let since = subscription.since { writer.member("since", since) }
+                    writer.endObject()
+                }
+                writer.endArray()
+                if let last = page.last { writer.member("next_cursor", Cursor.text(of: last)) }
+                writer.endObject()
+                return Self.response(writer.finish(), answer.quotas)
+            }
+        }
+
+        private static func results(_ tokens: [String], _ outcomes: [SubscriptionOutcome]) -> ByteBuffer {
+            let accepted = outcomes.count { $0 == .done }
+            var writer = JSONWriter(reservingCapacity: 64 + outcomes.count * 224)
+            writer.beginObject()
+            writer.member("accepted", accepted)
+            writer.member("rejected", outcomes.count - accepted)
+            writer.beginArray("results")
+            for (token, outcome) in zip(tokens, outcomes) {
+                writer.beginObject()
+                writer.member("token", token)
+                switch outcome {
+                case .done: writer.member("status", "accepted")
+                case .rejected(let rejection): writer.write(rejection)
+                }
                 writer.endObject()
             }
             writer.endArray()
-            if let last = page.last { writer.member("next_cursor", Cursor.text(of: last)) }
             writer.endObject()
-            return Self.response(writer.finish(), answer.quotas)
+            return writer.finish()
         }
-    }
 
-    private static func results(_ tokens: [String], _ outcomes: [SubscriptionOutcome]) -> ByteBuffer {
-        let accepted = outcomes.count { $0 == .done }
-        var writer = JSONWriter(reservingCapacity: 64 + outcomes.count * 224)
-        writer.beginObject()
-        writer.member("accepted", accepted)
-        writer.member("rejected", outcomes.count - accepted)
-        writer.beginArray("results")
-        for (token, outcome) in zip(tokens, outcomes) {
-            writer.beginObject()
-            writer.member("token", token)
-            switch outcome {
-            case .done: writer.member("status", "accepted")
-            case .rejected(let rejection): writer.write(rejection)
+        private static func response(
+            _ body: ByteBuffer,
+            _ quotas: [QuotaStatus],
+            code: OutcomeCode? = nil
+        ) -> HTTPServerResponse {
+            var response = HTTPServerResponse(json: body)
+            response.code = code?.rawValue
+            response.headers.append(quotas)
+            return response
+        }
+
+        private static func response(_ refusal: Refusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
+            var refusal = refusal
+            if refusal.code == .upstreamUnavailable, refusal.detail == nil {
+                refusal.detail = "FCM did not confirm it; repeat it later, which is safe"
             }
-            writer.endObject()
+            var response = refusal.response
+            response.headers.append(quotas)
+            return response
         }
-        writer.endArray()
-        writer.endObject()
-        return writer.finish()
-    }
-
-    private static func response(
-        _ body: ByteBuffer,
-        _ quotas: [QuotaStatus],
-        code: OutcomeCode? = nil
-    ) -> HTTPServerResponse {
-        var response = HTTPServerResponse(json: body)
-        response.code = code?.rawValue
-        response.headers.append(quotas)
-        return response
-    }
-
-    private static func response(_ refusal: Refusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
-        var refusal = refusal
-        if refusal.code == .upstreamUnavailable, refusal.detail == nil {
-            refusal.detail = "FCM did not confirm it; repeat it later, which is safe"
-        }
-        var response = refusal.response
-        response.headers.append(quotas)
-        return response
     }
 }
 
 extension SubscriptionOutcome {
     fileprivate var code: OutcomeCode? {
         if case .rejected(let rejection) = self { rejection.code } else { nil }
-    }
-}
-
-/// A slice of a device's subscriptions, which are ordered by topic name.
-struct SubscriptionPage {
-    let subscriptions: ArraySlice<TopicSubscription>
-    /// The topic after which the next page begins; `nil` at the end.
-    let last: String?
-
-    init(_ all: [TopicSubscription], after cursor: String?, limit: Int) {
-        let rest = cursor.map { cursor in
-            all.drop { !cursor.utf8.lexicographicallyPrecedes($0.topic.utf8) }
-        }
-        let page = (rest ?? all[...]).prefix(limit)
-        self.subscriptions = page
-        self.last = page.endIndex < all.endIndex ? page.last?.topic : nil
     }
 }

@@ -105,7 +105,7 @@ enum V1Subscriptions {
             case .failure(let refusal):
                 reply = V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
             case .success(let info):
-                let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
+                let page = Subscriptions.Page(info.subscriptions, after: work.cursor, limit: work.limit)
                 reply = V1ReplyWriter(project: work.call.profile.project)
                     .reply(listing: page.subscriptions, of: work.call.token, nextPage: page.last.map(Cursor.text(of:)))
             }

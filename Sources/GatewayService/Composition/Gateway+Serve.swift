@@ -121,27 +121,29 @@ extension LoadedConfiguration {
     }
 }
 
-/// Logs once what the gateway serves, when both listeners accept connections.
-private struct StartReport: Service {
-    let gateway: Gateway
-    let certificates: ListenerCertificates
-    let logger: Logger
+extension Gateway {
+    /// Logs once what the gateway serves, when both listeners accept connections.
+    fileprivate struct StartReport: Service {
+        let gateway: Gateway
+        let certificates: ListenerCertificates
+        let logger: Logger
 
-    func run() async throws {
-        await cancelWhenGracefulShutdown {
-            guard let admin = try? await self.gateway.adminListener.boundPort(),
-                let data = try? await self.gateway.dataListener.boundPort()
-            else { return }
-            let directory = self.gateway.reloadable.directory.snapshot
-            var metadata: Logger.Metadata = [
-                "data_listener": "\(self.gateway.dataListener.url(self.certificates.data, data))",
-                "admin_listener": "\(self.gateway.adminListener.url(self.certificates.admin, admin))",
-                "tenants": .stringConvertible(directory.tenants.count),
-                "keys": .stringConvertible(directory.principals.values.count { $0.key.revokedAt == nil }),
-            ]
-            if let replica = self.gateway.replica { metadata["replica"] = "\(replica.text)" }
-            self.logger.info("Serving.", metadata: metadata)
+        func run() async throws {
+            await cancelWhenGracefulShutdown {
+                guard let admin = try? await self.gateway.adminListener.boundPort(),
+                    let data = try? await self.gateway.dataListener.boundPort()
+                else { return }
+                let directory = self.gateway.reloadable.directory.snapshot
+                var metadata: Logger.Metadata = [
+                    "data_listener": "\(self.gateway.dataListener.url(self.certificates.data, data))",
+                    "admin_listener": "\(self.gateway.adminListener.url(self.certificates.admin, admin))",
+                    "tenants": .stringConvertible(directory.tenants.count),
+                    "keys": .stringConvertible(directory.principals.values.count { $0.key.revokedAt == nil }),
+                ]
+                if let replica = self.gateway.replica { metadata["replica"] = "\(replica.text)" }
+                self.logger.info("Serving.", metadata: metadata)
+            }
+            try? await gracefulShutdown()
         }
-        try? await gracefulShutdown()
     }
 }

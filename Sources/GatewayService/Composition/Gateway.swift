@@ -95,7 +95,7 @@ package struct Gateway: Sendable {
     let audit: AuditLog
     /// `nil` for a process that has its store to itself.
     let replica: ReplicaID?
-    let reloadable: ReloadableParts
+    let reloadable: ConfigurationReloader.Parts
     /// The audit's second sink, if it is a file.
     let auditSinkFile: AuditSinkFile?
     private let drainLimit: Duration
@@ -440,7 +440,7 @@ package struct Gateway: Sendable {
         )
         self.adminListener = front.listener
         self.drainLimit = configuration.http.drainGrace + configuration.http.shutdownTimeout
-        self.reloadable = ReloadableParts(
+        self.reloadable = ConfigurationReloader.Parts(
             directory: directory,
             dataServer: dataServer,
             adminServer: front.server,

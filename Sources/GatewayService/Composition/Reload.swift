@@ -78,27 +78,27 @@ extension ConfigurationInput {
     }
 }
 
-/// The parts of a gateway whose settings may change at run time.
-struct ReloadableParts: Sendable {
-    let directory: Directory
-    let dataServer: HTTPServer
-    let adminServer: HTTPServer
-    let upstream: UpstreamSettings
-    /// 1 if the last reload succeeded, else 0.
-    let lastReload: Meter
-
-    fileprivate func reload(_ configuration: GatewayConfiguration) async {
-        await self.directory.use(defaultLimits: configuration.limits.defaults)
-        self.upstream.reload(configuration.upstream)
-    }
-}
-
 /// Reloads the configuration of a running gateway, completely or not at all.
 ///
 /// Nothing changes before everything has been read and checked. Settings that need a restart keep their values and are
 /// named in the log.
 final class ConfigurationReloader: Sendable {
-    private let parts: ReloadableParts
+    /// The parts of a gateway whose settings may change at run time.
+    struct Parts: Sendable {
+        let directory: Directory
+        let dataServer: HTTPServer
+        let adminServer: HTTPServer
+        let upstream: UpstreamSettings
+        /// 1 if the last reload succeeded, else 0.
+        let lastReload: Meter
+
+        fileprivate func reload(_ configuration: GatewayConfiguration) async {
+            await self.directory.use(defaultLimits: configuration.limits.defaults)
+            self.upstream.reload(configuration.upstream)
+        }
+    }
+
+    private let parts: Parts
     private let logLevel: LogLevelSetting
     private let clock: any WallClock
     private let logger: Logger
@@ -108,7 +108,7 @@ final class ConfigurationReloader: Sendable {
 
     init(
         started: LoadedConfiguration,
-        parts: ReloadableParts,
+        parts: Parts,
         logLevel: LogLevelSetting,
         clock: any WallClock,
         logger: Logger,

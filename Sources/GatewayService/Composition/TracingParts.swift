@@ -29,7 +29,7 @@ struct TracingParts: Sendable {
         let exporter = try SpanExporter(
             queue,
             to: try OTLPReceiver(endpoint, fields: fields),
-            as: TraceResource(version: GatewayVersion.current, instance: instance),
+            as: OTLPReceiver.Resource(version: GatewayVersion.current, instance: instance),
             tls: try self.configuration.tls(),
             logger: logger
         )

@@ -10,11 +10,11 @@ package struct ConfigurationInput {
 
     /// The sources of the values in force, by path; a key that nothing sets has its default.
     package struct Sources: Sendable {
-        fileprivate var byPath: [String: ConfigurationSource] = [:]
+        fileprivate var byPath: [String: ConfigurationProblem.Source] = [:]
         /// The path of the file, as given.
         package fileprivate(set) var file: String?
 
-        package subscript(path: String) -> ConfigurationSource { self.byPath[path] ?? .builtIn }
+        package subscript(path: String) -> ConfigurationProblem.Source { self.byPath[path] ?? .builtIn }
 
         /// Adds to a problem the place where its key was set, or else the other key involved.
         package func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
@@ -30,7 +30,7 @@ package struct ConfigurationInput {
         package let key: ConfigurationKey
         /// The value in force as text; empty if there is none, `<redacted>` for a secret.
         package let value: String
-        package let source: ConfigurationSource
+        package let source: ConfigurationProblem.Source
     }
 
     package private(set) var sources = Sources()

@@ -6,6 +6,17 @@ import Yams
 ///
 /// The part that reads the value owns the property; the property's initial value is the key's default.
 package struct ConfigurationKey: Sendable {
+    /// Converts between an operator's text and the value of a property.
+    struct Format<Written: ConfigurationValue, Value: Sendable>: Sendable {
+        let values: String
+        var isSecret = false
+        /// The problems of an unusable value; never repeats a secret.
+        let problems: @Sendable (Written) -> [String]
+        let value: @Sendable (Written) -> Value?
+        /// The value as an operator would write it in a variable.
+        let text: @Sendable (Value) -> String
+    }
+
     /// Sets a value in a configuration; returns the problems of an unusable value, and leaves the property as it is.
     typealias Assignment = @Sendable (inout GatewayConfiguration) -> [String]
 
@@ -27,7 +38,7 @@ package struct ConfigurationKey: Sendable {
     init<Written: ConfigurationValue, Value>(
         _ path: String,
         _ property: any WritableKeyPath<GatewayConfiguration, Value> & Sendable,
-        _ format: ConfigurationFormat<Written, Value>,
+        _ format: Format<Written, Value>,
         _ doc: String,
         reloads: Bool = false
     ) {
@@ -39,7 +50,7 @@ package struct ConfigurationKey: Sendable {
         _ path: String,
         in part: any WritableKeyPath<GatewayConfiguration, Part> & Sendable,
         _ property: any WritableKeyPath<Part, Value> & Sendable,
-        _ format: ConfigurationFormat<Written, Value>,
+        _ format: Format<Written, Value>,
         _ doc: String,
         reloads: Bool = false
     ) {
@@ -106,24 +117,13 @@ package struct ConfigurationKey: Sendable {
     }
 }
 
-/// Converts between an operator's text and the value of a property.
-struct ConfigurationFormat<Written: ConfigurationValue, Value: Sendable>: Sendable {
-    let values: String
-    var isSecret = false
-    /// The problems of an unusable value; never repeats a secret.
-    let problems: @Sendable (Written) -> [String]
-    let value: @Sendable (Written) -> Value?
-    /// The value as an operator would write it in a variable.
-    let text: @Sendable (Value) -> String
-}
-
-extension ConfigurationFormat where Written == Bool, Value == Bool {
+extension ConfigurationKey.Format where Written == Bool, Value == Bool {
     static var flag: Self {
         Self(values: "`true`, `false`", problems: { _ in [] }, value: { $0 }, text: { "\($0)" })
     }
 }
 
-extension ConfigurationFormat where Written == Double, Value == Double {
+extension ConfigurationKey.Format where Written == Double, Value == Double {
     /// A share, 0 to 1.
     static var ratio: Self {
         Self(
@@ -135,13 +135,13 @@ extension ConfigurationFormat where Written == Double, Value == Double {
     }
 }
 
-extension ConfigurationFormat where Written == Int, Value == Int {
+extension ConfigurationKey.Format where Written == Int, Value == Int {
     static func wholeNumber(_ range: ClosedRange<Int>) -> Self {
         Self(values: Self.readable(range), problems: { Self.problems($0, range) }, value: { $0 }, text: { "\($0)" })
     }
 }
 
-extension ConfigurationFormat where Written == Int, Value == Duration {
+extension ConfigurationKey.Format where Written == Int, Value == Duration {
     static func milliseconds(_ range: ClosedRange<Int>) -> Self {
         Self(
             values: Self.readable(range),
@@ -152,7 +152,7 @@ extension ConfigurationFormat where Written == Int, Value == Duration {
     }
 }
 
-extension ConfigurationFormat where Written == Int {
+extension ConfigurationKey.Format where Written == Int {
     private static func problems(_ number: Int, _ range: ClosedRange<Int>) -> [String] {
         range.contains(number) ? [] : ["must be from \(range.lowerBound) to \(range.upperBound), not \(number)"]
     }
@@ -174,7 +174,7 @@ extension ConfigurationFormat where Written == Int {
     }
 }
 
-extension ConfigurationFormat where Written == String, Value == String {
+extension ConfigurationKey.Format where Written == String, Value == String {
     /// Text, which may be converted once it is checked.
     static func text(
         _ values: String,
@@ -185,13 +185,13 @@ extension ConfigurationFormat where Written == String, Value == String {
     }
 }
 
-extension ConfigurationFormat where Written == String, Value == String? {
+extension ConfigurationKey.Format where Written == String, Value == String? {
     static var file: Self {
         Self(values: "path", problems: { _ in [] }, value: { .some($0.isEmpty ? nil : $0) }, text: { $0 ?? "" })
     }
 }
 
-extension ConfigurationFormat where Written == String, Value: RawRepresentable<String> & CaseIterable {
+extension ConfigurationKey.Format where Written == String, Value: RawRepresentable<String> & CaseIterable {
     static var choice: Self {
         Self(
             values: Value.names.map { "`\($0)`" }.joined(separator: ", "),
@@ -202,7 +202,7 @@ extension ConfigurationFormat where Written == String, Value: RawRepresentable<S
     }
 }
 
-extension ConfigurationFormat where Written == String {
+extension ConfigurationKey.Format where Written == String {
     /// One of a closed set of names; empty text for none.
     static func optionalChoice<Choice>() -> Self
     where Value == Choice?, Choice: RawRepresentable<String> & CaseIterable & Sendable {
@@ -240,7 +240,7 @@ extension RawRepresentable<String> where Self: CaseIterable {
     }
 }
 
-extension ConfigurationFormat where Written == [String], Value == [String] {
+extension ConfigurationKey.Format where Written == [String], Value == [String] {
     static func hosts(_ values: String, problem: @escaping @Sendable (String) -> String?) -> Self {
         Self(
             values: values,
@@ -251,7 +251,7 @@ extension ConfigurationFormat where Written == [String], Value == [String] {
     }
 }
 
-extension ConfigurationFormat where Written == RatePolicyList, Value == [RatePolicy] {
+extension ConfigurationKey.Format where Written == RatePolicyList, Value == [RatePolicy] {
     static var policies: Self {
         Self(
             values: "one to four policies",

@@ -1,24 +1,24 @@
-/// The place where a value of the configuration was set.
-package enum ConfigurationSource: Sendable, Equatable, CustomStringConvertible {
-    /// The default; in a problem also: not known yet.
-    case builtIn
-    /// A file, with a line, from 1, if known.
-    case file(String, line: Int?)
-    case variable(String)
-
-    /// `default`, `file:line` or the variable's name.
-    package var description: String {
-        switch self {
-        case .builtIn: "default"
-        case .file(let name, let line): line.map { "\(name):\($0)" } ?? name
-        case .variable(let name): name
-        }
-    }
-}
-
 /// One problem of the configuration.
 package struct ConfigurationProblem: Sendable, Equatable {
-    package var source: ConfigurationSource
+    /// The place where a value of the configuration was set.
+    package enum Source: Sendable, Equatable, CustomStringConvertible {
+        /// The default; in a problem also: not known yet.
+        case builtIn
+        /// A file, with a line, from 1, if known.
+        case file(String, line: Int?)
+        case variable(String)
+
+        /// `default`, `file:line` or the variable's name.
+        package var description: String {
+            switch self {
+            case .builtIn: "default"
+            case .file(let name, let line): line.map { "\(name):\($0)" } ?? name
+            case .variable(let name): name
+            }
+        }
+    }
+
+    package var source: Source
     /// The key's path; `nil` if the problem is the whole file's or no key's.
     package var key: String?
     /// Another key involved; the problem is reported at its place if only that one was set.
@@ -27,7 +27,7 @@ package struct ConfigurationProblem: Sendable, Equatable {
     package var message: String
 
     package init(
-        _ source: ConfigurationSource = .builtIn,
+        _ source: Source = .builtIn,
         key: String? = nil,
         otherKey: String? = nil,
         message: String

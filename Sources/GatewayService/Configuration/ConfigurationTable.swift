@@ -149,7 +149,7 @@ package enum ConfigurationTable {
     // swift-format-ignore
     private static let log: [Key] =
         [Key("log.level", \.log.level, .choice, "the least severe level that is logged", reloads: true)]
-        + LogPart.allCases.map { part in
+        + LogConfiguration.Part.allCases.map { part in
             Key("log.levels.\(part.rawValue)", \.log.levels[part], .optionalChoice(),
                 "the same of this part alone; none for `log.level`", reloads: true)
         } + [
@@ -225,13 +225,13 @@ package enum ConfigurationTable {
         }
     }
 
-    private static let receiverFields = ConfigurationFormat<String, Redacted<String>?>
+    private static let receiverFields = ConfigurationKey.Format<String, Redacted<String>?>
         .secret("a list of `name=value`", problem: OTLPReceiver.fieldsProblem, value: { $0 }, text: { $0 })
 
-    private static let redisPassword = ConfigurationFormat<String, Redacted<String>?>
+    private static let redisPassword = ConfigurationKey.Format<String, Redacted<String>?>
         .secret("text", problem: { $0.isEmpty ? "must not be empty" : nil }, value: { $0 }, text: { $0 })
 
-    private static let masterKey = ConfigurationFormat<String, Redacted<[UInt8]>?>
+    private static let masterKey = ConfigurationKey.Format<String, Redacted<[UInt8]>?>
         .secret(
             "base64 of 32 bytes",
             problem: { text in
@@ -246,7 +246,7 @@ package enum ConfigurationTable {
         )
 
     /// At least as many characters as 24 random bytes have in base64.
-    private static let adminToken = ConfigurationFormat<String, Redacted<String>?>
+    private static let adminToken = ConfigurationKey.Format<String, Redacted<String>?>
         .secret(
             "32 visible ASCII characters or more",
             problem: { text in
@@ -259,7 +259,7 @@ package enum ConfigurationTable {
             text: { $0 }
         )
 
-    private static let storePassword = ConfigurationFormat<String, Redacted<String>?>
+    private static let storePassword = ConfigurationKey.Format<String, Redacted<String>?>
         .secret(
             "text",
             problem: { $0.utf8.contains(0) ? "must not hold a zero byte" : nil },
@@ -293,7 +293,7 @@ package enum ConfigurationTable {
         return path.isEmpty || path.hasSuffix("/") ? "names no file after file:" : nil
     }
 
-    private static let endpoint = ConfigurationFormat.text(
+    private static let endpoint = ConfigurationKey.Format.text(
         "scheme, host and port, no path",
         problem: { text in
             guard let url = URLComponents(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme),

@@ -14,7 +14,7 @@ extension LogConfiguration {
                 format,
                 time: clock.now(),
                 level: .warning,
-                logger: LogPart.gateway.rawValue,
+                logger: Part.gateway.rawValue,
                 message: "Log lines were lost: their reader was too slow"
             )
             line.add(plain: "lines", lost)
@@ -29,7 +29,7 @@ extension LogConfiguration {
         // A log whose reader is gone must not end the process.
         signal(SIGPIPE, SIG_IGN)
         LoggingSystem.bootstrap { LineLogHandler(label: $0, shared: shared) }
-        return Logger(label: LogPart.gateway.rawValue)
+        return Logger(label: Part.gateway.rawValue)
     }
 
     func lineFormat(environment: [String: String], isTerminal: Bool) -> LogLine.Format {
@@ -59,18 +59,18 @@ struct LineLogHandler: LogHandler {
     var metadataProvider: Logger.MetadataProvider?
     let shared: Shared
     private let label: String
-    private let part: LogPart?
+    private let part: LogConfiguration.Part?
     /// The level of a single logger, if it has one of its own.
     private var ownLevel: Logger.Level?
 
     /// Creates a handler for a logger's name; a part's name gives it that part's level.
     init(label: String, shared: Shared) {
         self.label = label
-        self.part = LogPart(rawValue: label)
+        self.part = LogConfiguration.Part(rawValue: label)
         self.shared = shared
     }
 
-    func handler(for part: LogPart) -> LineLogHandler {
+    func handler(for part: LogConfiguration.Part) -> LineLogHandler {
         var handler = LineLogHandler(label: part.rawValue, shared: self.shared)
         handler.metadata = self.metadata
         handler.metadataProvider = self.metadataProvider
@@ -117,7 +117,7 @@ extension Logger {
     /// The logger for a part of the gateway, with the part's name and level.
     ///
     /// A logger with another handler, as in tests, is returned unchanged.
-    func part(_ part: LogPart) -> Logger {
+    func part(_ part: LogConfiguration.Part) -> Logger {
         guard let handler = self.handler as? LineLogHandler else { return self }
         return Logger(label: part.rawValue) { _ in handler.handler(for: part) }
     }
@@ -142,12 +142,12 @@ struct LineAccessLog: AccessLogSink {
         self.shared = shared
     }
 
-    func write(_ entry: AccessLogEntry, at level: Logger.Level) {
+    func write(_ entry: AccessLog.Entry, at level: Logger.Level) {
         var line = LogLine(
             self.shared.format,
             time: self.shared.clock.now(),
             level: level,
-            logger: LogPart.access.rawValue,
+            logger: LogConfiguration.Part.access.rawValue,
             message: entry.message
         )
         entry.forEachField { name, value in

@@ -3,6 +3,22 @@ import Synchronization
 
 /// The section `log`: levels, and the form of a line.
 package struct LogConfiguration: Sendable, Equatable {
+    /// The parts of the gateway with levels of their own; each also names its logger.
+    package enum Part: String, Sendable, CaseIterable {
+        /// One line for every request.
+        case access
+        /// The listeners: connections, certificates, refused keys, failed requests.
+        case http
+        /// Calls to FCM, and the access tokens for them.
+        case upstream
+        /// The audit trail.
+        case audit
+        /// Other state: retired tokens, idempotency keys, the levels of rate limits.
+        case state
+        /// Start, stop, reloads, and whatever belongs to no other part.
+        case gateway
+    }
+
     /// One JSON object per line, for collectors, or plain text, for people.
     package enum Format: String, Sendable, CaseIterable {
         case json
@@ -10,30 +26,14 @@ package struct LogConfiguration: Sendable, Equatable {
     }
 
     package var level: Logger.Level
-    package var levels: [LogPart: Logger.Level]
+    package var levels: [Part: Logger.Level]
     package var format: Format
 
-    package init(level: Logger.Level = .info, levels: [LogPart: Logger.Level] = [:], format: Format = .json) {
+    package init(level: Logger.Level = .info, levels: [Part: Logger.Level] = [:], format: Format = .json) {
         self.level = level
         self.levels = levels
         self.format = format
     }
-}
-
-/// The parts of the gateway with levels of their own; each also names its logger.
-package enum LogPart: String, Sendable, CaseIterable {
-    /// One line for every request.
-    case access
-    /// The listeners: connections, certificates, refused keys, failed requests.
-    case http
-    /// Calls to FCM, and the access tokens for them.
-    case upstream
-    /// The audit trail.
-    case audit
-    /// Other state: retired tokens, idempotency keys, the levels of rate limits.
-    case state
-    /// Start, stop, reloads, and whatever belongs to no other part.
-    case gateway
 }
 
 /// The minimum levels that are logged; they may change while the gateway runs.
@@ -48,7 +48,7 @@ package final class LogLevelSetting: Sendable {
 
     var current: Logger.Level { self.level(at: 0) }
 
-    func current(for part: LogPart) -> Logger.Level { self.level(at: Self.position(of: part)) }
+    func current(for part: LogConfiguration.Part) -> Logger.Level { self.level(at: Self.position(of: part)) }
 
     func change(to configuration: LogConfiguration) {
         self.indices.store(Self.indices(of: configuration), ordering: .relaxed)
@@ -58,7 +58,7 @@ package final class LogLevelSetting: Sendable {
         Self.levels[Int(self.indices.load(ordering: .relaxed) >> (position * 8) & 0xFF)]
     }
 
-    private static func position(of part: LogPart) -> UInt64 {
+    private static func position(of part: LogConfiguration.Part) -> UInt64 {
         switch part {
         case .access: 1
         case .http: 2
@@ -70,7 +70,7 @@ package final class LogLevelSetting: Sendable {
     }
 
     private static func indices(of configuration: LogConfiguration) -> UInt64 {
-        LogPart.allCases.reduce(Self.index(of: configuration.level)) { indices, part in
+        LogConfiguration.Part.allCases.reduce(Self.index(of: configuration.level)) { indices, part in
             indices | Self.index(of: configuration.levels[part] ?? configuration.level) << (Self.position(of: part) * 8)
         }
     }

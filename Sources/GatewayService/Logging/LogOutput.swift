@@ -91,39 +91,41 @@ final class LogOutput: Sendable {
     }
 }
 
-/// A file of lines, which may accept only part of the bytes at a time.
-private struct LineFile {
-    private let handle: FileHandle
-    /// True if the last line was truncated, so that the next needs a newline first.
-    private var isCut = false
+extension LogOutput {
+    /// A file of lines, which may accept only part of the bytes at a time.
+    private struct LineFile {
+        private let handle: FileHandle
+        /// True if the last line was truncated, so that the next needs a newline first.
+        private var isCut = false
 
-    init(_ handle: FileHandle) {
-        self.handle = handle
-    }
-
-    /// Writes lines, waiting while the file accepts nothing; returns how many at the end were not written, including a
-    /// truncated one.
-    mutating func append(_ lines: Span<UInt8>) -> Int {
-        if self.isCut {
-            guard self.put([UInt8(ascii: "\n")].span) == 1 else { return Self.count(lines, from: 0) }
-            self.isCut = false
+        init(_ handle: FileHandle) {
+            self.handle = handle
         }
-        let written = self.put(lines)
-        self.isCut = written > 0 && lines[written - 1] != UInt8(ascii: "\n")
-        return Self.count(lines, from: written)
-    }
 
-    private func put(_ bytes: Span<UInt8>) -> Int {
-        StandardStream.write(bytes, to: self.handle.fileDescriptor).count
-    }
-
-    private static func count(_ lines: Span<UInt8>, from start: Int) -> Int {
-        var count = 0
-        var index = start
-        while index < lines.count {
-            if lines[index] == UInt8(ascii: "\n") { count += 1 }
-            index += 1
+        /// Writes lines, waiting while the file accepts nothing; returns how many at the end were not written,
+        /// including a truncated one.
+        mutating func append(_ lines: Span<UInt8>) -> Int {
+            if self.isCut {
+                guard self.put([UInt8(ascii: "\n")].span) == 1 else { return Self.count(lines, from: 0) }
+                self.isCut = false
+            }
+            let written = self.put(lines)
+            self.isCut = written > 0 && lines[written - 1] != UInt8(ascii: "\n")
+            return Self.count(lines, from: written)
         }
-        return count
+
+        private func put(_ bytes: Span<UInt8>) -> Int {
+            StandardStream.write(bytes, to: self.handle.fileDescriptor).count
+        }
+
+        private static func count(_ lines: Span<UInt8>, from start: Int) -> Int {
+            var count = 0
+            var index = start
+            while index < lines.count {
+                if lines[index] == UInt8(ascii: "\n") { count += 1 }
+                index += 1
+            }
+            return count
+        }
     }
 }

@@ -204,40 +204,42 @@ package struct StoreCopy: Sendable {
     }
 }
 
-/// A bounded batch of rows for one table.
-private struct RowBatch {
-    private static let maxRows = 1_000
-    private static let maxBytes = 4 << 20
+extension StoreCopy {
+    /// A bounded batch of rows for one table.
+    private struct RowBatch {
+        private static let maxRows = 1_000
+        private static let maxBytes = 4 << 20
 
-    let table: String
-    private(set) var rows: [SQLRow] = []
-    private var bytes = 0
+        let table: String
+        private(set) var rows: [SQLRow] = []
+        private var bytes = 0
 
-    init(of table: String) {
-        self.table = table
-    }
+        init(of table: String) {
+            self.table = table
+        }
 
-    var isFull: Bool { self.rows.count >= Self.maxRows || self.bytes >= Self.maxBytes }
+        var isFull: Bool { self.rows.count >= Self.maxRows || self.bytes >= Self.maxBytes }
 
-    mutating func append(_ row: SQLRow) {
-        self.rows.append(row)
-        for value in row.values {
-            switch value {
-            case .null, .integer, .double: self.bytes += 8
-            case .string(let text): self.bytes += text.utf8.count
-            case .blob(let bytes): self.bytes += bytes.count
+        mutating func append(_ row: SQLRow) {
+            self.rows.append(row)
+            for value in row.values {
+                switch value {
+                case .null, .integer, .double: self.bytes += 8
+                case .string(let text): self.bytes += text.utf8.count
+                case .blob(let bytes): self.bytes += bytes.count
+                }
             }
         }
-    }
 
-    /// Inserts the rows and empties the batch.
-    mutating func write(to target: any SQLConnection) throws {
-        guard let names = self.rows.first?.names else { return }
-        do {
-            try target.insert(self.rows.map(\.values), by: SQLInsertion(into: self.table, names))
-        } catch let error as PostgreSQLError where error.isAboutData {
-            throw GatewayError(.invalid, "A value in \(self.table) can't be stored in PostgreSQL", cause: error)
+        /// Inserts the rows and empties the batch.
+        mutating func write(to target: any SQLConnection) throws {
+            guard let names = self.rows.first?.names else { return }
+            do {
+                try target.insert(self.rows.map(\.values), by: SQLInsertion(into: self.table, names))
+            } catch let error as PostgreSQLError where error.isAboutData {
+                throw GatewayError(.invalid, "A value in \(self.table) can't be stored in PostgreSQL", cause: error)
+            }
+            (self.rows, self.bytes) = ([], 0)
         }
-        (self.rows, self.bytes) = ([], 0)
     }
 }

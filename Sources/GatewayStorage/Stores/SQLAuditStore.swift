@@ -323,68 +323,68 @@ extension SQLAuditStore {
             return moments
         }
     }
-}
 
-/// Neighbouring records of one chain with similar times, as one query of an index.
-///
-/// A condition on the position would select the primary key, so statements hide it with `+ 0` and only the time narrows
-/// them. A gap ends a stretch: after one jump of a clock, a single stretch could be as long as the audit.
-private struct IndexedStretch {
-    struct Life: Hashable {
-        let tenant: String
-        let uid: UInt64
-    }
-
-    /// A longer gap between neighbours begins another stretch.
-    private static let maxGap: Int64 = 3_600 * 1_000_000
-
-    private let writer: Int
-    private var times: ClosedRange<Int64>
-    private var places: ClosedRange<Int>
-
-    private init(_ record: ChainedAuditRecord) {
-        let time = record.entry.time.microseconds
-        (self.writer, self.times) = (record.writer, time...time)
-        self.places = record.sequence...record.sequence
-    }
-
-    /// The stretches of neighbouring records, and those of each tenant among them.
-    static func all(
-        of records: [ChainedAuditRecord]
-    ) -> (byTime: [IndexedStretch], byTenant: [(key: Life, value: IndexedStretch)]) {
-        var (byTime, byTenant): ([IndexedStretch], [(key: Life, value: IndexedStretch)]) = ([], [])
-        var current: [Life: IndexedStretch] = [:]
-        for record in records {
-            let time = record.entry.time.microseconds
-            if let last = byTime.last, last.isNear(time) {
-                byTime[byTime.count - 1].add(record)
-            } else {
-                byTime.append(IndexedStretch(record))
-                byTenant += current
-                current = [:]
-            }
-            guard let tenant = record.entry.tenant else { continue }
-            current[Life(tenant: tenant, uid: record.entry.tenantUID), default: IndexedStretch(record)].add(record)
+    /// Neighbouring records of one chain with similar times, as one query of an index.
+    ///
+    /// A condition on the position would select the primary key, so statements hide it with `+ 0` and only the time
+    /// narrows them. A gap ends a stretch: after one jump of a clock, a single stretch could be as long as the audit.
+    private struct IndexedStretch {
+        struct Life: Hashable {
+            let tenant: String
+            let uid: UInt64
         }
-        return (byTime, byTenant + current)
-    }
 
-    private func isNear(_ time: Int64) -> Bool {
-        let (earliest, underflows) = self.times.lowerBound.subtractingReportingOverflow(Self.maxGap)
-        let (latest, overflows) = self.times.upperBound.addingReportingOverflow(Self.maxGap)
-        return (underflows || time >= earliest) && (overflows || time <= latest)
-    }
+        /// A longer gap between neighbours begins another stretch.
+        private static let maxGap: Int64 = 3_600 * 1_000_000
 
-    private mutating func add(_ record: ChainedAuditRecord) {
-        let (time, place) = (record.entry.time.microseconds, record.sequence)
-        self.times = min(self.times.lowerBound, time)...max(self.times.upperBound, time)
-        self.places = min(self.places.lowerBound, place)...max(self.places.upperBound, place)
-    }
+        private let writer: Int
+        private var times: ClosedRange<Int64>
+        private var places: ClosedRange<Int>
 
-    /// The parameters of a statement, `$1` to `$5`.
-    var values: [SQLValue] {
-        [.integer(self.times.lowerBound), .integer(self.times.upperBound), .int(self.writer)]
-            + [.int(self.places.lowerBound), .int(self.places.upperBound)]
+        private init(_ record: ChainedAuditRecord) {
+            let time = record.entry.time.microseconds
+            (self.writer, self.times) = (record.writer, time...time)
+            self.places = record.sequence...record.sequence
+        }
+
+        /// The stretches of neighbouring records, and those of each tenant among them.
+        static func all(
+            of records: [ChainedAuditRecord]
+        ) -> (byTime: [IndexedStretch], byTenant: [(key: Life, value: IndexedStretch)]) {
+            var (byTime, byTenant): ([IndexedStretch], [(key: Life, value: IndexedStretch)]) = ([], [])
+            var current: [Life: IndexedStretch] = [:]
+            for record in records {
+                let time = record.entry.time.microseconds
+                if let last = byTime.last, last.isNear(time) {
+                    byTime[byTime.count - 1].add(record)
+                } else {
+                    byTime.append(IndexedStretch(record))
+                    byTenant += current
+                    current = [:]
+                }
+                guard let tenant = record.entry.tenant else { continue }
+                current[Life(tenant: tenant, uid: record.entry.tenantUID), default: IndexedStretch(record)].add(record)
+            }
+            return (byTime, byTenant + current)
+        }
+
+        private func isNear(_ time: Int64) -> Bool {
+            let (earliest, underflows) = self.times.lowerBound.subtractingReportingOverflow(Self.maxGap)
+            let (latest, overflows) = self.times.upperBound.addingReportingOverflow(Self.maxGap)
+            return (underflows || time >= earliest) && (overflows || time <= latest)
+        }
+
+        private mutating func add(_ record: ChainedAuditRecord) {
+            let (time, place) = (record.entry.time.microseconds, record.sequence)
+            self.times = min(self.times.lowerBound, time)...max(self.times.upperBound, time)
+            self.places = min(self.places.lowerBound, place)...max(self.places.upperBound, place)
+        }
+
+        /// The parameters of a statement, `$1` to `$5`.
+        var values: [SQLValue] {
+            [.integer(self.times.lowerBound), .integer(self.times.upperBound), .int(self.writer)]
+                + [.int(self.places.lowerBound), .int(self.places.upperBound)]
+        }
     }
 }
 

@@ -47,7 +47,7 @@ package struct SQLDirectoryStore: DirectoryStore {
     ) async throws(GatewayError) -> Directory.Contents? {
         let contents = try await self.database.write(scope: .gateway, isolation: .readCommitted) {
             db -> Directory.Contents? in
-            let writer = DirectoryWriter(db: db, sealer: self.sealer)
+            let writer = Writer(db: db, sealer: self.sealer)
             try writer.awaitTurn()
             let seen = try self.version(writer.rows)
             guard seen.origin == version.origin, try !writer.hasChange(of: change.tenant, since: version.number) else {
@@ -288,218 +288,222 @@ struct DirectoryRows {
     }
 }
 
-private struct DirectoryWriter {
-    let db: any SQLConnection
-    let sealer: RowSealer
+extension SQLDirectoryStore {
+    private struct Writer {
+        let db: any SQLConnection
+        let sealer: RowSealer
 
-    var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
+        var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
 
-    /// Waits for other replicas' changes of any tenant. This row's lock orders the changes, and later statements see
-    /// all earlier ones. A serializable transaction would fail after the wait.
-    func awaitTurn() throws {
-        try self.db.execute(
-            """
-            INSERT INTO directory_version (id, version) VALUES (1, 0)
-            ON CONFLICT (id) DO UPDATE SET version = directory_version.version
-            """
-        )
-    }
-
-    /// True if a tenant was created, changed or deleted after a version.
-    func hasChange(of tenant: TenantID, since version: Int64) throws -> Bool {
-        try self.db.exists(
-            "SELECT 1 FROM directory_changes WHERE tenant = $1 AND version > $2",
-            [.text(tenant), .int(version)]
-        )
-    }
-
-    /// Makes a change.
-    ///
-    /// A row is changed only if its seal is genuine: a new seal must not make a forged row genuine.
-    func apply(_ change: Directory.Change) throws {
-        switch change {
-        case .putTenant(let tenant, let salt):
-            try self.put(tenant, salt: salt)
-        case .deleteTenant(let id):
-            guard try self.db.execute("DELETE FROM tenants WHERE id = $1", [.text(id)]) > 0 else {
-                throw Self.noTenant(id)
-            }
-        case .putCredential(let credential):
-            _ = try self.salt(of: credential.tenant)
-            try self.put(credential)
-        case .deleteCredential(let kind, let tenant):
-            _ = try self.salt(of: tenant)
-            let values: [SQLValue] = [.text(tenant), .text(kind.rawValue)]
-            guard try self.db.execute("DELETE FROM credentials WHERE tenant = $1 AND kind = $2", values) > 0 else {
-                throw GatewayError(.notFound, "The tenant has no \(kind.rawValue) credential")
-            }
-        case .addKey(let key):
-            try self.put(key, replacing: false, salt: self.salt(of: key.tenant))
-        case .putKey(let key):
-            try self.put(key, replacing: true, salt: self.salt(of: key.tenant))
-        case .rotateKey(let new, let old):
-            let salt = try self.salt(of: new.tenant)
-            try self.shorten(old, salt: salt)
-            try self.put(new, replacing: false, salt: salt)
-        case .removeKey(let id, let tenant):
-            let values: [SQLValue] = [.text(id), .text(tenant)]
-            guard try self.db.execute("DELETE FROM api_keys WHERE id = $1 AND tenant = $2", values) > 0 else {
-                throw Self.noKey(id)
-            }
-        case .putLimits(let tenant, let limits):
-            _ = try self.salt(of: tenant)
-            try self.put(limits, of: tenant)
-        }
-        try self.raiseVersion(changing: change.tenant)
-    }
-
-    private func raiseVersion(changing tenant: TenantID) throws {
-        try self.db.execute("UPDATE directory_version SET version = version + 1")
-        try self.db.execute(
-            """
-            INSERT INTO directory_changes (tenant, version) SELECT CAST($1 AS TEXT), version FROM directory_version WHERE id = 1
-            ON CONFLICT (tenant) DO UPDATE SET version = excluded.version
-            """,
-            [.text(tenant)]
-        )
-        _ = try self.db.exists("SELECT gateway_notify()")
-    }
-
-    /// The stored rows of a tenant. Empty if there is no such tenant.
-    ///
-    /// - Throws: `conflict` for a row that is refused.
-    private func stored(_ id: TenantID) throws -> Directory.Contents {
-        let contents = try self.rows.contents(of: .one(id))
-        guard contents.refused.contains(Directory.RefusedRow(.tenant, id.text, of: id)) else { return contents }
-        throw GatewayError(
-            .conflict,
-            "The tenant's row in the store is not as the gateway wrote it, or a later release wrote it; restore a "
-                + "backup, delete the tenant, or use the later release"
-        )
-    }
-
-    private func salt(of id: TenantID) throws -> [UInt8] {
-        guard let salt = try self.stored(id).salts[id] else { throw Self.noTenant(id) }
-        return salt
-    }
-
-    private static func noTenant(_ id: TenantID) -> GatewayError {
-        GatewayError(.notFound, "There is no tenant \(id.text)")
-    }
-
-    private static func noKey(_ id: String) -> GatewayError {
-        GatewayError(.notFound, "There is no key \(id)")
-    }
-
-    // MARK: Tenants
-
-    private func put(_ tenant: Tenant, salt: [UInt8]) throws {
-        let prefixesGroups = try self.prefixesGroups(tenant, replacing: self.stored(tenant.id).tenants.first)
-        // The update leaves the salt out: with another one, old pseudonyms would no longer match.
-        try self.db.execute(
-            """
-            INSERT INTO tenants (\(DirectoryRows.tenantColumns), seal)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-            ON CONFLICT (id) DO UPDATE SET
-                display_name = excluded.display_name, upstream = excluded.upstream,
-                project_id = excluded.project_id, sender_id = excluded.sender_id,
-                prefixes_groups = excluded.prefixes_groups,
-                is_disabled = excluded.is_disabled, client_names = excluded.client_names,
-                created_at = excluded.created_at, updated_at = excluded.updated_at
-            """,
-            [
-                .text(tenant.id), .text(tenant.displayName), .text(tenant.upstream.rawValue), .text(tenant.projectID),
-                .text(tenant.senderID), .bool(prefixesGroups), .bool(tenant.isDisabled),
-                .text(try StoredJSON.encode(tenant.clientNames.map(\.text))), .bytes(salt), .time(tenant.createdAt),
-                .time(tenant.updatedAt), .blob([]),
-            ]
-        )
-        try self.rows.sealTenant(tenant.id)
-    }
-
-    /// True if a tenant's groups need names that can't collide with another tenant's. Unchanged while it keeps its
-    /// sender id.
-    private func prefixesGroups(_ tenant: Tenant, replacing existing: Tenant?) throws -> Bool {
-        guard let sender = tenant.senderID else { return false }
-        if let existing, existing.senderID == sender { return existing.prefixesGroups }
-        return try self.db.exists(
-            "SELECT 1 FROM tenants WHERE sender_id = $1 AND id <> $2",
-            [.text(sender), .text(tenant.id)]
-        )
-    }
-
-    private func put(_ limits: LimitOverrides, of tenant: TenantID) throws {
-        try self.db.execute("DELETE FROM limits WHERE tenant = $1", [.text(tenant)])
-        for scope in LimitScope.allCases {
-            // An empty list means no policies, not the default ones, so it is stored.
-            guard let policies = limits[scope] else { continue }
+        /// Waits for other replicas' changes of any tenant. This row's lock orders the changes, and later statements
+        /// see all earlier ones. A serializable transaction would fail after the wait.
+        func awaitTurn() throws {
             try self.db.execute(
-                "INSERT INTO limits (tenant, scope, policies) VALUES ($1, $2, $3)",
-                [.text(tenant), .text(scope.rawValue), .text(try StoredPolicy.encode(policies))]
+                """
+                INSERT INTO directory_version (id, version) VALUES (1, 0)
+                ON CONFLICT (id) DO UPDATE SET version = directory_version.version
+                """
             )
         }
-        try self.rows.sealTenant(tenant)
-    }
 
-    // MARK: Credentials and keys
-
-    private func put(_ credential: StoredCredential) throws {
-        let changes = try self.db.execute(
-            """
-            INSERT INTO credentials (tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-            ON CONFLICT (tenant, kind) DO UPDATE SET
-                version = excluded.version, wrapped_key = excluded.wrapped_key, sealed = excluded.sealed,
-                endpoint = excluded.endpoint, fingerprint = excluded.fingerprint, created_at = excluded.created_at
-            WHERE excluded.version > credentials.version
-            """,
-            [
-                .text(credential.tenant), .text(credential.kind.rawValue), .int(credential.version),
-                .bytes(credential.envelope.wrappedKey), .bytes(credential.envelope.sealed), .text(credential.endpoint),
-                .text(credential.fingerprint), .time(credential.createdAt),
-            ]
-        )
-        guard changes > 0 else {
-            throw GatewayError(.conflict, "This version of the credential, or a later one, is there already")
+        /// True if a tenant was created, changed or deleted after a version.
+        func hasChange(of tenant: TenantID, since version: Int64) throws -> Bool {
+            try self.db.exists(
+                "SELECT 1 FROM directory_changes WHERE tenant = $1 AND version > $2",
+                [.text(tenant), .int(version)]
+            )
         }
-    }
 
-    /// Adds a key, or replaces one of the same tenant.
-    private func put(_ key: APIKey.Record, replacing: Bool, salt: [UInt8]) throws {
-        let replacement = """
-            DO UPDATE SET
-                name = excluded.name, digest = excluded.digest, scopes = excluded.scopes,
-                topic_prefixes = excluded.topic_prefixes, created_at = excluded.created_at,
-                expires_at = excluded.expires_at, revoked_at = excluded.revoked_at
-            WHERE excluded.tenant = api_keys.tenant
-            """
-        let changes = try self.db.execute(
-            """
-            INSERT INTO api_keys (\(DirectoryRows.keyColumns), seal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-            ON CONFLICT (id) \(replacing ? replacement : "DO NOTHING")
-            """,
-            [
-                .text(key.id), .text(key.tenant), .text(key.name), .bytes(key.digest),
-                .text(try StoredJSON.encode(key.scopes.map(\.rawValue).sorted())),
-                .text(try StoredJSON.encode(key.topicPrefixes)), .time(key.createdAt), .time(key.expiresAt),
-                .time(key.revokedAt), .blob([]),
-            ]
-        )
-        guard changes > 0 else { throw GatewayError(.conflict, "A key with this id exists already") }
-        try self.rows.sealKey(key.id, salt: salt)
-    }
-
-    /// Only shortens: a key that was revoked or shortened meanwhile stays so.
-    private func shorten(_ key: APIKey.Record, salt: [UInt8]) throws {
-        guard let stored = try self.stored(key.tenant).keys.first(where: { $0.id == key.id }) else {
-            throw Self.noKey(key.id)
+        /// Makes a change.
+        ///
+        /// A row is changed only if its seal is genuine: a new seal must not make a forged row genuine.
+        func apply(_ change: Directory.Change) throws {
+            switch change {
+            case .putTenant(let tenant, let salt):
+                try self.put(tenant, salt: salt)
+            case .deleteTenant(let id):
+                guard try self.db.execute("DELETE FROM tenants WHERE id = $1", [.text(id)]) > 0 else {
+                    throw Self.noTenant(id)
+                }
+            case .putCredential(let credential):
+                _ = try self.salt(of: credential.tenant)
+                try self.put(credential)
+            case .deleteCredential(let kind, let tenant):
+                _ = try self.salt(of: tenant)
+                let values: [SQLValue] = [.text(tenant), .text(kind.rawValue)]
+                guard try self.db.execute("DELETE FROM credentials WHERE tenant = $1 AND kind = $2", values) > 0 else {
+                    throw GatewayError(.notFound, "The tenant has no \(kind.rawValue) credential")
+                }
+            case .addKey(let key):
+                try self.put(key, replacing: false, salt: self.salt(of: key.tenant))
+            case .putKey(let key):
+                try self.put(key, replacing: true, salt: self.salt(of: key.tenant))
+            case .rotateKey(let new, let old):
+                let salt = try self.salt(of: new.tenant)
+                try self.shorten(old, salt: salt)
+                try self.put(new, replacing: false, salt: salt)
+            case .removeKey(let id, let tenant):
+                let values: [SQLValue] = [.text(id), .text(tenant)]
+                guard try self.db.execute("DELETE FROM api_keys WHERE id = $1 AND tenant = $2", values) > 0 else {
+                    throw Self.noKey(id)
+                }
+            case .putLimits(let tenant, let limits):
+                _ = try self.salt(of: tenant)
+                try self.put(limits, of: tenant)
+            }
+            try self.raiseVersion(changing: change.tenant)
         }
-        let expiry = [stored.expiresAt, key.expiresAt].compactMap { $0 }.min()
-        try self.db.execute(
-            "UPDATE api_keys SET expires_at = $3, revoked_at = $4 WHERE id = $1 AND tenant = $2",
-            [.text(key.id), .text(key.tenant), .time(expiry), .time(stored.revokedAt ?? key.revokedAt)]
-        )
-        try self.rows.sealKey(key.id, salt: salt)
+
+        private func raiseVersion(changing tenant: TenantID) throws {
+            try self.db.execute("UPDATE directory_version SET version = version + 1")
+            try self.db.execute(
+                """
+                INSERT INTO directory_changes (tenant, version) SELECT CAST($1 AS TEXT), version FROM directory_version WHERE id = 1
+                ON CONFLICT (tenant) DO UPDATE SET version = excluded.version
+                """,
+                [.text(tenant)]
+            )
+            _ = try self.db.exists("SELECT gateway_notify()")
+        }
+
+        /// The stored rows of a tenant. Empty if there is no such tenant.
+        ///
+        /// - Throws: `conflict` for a row that is refused.
+        private func stored(_ id: TenantID) throws -> Directory.Contents {
+            let contents = try self.rows.contents(of: .one(id))
+            guard contents.refused.contains(Directory.RefusedRow(.tenant, id.text, of: id)) else { return contents }
+            throw GatewayError(
+                .conflict,
+                "The tenant's row in the store is not as the gateway wrote it, or a later release wrote it; restore a "
+                    + "backup, delete the tenant, or use the later release"
+            )
+        }
+
+        private func salt(of id: TenantID) throws -> [UInt8] {
+            guard let salt = try self.stored(id).salts[id] else { throw Self.noTenant(id) }
+            return salt
+        }
+
+        private static func noTenant(_ id: TenantID) -> GatewayError {
+            GatewayError(.notFound, "There is no tenant \(id.text)")
+        }
+
+        private static func noKey(_ id: String) -> GatewayError {
+            GatewayError(.notFound, "There is no key \(id)")
+        }
+
+        // MARK: Tenants
+
+        private func put(_ tenant: Tenant, salt: [UInt8]) throws {
+            let prefixesGroups = try self.prefixesGroups(tenant, replacing: self.stored(tenant.id).tenants.first)
+            // The update leaves the salt out: with another one, old pseudonyms would no longer match.
+            try self.db.execute(
+                """
+                INSERT INTO tenants (\(DirectoryRows.tenantColumns), seal)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                ON CONFLICT (id) DO UPDATE SET
+                    display_name = excluded.display_name, upstream = excluded.upstream,
+                    project_id = excluded.project_id, sender_id = excluded.sender_id,
+                    prefixes_groups = excluded.prefixes_groups,
+                    is_disabled = excluded.is_disabled, client_names = excluded.client_names,
+                    created_at = excluded.created_at, updated_at = excluded.updated_at
+                """,
+                [
+                    .text(tenant.id), .text(tenant.displayName), .text(tenant.upstream.rawValue),
+                    .text(tenant.projectID),
+                    .text(tenant.senderID), .bool(prefixesGroups), .bool(tenant.isDisabled),
+                    .text(try StoredJSON.encode(tenant.clientNames.map(\.text))), .bytes(salt), .time(tenant.createdAt),
+                    .time(tenant.updatedAt), .blob([]),
+                ]
+            )
+            try self.rows.sealTenant(tenant.id)
+        }
+
+        /// True if a tenant's groups need names that can't collide with another tenant's. Unchanged while it keeps its
+        /// sender id.
+        private func prefixesGroups(_ tenant: Tenant, replacing existing: Tenant?) throws -> Bool {
+            guard let sender = tenant.senderID else { return false }
+            if let existing, existing.senderID == sender { return existing.prefixesGroups }
+            return try self.db.exists(
+                "SELECT 1 FROM tenants WHERE sender_id = $1 AND id <> $2",
+                [.text(sender), .text(tenant.id)]
+            )
+        }
+
+        private func put(_ limits: LimitOverrides, of tenant: TenantID) throws {
+            try self.db.execute("DELETE FROM limits WHERE tenant = $1", [.text(tenant)])
+            for scope in LimitScope.allCases {
+                // An empty list means no policies, not the default ones, so it is stored.
+                guard let policies = limits[scope] else { continue }
+                try self.db.execute(
+                    "INSERT INTO limits (tenant, scope, policies) VALUES ($1, $2, $3)",
+                    [.text(tenant), .text(scope.rawValue), .text(try StoredPolicy.encode(policies))]
+                )
+            }
+            try self.rows.sealTenant(tenant)
+        }
+
+        // MARK: Credentials and keys
+
+        private func put(_ credential: StoredCredential) throws {
+            let changes = try self.db.execute(
+                """
+                INSERT INTO credentials (tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                ON CONFLICT (tenant, kind) DO UPDATE SET
+                    version = excluded.version, wrapped_key = excluded.wrapped_key, sealed = excluded.sealed,
+                    endpoint = excluded.endpoint, fingerprint = excluded.fingerprint, created_at = excluded.created_at
+                WHERE excluded.version > credentials.version
+                """,
+                [
+                    .text(credential.tenant), .text(credential.kind.rawValue), .int(credential.version),
+                    .bytes(credential.envelope.wrappedKey), .bytes(credential.envelope.sealed),
+                    .text(credential.endpoint),
+                    .text(credential.fingerprint), .time(credential.createdAt),
+                ]
+            )
+            guard changes > 0 else {
+                throw GatewayError(.conflict, "This version of the credential, or a later one, is there already")
+            }
+        }
+
+        /// Adds a key, or replaces one of the same tenant.
+        private func put(_ key: APIKey.Record, replacing: Bool, salt: [UInt8]) throws {
+            let replacement = """
+                DO UPDATE SET
+                    name = excluded.name, digest = excluded.digest, scopes = excluded.scopes,
+                    topic_prefixes = excluded.topic_prefixes, created_at = excluded.created_at,
+                    expires_at = excluded.expires_at, revoked_at = excluded.revoked_at
+                WHERE excluded.tenant = api_keys.tenant
+                """
+            let changes = try self.db.execute(
+                """
+                INSERT INTO api_keys (\(DirectoryRows.keyColumns), seal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                ON CONFLICT (id) \(replacing ? replacement : "DO NOTHING")
+                """,
+                [
+                    .text(key.id), .text(key.tenant), .text(key.name), .bytes(key.digest),
+                    .text(try StoredJSON.encode(key.scopes.map(\.rawValue).sorted())),
+                    .text(try StoredJSON.encode(key.topicPrefixes)), .time(key.createdAt), .time(key.expiresAt),
+                    .time(key.revokedAt), .blob([]),
+                ]
+            )
+            guard changes > 0 else { throw GatewayError(.conflict, "A key with this id exists already") }
+            try self.rows.sealKey(key.id, salt: salt)
+        }
+
+        /// Only shortens: a key that was revoked or shortened meanwhile stays so.
+        private func shorten(_ key: APIKey.Record, salt: [UInt8]) throws {
+            guard let stored = try self.stored(key.tenant).keys.first(where: { $0.id == key.id }) else {
+                throw Self.noKey(key.id)
+            }
+            let expiry = [stored.expiresAt, key.expiresAt].compactMap { $0 }.min()
+            try self.db.execute(
+                "UPDATE api_keys SET expires_at = $3, revoked_at = $4 WHERE id = $1 AND tenant = $2",
+                [.text(key.id), .text(key.tenant), .time(expiry), .time(stored.revokedAt ?? key.revokedAt)]
+            )
+            try self.rows.sealKey(key.id, salt: salt)
+        }
     }
 }
 

@@ -2,6 +2,25 @@ package import GatewayCore
 
 /// Device groups. A group is read and written as a whole, and a write names the version that it changes.
 package struct SQLGroupStore: GroupStore {
+    /// A stored group member.
+    private struct StoredMember: Codable {
+        let token: String
+        let standing: String
+
+        /// `nil` for text that holds anything but members.
+        static func decode(_ text: String) -> [DeviceGroup.Member]? {
+            guard let stored = StoredJSON.decode([StoredMember].self, from: text) else { return nil }
+            let members = stored.compactMap { member in
+                DeviceGroup.Standing(rawValue: member.standing).map { DeviceGroup.Member(member.token, $0) }
+            }
+            return members.count == stored.count ? members : nil
+        }
+
+        static func encode(_ members: [DeviceGroup.Member]) throws -> String {
+            try StoredJSON.encode(members.map { StoredMember(token: $0.token, standing: $0.standing.rawValue) })
+        }
+    }
+
     /// The number of its latest keys by which a group is known.
     private static let keptKeys = 1_000
     /// The most keys that one statement looks up.
@@ -248,24 +267,5 @@ extension SQLGroupStore: GroupLeaseStore {
                 [.text(tenant), .text(name), .text(owner)]
             )
         }
-    }
-}
-
-/// A stored group member.
-private struct StoredMember: Codable {
-    let token: String
-    let standing: String
-
-    /// `nil` for text that holds anything but members.
-    static func decode(_ text: String) -> [DeviceGroup.Member]? {
-        guard let stored = StoredJSON.decode([StoredMember].self, from: text) else { return nil }
-        let members = stored.compactMap { member in
-            DeviceGroup.Standing(rawValue: member.standing).map { DeviceGroup.Member(member.token, $0) }
-        }
-        return members.count == stored.count ? members : nil
-    }
-
-    static func encode(_ members: [DeviceGroup.Member]) throws -> String {
-        try StoredJSON.encode(members.map { StoredMember(token: $0.token, standing: $0.standing.rawValue) })
     }
 }

@@ -6,6 +6,22 @@ package import GatewayCore
 /// condition, so that transactions need no lock but the row's. The price is that the store's bounds are kept only
 /// approximately.
 package struct SQLIdempotencyStore: IdempotencyStore {
+    /// The owner of open records, and the terms of its leases.
+    fileprivate struct RecordOwner: Sendable {
+        let id: String
+        /// `nil` for a process that has the store to itself.
+        let leases: LeaseTerms?
+
+        /// True if an open record belongs to another replica, whose lease or last call may last. `rest` is the lease's
+        /// remainder.
+        func leaves(to owner: String, withTimeLeft rest: Duration) -> Bool {
+            guard let leases = self.leases, owner != self.id else { return false }
+            return rest + leases.attemptTimeout() > .zero
+        }
+
+        var duration: SQLValue { .microseconds(self.leases?.duration ?? .zero) }
+    }
+
     private let database: any SQLDatabase
     private let bounds: IdempotencyBounds
     private let owner: RecordOwner
@@ -106,22 +122,6 @@ package struct SQLIdempotencyStore: IdempotencyStore {
     }
 }
 
-/// The owner of open records, and the terms of its leases.
-private struct RecordOwner: Sendable {
-    let id: String
-    /// `nil` for a process that has the store to itself.
-    let leases: LeaseTerms?
-
-    /// True if an open record belongs to another replica, whose lease or last call may last. `rest` is the lease's
-    /// remainder.
-    func leaves(to owner: String, withTimeLeft rest: Duration) -> Bool {
-        guard let leases = self.leases, owner != self.id else { return false }
-        return rest + leases.attemptTimeout() > .zero
-    }
-
-    var duration: SQLValue { .microseconds(self.leases?.duration ?? .zero) }
-}
-
 /// Changes records within a transaction, and updates the totals of each tenant.
 private struct IdempotencyWriter {
     /// Records evicted at once for room, so that a full store is not searched at each send.
@@ -166,7 +166,7 @@ private struct IdempotencyWriter {
 
     private let db: any SQLConnection
     private let bounds: IdempotencyBounds
-    private let owner: RecordOwner
+    private let owner: SQLIdempotencyStore.RecordOwner
     /// The totals of the tenants of a batch's reservations.
     private var usage: [String: Usage] = [:]
     /// The sum of all tenants' totals, read only for reservations.
@@ -174,7 +174,7 @@ private struct IdempotencyWriter {
     /// The changes to each tenant's totals in this transaction. Other transactions may change the same rows.
     private var added: [String: Usage] = [:]
 
-    init(db: any SQLConnection, bounds: IdempotencyBounds, owner: RecordOwner) {
+    init(db: any SQLConnection, bounds: IdempotencyBounds, owner: SQLIdempotencyStore.RecordOwner) {
         (self.db, self.bounds, self.owner) = (db, bounds, owner)
     }
 

@@ -43,7 +43,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         rows.sort { ($0.change.owner.tenant.text, $0.change.key) < ($1.change.owner.tenant.text, $1.change.key) }
         let sorted = rows
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
-            var writer = RetiredTokenWriter(db: db, bucket: try Self.bucket(db))
+            var writer = Writer(db: db, bucket: try Self.bucket(db))
             for (change, sealed) in sorted { try writer.apply(change, sealed) }
             try writer.finish()
         }
@@ -223,145 +223,148 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     }
 }
 
-/// Reports of one kind about tokens of one tenant that are due in the same bucket.
-private struct DueReports {
-    private let tenant: String
-    private let due: Int
-    private let state: RetiredToken.State
+extension SQLRetiredTokenStore {
+    /// Reports of one kind about tokens of one tenant that are due in the same bucket.
+    fileprivate struct DueReports {
+        private let tenant: String
+        private let due: Int
+        private let state: RetiredToken.State
 
-    /// Returns `nil` if nothing is due.
-    static func first(by bucket: Int, _ db: any SQLConnection) throws -> DueReports? {
-        try db.first(
-            """
-            SELECT tenant, due, state FROM retired_tokens WHERE \(SQLRetiredTokenStore.isPending) AND due <= $1
-            ORDER BY tenant, due, key LIMIT 1
-            """,
-            [.int(bucket)]
-        ) { row in
-            let state = try row.parsed(2) { RetiredToken.State(rawValue: $0) }
-            return DueReports(tenant: try row.text(0), due: try row.int(1), state: state)
-        }
-    }
-
-    /// Feeds the tokens at the positions after one, or suspects them. Returns how many positions are used up.
-    func settle(_ db: any SQLConnection, after position: Int, atMost count: Int) throws -> Int {
-        let keys = try db.rows(
-            """
-            SELECT key FROM retired_tokens
-            WHERE tenant = $1 AND due = $2 AND state = $3 AND \(SQLRetiredTokenStore.isPending) ORDER BY key LIMIT $4
-            """,
-            [.string(self.tenant), .int(self.due), .string(self.state.rawValue), .int(count)]
-        ) { try $0.int64(0) }
-        let isSuspect = try self.state == .unregistered && self.counts(db).isSuspect(dueIn: self.due)
-        let state = isSuspect ? RetiredToken.State.suspected : self.state
-        try db.executeMany(
-            // A token that another transaction changed meanwhile is left as it is.
-            """
-            UPDATE retired_tokens SET position = $4, state = $5
-            WHERE tenant = $1 AND key = $2 AND due = $3 AND state = $6 AND position IS NULL
-            """,
-            keys.enumerated()
-                .map { index, key in
-                    [
-                        .string(self.tenant), .integer(key), .int(self.due),
-                        isSuspect ? .null : .int(position + index + 1), .string(state.rawValue),
-                        .string(self.state.rawValue),
-                    ]
-                }
-        )
-        return keys.count
-    }
-
-    private func counts(_ db: any SQLConnection) throws -> RetiredTokenCounts {
-        let start = self.due - RetiredTokenCounts.bucketsUntilDue - RetiredTokenCounts.bucketsPerHour
-        let tallies = try db.rows(
-            """
-            SELECT bucket, judged, unregistered FROM retired_token_counts
-            WHERE tenant = $1 AND bucket > $2 AND bucket < $3
-            """,
-            [.string(self.tenant), .int(start), .int(self.due)]
-        ) { row in (try row.int(0), try SQLRetiredTokenStore.tally(row)) }
-        return RetiredTokenCounts(Dictionary(uniqueKeysWithValues: tallies))
-    }
-}
-
-private struct RetiredTokenWriter {
-    private let db: any SQLConnection
-    /// The present bucket.
-    private let bucket: Int
-    /// True for tenants that are there, of those that the transaction has met.
-    private var tenants: [RetiredToken.Owner: Bool] = [:]
-    private var tallies: [TenantID: RetiredTokenCounts.Tally] = [:]
-
-    init(db: any SQLConnection, bucket: Int) {
-        self.db = db
-        self.bucket = bucket
-    }
-
-    mutating func apply(_ change: RetiredToken.Change, _ sealed: [UInt8]) throws {
-        let owner = change.owner
-        let isThere = try self.tenants[owner] ?? self.db.hasTenant(owner.tenant, createdAt: owner.createdAt)
-        self.tenants[owner] = isThere
-        guard isThere else { return }
-        switch change {
-        case .report(_, let key, let token, let replacement):
-            try self.put(token, at: key, of: owner.tenant, sealed, replacement)
-        case .remove(_, let key):
-            try SQLRetiredTokenStore.removeRows([[.text(owner.tenant), .key(key)]], self.db)
-        case .count(_, let tally):
-            self.tallies[owner.tenant, default: RetiredTokenCounts.Tally()] += tally
-        }
-    }
-
-    /// Lists a token, unless it is listed with the same news: then only the time of the report is new.
-    ///
-    /// A suspected token that is reported dead again keeps the time of its first report.
-    private func put(
-        _ token: RetiredToken,
-        at key: UInt64,
-        of tenant: TenantID,
-        _ sealed: [UInt8],
-        _ replacement: UInt16
-    ) throws {
-        let isDead = token.state == .unregistered
-        let isSame = "retired_tokens.state = excluded.state AND retired_tokens.replacement = excluded.replacement"
-        let isConfirmed = "retired_tokens.state = 'suspected' AND excluded.state = 'unregistered'"
-        try self.db.execute(
-            """
-            INSERT INTO retired_tokens
-                (tenant, key, kind, state, since, reported_at, replacement, sealed, due, position)
-            VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, NULL)
-            ON CONFLICT (tenant, key) DO UPDATE SET
-                since = CASE WHEN \(isSame) OR \(isConfirmed) THEN retired_tokens.since ELSE excluded.since END,
-                due = CASE WHEN \(isSame) THEN retired_tokens.due ELSE excluded.due END,
-                position = CASE WHEN \(isSame) THEN retired_tokens.position END,
-                kind = excluded.kind, state = excluded.state, reported_at = excluded.reported_at,
-                replacement = excluded.replacement, sealed = excluded.sealed
-            """,
-            [
-                .text(tenant), .key(key), .text(token.kind.rawValue), .text(token.state.rawValue), .time(token.since),
-                .int(Int(replacement)), .bytes(sealed),
-                .int(isDead ? self.bucket + RetiredTokenCounts.bucketsUntilDue : self.bucket),
-            ]
-        )
-    }
-
-    /// Adds what was counted to the present bucket.
-    func finish() throws {
-        let rows = self.tallies.sorted { $0.key.text < $1.key.text }
-            .map { tenant, tally -> [SQLValue] in
-                [.text(tenant), .int(self.bucket), .int(tally.judged), .int(tally.unregistered)]
+        /// Returns `nil` if nothing is due.
+        static func first(by bucket: Int, _ db: any SQLConnection) throws -> DueReports? {
+            try db.first(
+                """
+                SELECT tenant, due, state FROM retired_tokens WHERE \(SQLRetiredTokenStore.isPending) AND due <= $1
+                ORDER BY tenant, due, key LIMIT 1
+                """,
+                [.int(bucket)]
+            ) { row in
+                let state = try row.parsed(2) { RetiredToken.State(rawValue: $0) }
+                return DueReports(tenant: try row.text(0), due: try row.int(1), state: state)
             }
-        guard !rows.isEmpty else { return }
-        try self.db.executeMany(
-            """
-            INSERT INTO retired_token_counts (tenant, bucket, judged, unregistered) VALUES ($1, $2, $3, $4)
-            ON CONFLICT (tenant, bucket) DO UPDATE SET
-                judged = retired_token_counts.judged + excluded.judged,
-                unregistered = retired_token_counts.unregistered + excluded.unregistered
-            """,
-            rows
-        )
+        }
+
+        /// Feeds the tokens at the positions after one, or suspects them. Returns how many positions are used up.
+        func settle(_ db: any SQLConnection, after position: Int, atMost count: Int) throws -> Int {
+            let keys = try db.rows(
+                """
+                SELECT key FROM retired_tokens
+                WHERE tenant = $1 AND due = $2 AND state = $3 AND \(SQLRetiredTokenStore.isPending) ORDER BY key LIMIT $4
+                """,
+                [.string(self.tenant), .int(self.due), .string(self.state.rawValue), .int(count)]
+            ) { try $0.int64(0) }
+            let isSuspect = try self.state == .unregistered && self.counts(db).isSuspect(dueIn: self.due)
+            let state = isSuspect ? RetiredToken.State.suspected : self.state
+            try db.executeMany(
+                // A token that another transaction changed meanwhile is left as it is.
+                """
+                UPDATE retired_tokens SET position = $4, state = $5
+                WHERE tenant = $1 AND key = $2 AND due = $3 AND state = $6 AND position IS NULL
+                """,
+                keys.enumerated()
+                    .map { index, key in
+                        [
+                            .string(self.tenant), .integer(key), .int(self.due),
+                            isSuspect ? .null : .int(position + index + 1), .string(state.rawValue),
+                            .string(self.state.rawValue),
+                        ]
+                    }
+            )
+            return keys.count
+        }
+
+        private func counts(_ db: any SQLConnection) throws -> RetiredTokenCounts {
+            let start = self.due - RetiredTokenCounts.bucketsUntilDue - RetiredTokenCounts.bucketsPerHour
+            let tallies = try db.rows(
+                """
+                SELECT bucket, judged, unregistered FROM retired_token_counts
+                WHERE tenant = $1 AND bucket > $2 AND bucket < $3
+                """,
+                [.string(self.tenant), .int(start), .int(self.due)]
+            ) { row in (try row.int(0), try SQLRetiredTokenStore.tally(row)) }
+            return RetiredTokenCounts(Dictionary(uniqueKeysWithValues: tallies))
+        }
+    }
+
+    fileprivate struct Writer {
+        private let db: any SQLConnection
+        /// The present bucket.
+        private let bucket: Int
+        /// True for tenants that are there, of those that the transaction has met.
+        private var tenants: [RetiredToken.Owner: Bool] = [:]
+        private var tallies: [TenantID: RetiredTokenCounts.Tally] = [:]
+
+        init(db: any SQLConnection, bucket: Int) {
+            self.db = db
+            self.bucket = bucket
+        }
+
+        mutating func apply(_ change: RetiredToken.Change, _ sealed: [UInt8]) throws {
+            let owner = change.owner
+            let isThere = try self.tenants[owner] ?? self.db.hasTenant(owner.tenant, createdAt: owner.createdAt)
+            self.tenants[owner] = isThere
+            guard isThere else { return }
+            switch change {
+            case .report(_, let key, let token, let replacement):
+                try self.put(token, at: key, of: owner.tenant, sealed, replacement)
+            case .remove(_, let key):
+                try SQLRetiredTokenStore.removeRows([[.text(owner.tenant), .key(key)]], self.db)
+            case .count(_, let tally):
+                self.tallies[owner.tenant, default: RetiredTokenCounts.Tally()] += tally
+            }
+        }
+
+        /// Lists a token, unless it is listed with the same news: then only the time of the report is new.
+        ///
+        /// A suspected token that is reported dead again keeps the time of its first report.
+        private func put(
+            _ token: RetiredToken,
+            at key: UInt64,
+            of tenant: TenantID,
+            _ sealed: [UInt8],
+            _ replacement: UInt16
+        ) throws {
+            let isDead = token.state == .unregistered
+            let isSame = "retired_tokens.state = excluded.state AND retired_tokens.replacement = excluded.replacement"
+            let isConfirmed = "retired_tokens.state = 'suspected' AND excluded.state = 'unregistered'"
+            try self.db.execute(
+                """
+                INSERT INTO retired_tokens
+                    (tenant, key, kind, state, since, reported_at, replacement, sealed, due, position)
+                VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, NULL)
+                ON CONFLICT (tenant, key) DO UPDATE SET
+                    since = CASE WHEN \(isSame) OR \(isConfirmed) THEN retired_tokens.since ELSE excluded.since END,
+                    due = CASE WHEN \(isSame) THEN retired_tokens.due ELSE excluded.due END,
+                    position = CASE WHEN \(isSame) THEN retired_tokens.position END,
+                    kind = excluded.kind, state = excluded.state, reported_at = excluded.reported_at,
+                    replacement = excluded.replacement, sealed = excluded.sealed
+                """,
+                [
+                    .text(tenant), .key(key), .text(token.kind.rawValue), .text(token.state.rawValue),
+                    .time(token.since),
+                    .int(Int(replacement)), .bytes(sealed),
+                    .int(isDead ? self.bucket + RetiredTokenCounts.bucketsUntilDue : self.bucket),
+                ]
+            )
+        }
+
+        /// Adds what was counted to the present bucket.
+        func finish() throws {
+            let rows = self.tallies.sorted { $0.key.text < $1.key.text }
+                .map { tenant, tally -> [SQLValue] in
+                    [.text(tenant), .int(self.bucket), .int(tally.judged), .int(tally.unregistered)]
+                }
+            guard !rows.isEmpty else { return }
+            try self.db.executeMany(
+                """
+                INSERT INTO retired_token_counts (tenant, bucket, judged, unregistered) VALUES ($1, $2, $3, $4)
+                ON CONFLICT (tenant, bucket) DO UPDATE SET
+                    judged = retired_token_counts.judged + excluded.judged,
+                    unregistered = retired_token_counts.unregistered + excluded.unregistered
+                """,
+                rows
+            )
+        }
     }
 }
 

@@ -2,6 +2,23 @@ package import GatewayCore
 
 /// All secrets in a store that are sealed by the master key, and the inspection of a store for commands.
 package struct SQLSecretStore: GatewaySecretStore {
+    /// A store's contents for an operator who checks its health.
+    package struct Inspection: Sendable, Hashable {
+        /// A tenant and its credentials, sealed as they are stored.
+        package struct TenantCredentials: Sendable, Hashable {
+            package var tenant: Tenant
+            package var credentials: [StoredCredential]
+
+            package init(tenant: Tenant, credentials: [StoredCredential]) {
+                self.tenant = tenant
+                self.credentials = credentials
+            }
+        }
+
+        package var sealed: [SealedSecret]
+        package var tenants: [TenantCredentials]
+    }
+
     private let database: any SQLDatabase
 
     package init(database: any SQLDatabase) {
@@ -103,11 +120,11 @@ package struct SQLSecretStore: GatewaySecretStore {
         }
     }
 
-    package func inspection() async throws(GatewayError) -> StoreInspection {
+    package func inspection() async throws(GatewayError) -> Inspection {
         try await self.database.read(scope: .gateway) { db in
             let contents = try DirectoryRows(db: db, sealer: nil).contents()
             let credentials = Dictionary(grouping: contents.credentials, by: \.tenant)
-            return StoreInspection(
+            return Inspection(
                 sealed: try Self.all(db),
                 tenants: contents.tenants.map { .init(tenant: $0, credentials: credentials[$0.id] ?? []) }
             )
@@ -125,21 +142,4 @@ package struct SQLSecretStore: GatewaySecretStore {
             try db.first("SELECT salt FROM tenants WHERE id = $1", [.text(tenant)]) { try $0.bytes(0) }
         }
     }
-}
-
-/// A store's contents for an operator who checks its health.
-package struct StoreInspection: Sendable, Hashable {
-    /// A tenant and its credentials, sealed as they are stored.
-    package struct TenantCredentials: Sendable, Hashable {
-        package var tenant: Tenant
-        package var credentials: [StoredCredential]
-
-        package init(tenant: Tenant, credentials: [StoredCredential]) {
-            self.tenant = tenant
-            self.credentials = credentials
-        }
-    }
-
-    package var sealed: [SealedSecret]
-    package var tenants: [TenantCredentials]
 }

@@ -9,6 +9,41 @@
 /// It opens after a number of failures in a row, or when at least half of enough recent calls failed. The rest doubles
 /// with every relapse. Then one probe goes through; if it succeeds, a growing share of calls follows.
 struct CircuitBreaker {
+    /// Counts calls and failures of the last ten seconds, in steps of one second.
+    private struct Window {
+        private struct Second {
+            var number = Int64.min
+            var calls = 0
+            var failures = 0
+        }
+
+        private static let length = 10
+        private static let origin = ContinuousClock.now
+
+        private var seconds = Array(repeating: Second(), count: Self.length)
+
+        mutating func add(isFailure: Bool, at now: ContinuousClock.Instant) {
+            let number = Self.number(of: now)
+            let index = Int(number.magnitude % UInt64(Self.length))
+            if self.seconds[index].number != number { self.seconds[index] = Second(number: number) }
+            self.seconds[index].calls += 1
+            if isFailure { self.seconds[index].failures += 1 }
+        }
+
+        func counts(at now: ContinuousClock.Instant) -> (calls: Int, failures: Int) {
+            let oldest = Self.number(of: now) - Int64(Self.length)
+            return self.seconds.reduce(into: (0, 0)) { sum, second in
+                guard second.number > oldest else { return }
+                sum.0 += second.calls
+                sum.1 += second.failures
+            }
+        }
+
+        private static func number(of instant: ContinuousClock.Instant) -> Int64 {
+            Self.origin.duration(to: instant).components.seconds
+        }
+    }
+
     enum Permit: Equatable {
         /// The caller must report the call's end.
         case granted
@@ -59,7 +94,7 @@ struct CircuitBreaker {
     private static let moment = Duration.milliseconds(100)
 
     private var phase = Phase.closed
-    private var recent = CallWindow()
+    private var recent = Window()
     private var row = 0
     private var lostAt: Instant?
     /// The number of openings since it last closed.
@@ -90,7 +125,7 @@ struct CircuitBreaker {
         case .ramping(let start):
             let share = start.duration(to: now) / Self.rampTime
             guard share < 1 else {
-                (self.phase, self.relapses, self.recent, self.row) = (.closed, 0, CallWindow(), 0)
+                (self.phase, self.relapses, self.recent, self.row) = (.closed, 0, Window(), 0)
                 return .granted
             }
             self.credit += max(0.1, share)
@@ -149,43 +184,8 @@ struct CircuitBreaker {
         let rest = min(Self.firstRest * (1 << min(self.relapses, 8)), Self.longestRest)
         self.relapses += 1
         self.phase = .resting(until: now.advanced(by: rest))
-        self.recent = CallWindow()
+        self.recent = Window()
         self.row = 0
         return true
-    }
-}
-
-/// Counts calls and failures of the last ten seconds, in steps of one second.
-private struct CallWindow {
-    private struct Second {
-        var number = Int64.min
-        var calls = 0
-        var failures = 0
-    }
-
-    private static let length = 10
-    private static let origin = ContinuousClock.now
-
-    private var seconds = Array(repeating: Second(), count: Self.length)
-
-    mutating func add(isFailure: Bool, at now: ContinuousClock.Instant) {
-        let number = Self.number(of: now)
-        let index = Int(number.magnitude % UInt64(Self.length))
-        if self.seconds[index].number != number { self.seconds[index] = Second(number: number) }
-        self.seconds[index].calls += 1
-        if isFailure { self.seconds[index].failures += 1 }
-    }
-
-    func counts(at now: ContinuousClock.Instant) -> (calls: Int, failures: Int) {
-        let oldest = Self.number(of: now) - Int64(Self.length)
-        return self.seconds.reduce(into: (0, 0)) { sum, second in
-            guard second.number > oldest else { return }
-            sum.0 += second.calls
-            sum.1 += second.failures
-        }
-    }
-
-    private static func number(of instant: ContinuousClock.Instant) -> Int64 {
-        Self.origin.duration(to: instant).components.seconds
     }
 }

@@ -5,9 +5,59 @@ import Synchronization
 
 /// The health of one tenant's calls to one of FCM's APIs (decision 0017).
 ///
-/// It has a ``CircuitBreaker`` for the server and one for the credential, a ``RetryBudget``, and a pause while the
-/// quota is used up.
+/// It has a ``CircuitBreaker`` for the server and one for the credential, a ``UpstreamHealth.RetryBudget``, and a pause
+/// while the quota is used up.
 final class UpstreamHealth: Sendable {
+    /// The metrics of retries and breakers.
+    struct Metrics: Sendable {
+        let retries: [RetryReason: Counter]
+        /// Retries that the budget refused.
+        let exhaustions: [RetryReason: Counter]
+        /// The breakers of messages only, since the alert is about messages. Tenants that share a label show their
+        /// worst breaker.
+        private let breakers: [FCMAPI: TenantGauges]
+
+        init(_ metrics: GatewayMetrics) {
+            func gauges(of api: FCMAPI) -> TenantGauges {
+                TenantGauges(.breakerState, metrics, first: api.label) { $0.max() ?? 0 }
+            }
+            self.retries = metrics.counters(.retries, by: RetryReason.self)
+            self.exhaustions = metrics.counters(.retryBudgetExhausted, by: RetryReason.self)
+            self.breakers = [.legacy: gauges(of: .legacy), .v1: gauges(of: .v1)]
+        }
+
+        func show(_ condition: CircuitBreaker.Condition, _ api: FCMAPI, of tenant: TenantID) {
+            self.breakers[api]?.set(condition.rawValue, of: tenant)
+        }
+    }
+
+    /// Limits retries to a tenth of the calls, so that a server in trouble gets little more load than a healthy one.
+    ///
+    /// Three retries are there from the start: retries ≤ calls / 10 + 3 at any time. Example: 200 calls allow 23
+    /// retries.
+    struct RetryBudget {
+        /// In tenths of a retry.
+        private static let start = 30
+        private static let most = 1_000
+        private static let cost = 10
+
+        private var tenths = Self.start
+
+        var hasOne: Bool { self.tenths >= Self.cost }
+
+        /// Counts a call that is no retry.
+        mutating func deposit() {
+            self.tenths = min(self.tenths + 1, Self.most)
+        }
+
+        /// Takes a retry from the budget; returns false if there was none.
+        mutating func withdraw() -> Bool {
+            guard self.hasOne else { return false }
+            self.tenths -= Self.cost
+            return true
+        }
+    }
+
     typealias Instant = ContinuousClock.Instant
 
     private struct State {
@@ -24,9 +74,9 @@ final class UpstreamHealth: Sendable {
     private let state = Mutex(State())
     private let api: FCMAPI
     private let tenant: TenantID
-    private let metrics: ResilienceMetrics
+    private let metrics: Metrics
 
-    init(_ api: FCMAPI, of tenant: TenantID, metrics: ResilienceMetrics) {
+    init(_ api: FCMAPI, of tenant: TenantID, metrics: Metrics) {
         self.api = api
         self.tenant = tenant
         self.metrics = metrics
@@ -130,32 +180,6 @@ enum RetryReason: String, Sendable, CaseIterable {
     case trouble = "upstream_5xx"
 }
 
-/// Limits retries to a tenth of the calls, so that a server in trouble gets little more load than a healthy one.
-///
-/// Three retries are there from the start: retries ≤ calls / 10 + 3 at any time. Example: 200 calls allow 23 retries.
-struct RetryBudget {
-    /// In tenths of a retry.
-    private static let start = 30
-    private static let most = 1_000
-    private static let cost = 10
-
-    private var tenths = Self.start
-
-    var hasOne: Bool { self.tenths >= Self.cost }
-
-    /// Counts a call that is no retry.
-    mutating func deposit() {
-        self.tenths = min(self.tenths + 1, Self.most)
-    }
-
-    /// Takes a retry from the budget; returns false if there was none.
-    mutating func withdraw() -> Bool {
-        guard self.hasOne else { return false }
-        self.tenths -= Self.cost
-        return true
-    }
-}
-
 /// The times of retries.
 enum Backoff {
     /// The most attempts of one call.
@@ -179,28 +203,5 @@ enum Backoff {
         guard let retryAfter else { return spread }
         // Added on top, since all callers that failed together got the same `Retry-After`.
         return .seconds(min(max(retryAfter, Self.demanded.lowerBound), Self.demanded.upperBound)) + spread
-    }
-}
-
-/// The metrics of retries and breakers.
-struct ResilienceMetrics: Sendable {
-    let retries: [RetryReason: Counter]
-    /// Retries that the budget refused.
-    let exhaustions: [RetryReason: Counter]
-    /// The breakers of messages only, since the alert is about messages. Tenants that share a label show their worst
-    /// breaker.
-    private let breakers: [FCMAPI: TenantGauges]
-
-    init(_ metrics: GatewayMetrics) {
-        func gauges(of api: FCMAPI) -> TenantGauges {
-            TenantGauges(.breakerState, metrics, first: api.label) { $0.max() ?? 0 }
-        }
-        self.retries = metrics.counters(.retries, by: RetryReason.self)
-        self.exhaustions = metrics.counters(.retryBudgetExhausted, by: RetryReason.self)
-        self.breakers = [.legacy: gauges(of: .legacy), .v1: gauges(of: .v1)]
-    }
-
-    func show(_ condition: CircuitBreaker.Condition, _ api: FCMAPI, of tenant: TenantID) {
-        self.breakers[api]?.set(condition.rawValue, of: tenant)
     }
 }

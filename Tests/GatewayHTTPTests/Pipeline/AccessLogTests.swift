@@ -166,9 +166,9 @@ struct AccessLogTests {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }
         logger.logLevel = .warning
-        func entry() -> AccessLogEntry {
+        func entry() -> AccessLog.Entry {
             Issue.record("a line was made")
-            return AccessLogEntry(
+            return AccessLog.Entry(
                 requestID: "",
                 method: "",
                 route: "",

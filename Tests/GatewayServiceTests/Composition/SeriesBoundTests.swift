@@ -218,7 +218,7 @@ struct SeriesBoundTests {
     }
 
     private func openBreakers() async {
-        let resilience = ResilienceMetrics(self.metrics)
+        let resilience = UpstreamHealth.Metrics(self.metrics)
         for api in FCMAPI.allCases {
             for principal in self.principals[..<Self.busyCount] {
                 resilience.show(.open, api, of: principal.profile.id)
@@ -226,7 +226,7 @@ struct SeriesBoundTests {
         }
         await Task.yield()
         for api in FCMAPI.allCases {
-            let calls = UpstreamMetrics(api, self.metrics)
+            let calls = AttemptRecorder.Metrics(api, self.metrics)
             calls.began()
             calls.answered(in: .zero)
             for failure in HTTPClientError.Code.allCases {

@@ -37,7 +37,7 @@ struct LineLogHandlerTests {
     func parts() throws {
         let configuration = LogConfiguration(level: .warning, levels: [.upstream: .debug, .audit: .error])
         let lines = try Self.lines(configuration) { logger, _ in
-            for part in LogPart.allCases {
+            for part in LogConfiguration.Part.allCases {
                 let logger = logger.part(part)
                 logger.debug("debug")
                 logger.warning("warning")

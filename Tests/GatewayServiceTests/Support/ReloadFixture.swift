@@ -64,7 +64,7 @@ struct ReloadFixture {
         lastReload.set(1)
         self.reloader = ConfigurationReloader(
             started: started,
-            parts: ReloadableParts(
+            parts: ConfigurationReloader.Parts(
                 directory: self.gatewayDirectory,
                 dataServer: server(started.certificates.data),
                 adminServer: server(started.certificates.admin),

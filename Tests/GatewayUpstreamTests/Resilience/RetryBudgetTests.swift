@@ -6,7 +6,7 @@ import Testing
 struct RetryBudgetTests {
     /// A budget that expectations can ask.
     private final class Subject {
-        private var budget = RetryBudget()
+        private var budget = UpstreamHealth.RetryBudget()
 
         func deposit() { self.budget.deposit() }
 

@@ -145,7 +145,7 @@ struct RetryTests {
         let health = UpstreamHealth(
             .v1,
             of: try .sample("acme"),
-            metrics: ResilienceMetrics(GatewayMetrics(factory: metrics))
+            metrics: UpstreamHealth.Metrics(GatewayMetrics(factory: metrics))
         )
         let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "acme")])
         let start = ContinuousClock.now
@@ -162,7 +162,7 @@ struct RetryTests {
     @Test("Tenants without a label of their own share a gauge, which shows the worst of their breakers")
     func sharedGauge() throws {
         let metrics = TestMetrics()
-        let resilience = ResilienceMetrics(GatewayMetrics(factory: metrics))
+        let resilience = UpstreamHealth.Metrics(GatewayMetrics(factory: metrics))
         for index in 0..<GatewayMetrics.TenantLabels.maxLabels {
             resilience.show(.closed, .legacy, of: try .sample("t\(index)"))
         }

@@ -17,7 +17,7 @@ extension FCMClient {
         attemptTimeout: Duration = .seconds(600),
         pools: OriginPools = .sample(),
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
-        log: AttemptLog = AttemptLog(),
+        log: AttemptRecorder.Log = AttemptRecorder.Log(),
         pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
         _ body: (FCMClient) async throws -> Void
     ) async throws {

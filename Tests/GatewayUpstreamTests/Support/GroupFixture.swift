@@ -18,7 +18,7 @@ struct GroupFixture: Sendable {
 
     /// Runs a body for a tenant of a legacy upstream.
     static func legacy(
-        log: AttemptLog = AttemptLog(),
+        log: AttemptRecorder.Log = AttemptRecorder.Log(),
         _ body: @Sendable (GroupFixture) async throws -> Void
     ) async throws {
         try await Self.run(.legacy, log: log, body)
@@ -27,7 +27,7 @@ struct GroupFixture: Sendable {
     static func run(
         _ upstream: UpstreamKind,
         fanOut: Int = 100,
-        log: AttemptLog = AttemptLog(),
+        log: AttemptRecorder.Log = AttemptRecorder.Log(),
         _ body: @Sendable (GroupFixture) async throws -> Void
     ) async throws {
         try await V1Fixture.run(fanOut: fanOut, log: log) { fixture in

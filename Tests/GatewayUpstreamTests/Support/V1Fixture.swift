@@ -33,7 +33,7 @@ struct V1Fixture: Sendable {
         topicAPI: TopicAPI = .v1,
         allowsTokenHost: Bool = true,
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
-        log: AttemptLog = AttemptLog(),
+        log: AttemptRecorder.Log = AttemptRecorder.Log(),
         _ body: (V1Fixture) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

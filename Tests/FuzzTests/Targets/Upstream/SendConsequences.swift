@@ -135,7 +135,7 @@ enum SendConsequences {
     }
 
     private static func checkReplies(_ outcome: SendOutcome, to target: Target) throws(FuzzFinding) {
-        let rest = SendAnswerWriter(target: target).reply(to: outcome)
+        let rest = SendMessage.AnswerWriter(target: target).reply(to: outcome)
         try Self.checkJSON(rest.body, status: rest.status)
         let shape = LegacyReplyWriter.Shape(target: target)
         let legacy = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: outcome)

@@ -50,7 +50,7 @@ enum TopicAnswerProperties {
             try SendConsequences.checkJSON(reply.body, status: reply.status)
         case .registration(let info, let nextPage):
             try FuzzFinding.require(nextPage.map(AnswerBounds.isToken) ?? true, "a page that can't be asked for")
-            let rest = SubscriptionAnswer.response(ChargedAnswer(.success(info)), after: nil, limit: 10)
+            let rest = Subscriptions.Answer.response(ChargedAnswer(.success(info)), after: nil, limit: 10)
             try SendConsequences.checkJSON(rest.body, status: rest.status.code)
             let v1 = V1ReplyWriter(project: "p")
                 .reply(listing: info.subscriptions, of: "a", nextPage: nextPage)
@@ -83,7 +83,7 @@ enum TopicAnswerProperties {
         record.upstreamCode = reading.upstreamCode
         record.note(outcomes)
         try SendConsequences.check(record)
-        let rest = SubscriptionAnswer.response(to: tokens, ChargedAnswer(.success(outcomes)))
+        let rest = Subscriptions.Answer.response(to: tokens, ChargedAnswer(.success(outcomes)))
         try SendConsequences.checkJSON(rest.body, status: rest.status.code)
         let reply = InstanceIDReplyWriter.reply(to: outcomes)
         try SendConsequences.checkDelay(reply.retryAfter)
