@@ -396,7 +396,9 @@ struct ConfigurationInputTests {
         let refusal = #expect(throws: ConfigurationProblems.self) { try input.checkServing(configuration) }
         let problem = try #require(refusal?.problems.first)
         #expect(problem.key == "store.url")
-        #expect(problem.description.hasPrefix("GATEWAY_STORE_URL: each replica on PostgreSQL would allow the full limits"))
+        #expect(
+            problem.description.hasPrefix("GATEWAY_STORE_URL: each replica on PostgreSQL would allow the full limits")
+        )
     }
 
     @Test(
