@@ -43,6 +43,24 @@ extension EndToEnd {
         private static let spooledRecords = #"fcmgw_audit_records_total{result="spooled"}"#
         private static let spoolBytes = "fcmgw_audit_spool_bytes"
 
+        /// Sends while the store is held until all records are in the spool, and returns the ids of their messages.
+        private func fillSpool(_ dev: DevGateway) async throws -> Set<String> {
+            let ids = try await self.send(Self.count, dev, "spooled")
+            try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+            return ids
+        }
+
+        /// Kills a gateway whose records are all in the spool, and returns the ids of the messages that they are of.
+        private func killedWithASpool(_ data: String) async throws -> Set<String> {
+            try await DevGateway.with(data) { dev in
+                try await StoreHold.on(data) {
+                    let ids = try await self.fillSpool(dev)
+                    try await dev.gateway.kill()
+                    return ids
+                }
+            }
+        }
+
         /// Starts once more and looks: every message is there once, and nobody changed anything.
         private func check(_ data: String, _ ids: Set<String>, actions: [String: Int] = [:]) async throws {
             try await DevGateway.with(data) { dev in
@@ -95,14 +113,7 @@ extension EndToEnd {
         func killedWhileSpooling() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
-                let ids = try await DevGateway.with(data) { dev in
-                    try await StoreHold.on(data) {
-                        let ids = try await self.send(Self.count, dev, "spooled")
-                        try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
-                        try await dev.gateway.kill()
-                        return ids
-                    }
-                }
+                let ids = try await self.killedWithASpool(data)
                 let unclean = try await Program.auditVerify(data).expect(2)
                 #expect(unclean.errors.contains("The spool holds "), "\(unclean.errors)")
                 let copy = try directory.copy("data", to: "copy")
@@ -112,6 +123,66 @@ extension EndToEnd {
                 let changed = try await Program.auditVerify(copy).expect(1)
                 #expect(changed.output.contains("spool"), "\(changed.output)")
                 try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
+            }
+        }
+
+        @Test("Killed while the store catches up, at whichever moment, each record is there once")
+        func killedWhileCatchingUp() async throws {
+            for round in 0..<4 {
+                try await PrivateDirectory.with { directory in
+                    let data = directory.path("data")
+                    let ids = try await DevGateway.with(data) { dev in
+                        let ids = try await StoreHold.on(data) { try await self.fillSpool(dev) }
+                        // Each look takes a moment of another length in which the store takes what the spool has.
+                        for _ in 0..<(round * 8) { _ = try await self.metric(dev, Self.spoolBytes) }
+                        try await dev.gateway.kill()
+                        return ids
+                    }
+                    try await self.check(data, ids)
+                }
+            }
+        }
+
+        @Test("Killed between the store's commit and the emptying of the spool, nothing is there twice")
+        func killedBeforeEmptying() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let spool = URL(filePath: "\(data)/audit.spool")
+                let (ids, kept) = try await DevGateway.with(data) { dev in
+                    let (ids, kept) = try await StoreHold.on(data) {
+                        (try await self.fillSpool(dev), try Data(contentsOf: spool))
+                    }
+                    try await self.wait(dev, Self.spoolBytes) { $0 == 0 }
+                    try await dev.gateway.kill()
+                    return (ids, kept)
+                }
+                #expect(!kept.isEmpty)
+                // What a kill just before would have left.
+                try kept.write(to: spool)
+                try await self.check(data, ids, actions: ["audit.recovered": 1])
+                try kept.write(to: spool)
+                try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
+            }
+        }
+
+        @Test("Killed during the start that empties the spool, at whichever moment, each record is there once")
+        func killedWhileStarting() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let ids = try await self.killedWithASpool(data)
+                let environment = directory.environment([
+                    "GATEWAY_MASTER_KEY_FILE": "\(data)/master.key", "GATEWAY_MASTER_KEY": nil,
+                ])
+                for line in ["", "\"message\":\"An earlier process ended uncleanly", "Serving."] {
+                    try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
+                        if !line.isEmpty {
+                            _ = try await process.errors.first { $0.contains(line) ? true : nil }
+                        }
+                        process.signal(SIGKILL)
+                        #expect(try await process.end() == .signal(SIGKILL))
+                    }
+                }
+                try await self.check(data, ids, actions: ["audit.spool_damaged": 0])
             }
         }
     }
