@@ -406,6 +406,7 @@ let package = Package(
                 "GatewayHTTP",
                 "GatewayTestKit",
                 "StrictJSON",
+                "VectorTestKit",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "InMemoryLogging", package: "swift-log"),

@@ -86,16 +86,6 @@ struct LoadShedderTests {
         #expect(tenant.inFlight == 0 && other.inFlight == 0)
     }
 
-    @Test("The smallest limit serves one request at a time", arguments: [false, true])
-    func smallest(isUrgent: Bool) {
-        let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 1, maxLag: .milliseconds(5)))
-        let tenant = LoadShedder.TenantLoad()
-        #expect(shedder.enter(tenant, isUrgent: isUrgent, lag: .zero) == nil)
-        #expect(shedder.enter(LoadShedder.TenantLoad(), isUrgent: isUrgent, lag: .zero) == .inFlight)
-        shedder.leave(tenant)
-        #expect(shedder.enter(tenant, isUrgent: isUrgent, lag: .zero) == nil)
-    }
-
     @Test(
         "Half, and four fifths, of what does not divide evenly",
         arguments: [(1, 1, 1), (2, 1, 2), (7, 3, 6), (4_096, 2_048, 3_277)]

@@ -13,43 +13,25 @@ struct MemoryRateLimiterTests {
     init() throws {
         self.policies = LimitPolicies(
             tenant: [try .sample(10, per: 1, burst: 10)],
-            device: [try .sample(1, per: 10, burst: 2)],
-            deviceCollapsible: [try .sample(1, per: 100, burst: 1)],
-            topic: [try .sample(1, per: 5, burst: 2)]
+            device: [try .sample(1, per: 10, burst: 2)]
         )
     }
 
     private func admit(
         _ recipients: LimitRequest.Recipients,
         tenant: String = "tenant",
-        isCollapsible: Bool = false,
         policies: LimitPolicies? = nil
     ) async -> LimitDecision {
         let request = LimitRequest(
             tenant: .sample(tenant),
             policies: policies ?? self.policies,
-            recipients: recipients,
-            isCollapsible: isCollapsible
+            recipients: recipients
         )
         return await self.limiter.admit(request, now: self.clock.now())
     }
 
     private func devices(_ names: String...) -> LimitRequest.Recipients {
         .devices(names.map { LimitKey.sample($0) })
-    }
-
-    private func topics(_ names: String...) -> LimitRequest.Recipients {
-        .topics(names.map { LimitKey.sample($0) })
-    }
-
-    @Test("A recipient that is named repeatedly pays each time")
-    func repeatedRecipient() async {
-        let decision = await self.admit(self.devices("a", "a", "b", "a"))
-        #expect(decision.admission == .some([nil, nil, nil, LimitDecision.Denial(scope: .device, retryAfter: 10)]))
-        #expect(decision.tenantQuotas.map(\.remaining) == [7])
-        let again = await self.admit(self.devices("c", "a", "a"))
-        let denial = LimitDecision.Denial(scope: .device, retryAfter: 10)
-        #expect(again.admission == .some([nil, denial, denial]))
     }
 
     @Test("When every recipient is over its limit, one denial with the longest wait speaks for all")
@@ -62,45 +44,6 @@ struct MemoryRateLimiterTests {
         #expect(decision.admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 10)))
     }
 
-    @Test("The tenant's quota admits the first recipients and tells the others how long it takes")
-    func tenantRunsOut() async throws {
-        let policies = LimitPolicies(tenant: [try .sample(1, per: 30, burst: 2)], device: self.policies.device)
-        func late(_ seconds: Int) -> LimitDecision.Denial { LimitDecision.Denial(scope: .tenant, retryAfter: seconds) }
-        let decision = await self.admit(self.devices("a", "b", "c", "d"), policies: policies)
-        #expect(decision.admission == .some([nil, nil, late(60), late(60)]))
-        #expect(await self.admit(self.devices("c"), policies: policies).admission == .none(late(30)))
-        #expect(await self.admit(self.devices("c", "d"), policies: policies).admission == .none(late(60)))
-        // More than two never fit at once.
-        #expect(await self.admit(self.devices("c", "d", "e"), policies: policies).admission == .none(late(60)))
-    }
-
-    @Test("A collapsible message pays its own quota beside the device's")
-    func collapsible() async {
-        #expect(await self.admit(self.devices("a"), isCollapsible: true).admission == .all)
-        let denial = LimitDecision.Admission.none(LimitDecision.Denial(scope: .deviceCollapsible, retryAfter: 100))
-        #expect(await self.admit(self.devices("a"), isCollapsible: true).admission == denial)
-        // The refusal cost the device nothing: one plain message still fits.
-        #expect(await self.admit(self.devices("a")).admission == .all)
-        #expect(
-            await self.admit(self.devices("a")).admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 10))
-        )
-    }
-
-    @Test("A condition pays on each topic or on none")
-    func topicsTogether() async {
-        _ = await self.admit(self.topics("full"))
-        _ = await self.admit(self.topics("full"))
-        for _ in 0..<5 {
-            let decision = await self.admit(self.topics("a", "full", "b"))
-            #expect(decision.admission == .none(LimitDecision.Denial(scope: .topic, retryAfter: 5)))
-            #expect(decision.tenantQuotas.map(\.remaining) == [8])
-        }
-        for _ in 0..<2 { #expect(await self.admit(self.topics("a", "b")).admission == .all) }
-        #expect(
-            await self.admit(self.topics("a")).admission == .none(LimitDecision.Denial(scope: .topic, retryAfter: 5))
-        )
-    }
-
     @Test("Tenants share nothing")
     func tenantsAreApart() async {
         let here = Pseudonymizer.sample("here").pseudonym(of: "token")
@@ -109,18 +52,6 @@ struct MemoryRateLimiterTests {
             #expect(await self.admit(.devices([LimitKey(here)]), tenant: "here").admission == .all)
         }
         #expect(await self.admit(.devices([LimitKey(there)]), tenant: "there").admission == .all)
-    }
-
-    @Test("The quotas tell what is left of every policy of the tenant, and when it comes back")
-    func quotas() async throws {
-        let (fast, slow) = (try RatePolicy.sample(10, per: 1, burst: 10), try RatePolicy.sample(6, per: 60, burst: 4))
-        let policies = LimitPolicies(tenant: [fast, slow])
-        for (count, left, resets) in [(3, [7, 1], [1, 30]), (1, [6, 0], [1, 10])] {
-            let quotas = await self.admit(.tenantOnly(count), policies: policies).tenantQuotas
-            #expect(quotas.map(\.policy) == [fast, slow])
-            #expect(quotas.map(\.remaining) == left)
-            #expect(quotas.map(\.resetSeconds) == resets)
-        }
     }
 
     @Test("A replica's share is charged to the bucket of the whole policy, whatever the number of replicas")

@@ -173,18 +173,4 @@ struct RateBoundTests {
         clock.advance(by: .seconds(denial.retryAfter))
         #expect(await limiter.admit(request, now: clock.now()).admission == .all)
     }
-
-    @Test("Asking in vain does not put off the next admission")
-    func askingInVain() async throws {
-        let limiter = MemoryRateLimiter.withoutJitter()
-        let clock = ManualClock()
-        let request = Self.request([try .sample(1, per: 10, burst: 2)], count: 50)
-        #expect(await limiter.admit(request, now: clock.now()).admitted(of: 50) == 2)
-        for _ in 0..<99 {
-            clock.advance(by: .milliseconds(100))
-            #expect(await limiter.admit(request, now: clock.now()).admitted(of: 50) == 0)
-        }
-        clock.advance(by: .milliseconds(100))
-        #expect(await limiter.admit(request, now: clock.now()).admitted(of: 50) == 1)
-    }
 }

@@ -38,21 +38,6 @@ struct DirectoryTests {
         await #expect(throws: GatewayError.self) { try await Directory.sample(store: self.store) }
     }
 
-    @Test("A tenant's load is carried from snapshot to snapshot; a new tenant's is its own")
-    func load() async throws {
-        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
-        try await self.run { directory in
-            let before = try #require(directory.snapshot.tenants[.sample("acme")])
-            try await self.store.apply(.putTenant(.sample("acme", isDisabled: true), salt: [1]))
-            try await self.store.apply(.putTenant(.sample("other"), salt: [2]))
-            try await directory.catchUp()
-            let after = try #require(directory.snapshot.tenants[.sample("acme")])
-            #expect(after !== before)
-            #expect(after.load === before.load)
-            #expect(try directory.snapshot.tenants[.sample("other")]?.load !== before.load)
-        }
-    }
-
     @Test("Every later snapshot is shown to the observer, before the caller goes on")
     func observer() async throws {
         let seen = Observed<[DirectorySnapshot]>([])

@@ -265,21 +265,6 @@ struct LoadGateTests {
         }
     }
 
-    @Test("Refusals on routed paths are quiet too, and carry the request's id", arguments: [8, 10])
-    func routedAnswers(held: Int) async throws {
-        try await TestGateway.run(maxInFlight: 10) { gateway, key in
-            _ = try Self.fill(gateway, held)
-            for number in 0..<5 {
-                let headers = ["X-Request-ID": "id-\(number)"]
-                let answer = await gateway.data(.get, "/v1/tenants/demo/audit", key: key, headers: headers)
-                #expect(answer.status == 503)
-                #expect(answer.header("X-Request-ID") == "id-\(number)")
-            }
-            let lines = gateway.logs.entries.filter { $0.message == "Request answered" && $0.level > .debug }
-            #expect(lines.isEmpty)
-        }
-    }
-
     @Test("A request is refused before its key is looked at, and a tenant's before its body is")
     func order() async throws {
         try await TestGateway.run(maxInFlight: 2) { gateway, key in

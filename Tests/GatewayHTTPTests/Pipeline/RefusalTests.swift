@@ -37,31 +37,6 @@ struct RefusalTests {
         }
     }
 
-    @Test("Once the audit can't be written, sends are refused and nothing goes upstream")
-    func auditUnavailable() async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.auditDatabase.refuse()
-            await #expect(throws: GatewayError.self) { try await gateway.settleAudit() }
-            let answer = await gateway.send(#"{"token":"device"}"#, key: key)
-            #expect(answer.status == 503)
-            #expect(answer.header("Retry-After") == "5")
-            let problem = try answer.problem()
-            #expect(problem["id"]?.text?.isUUIDv7 == true)
-            #expect(
-                problem.without("title", "detail", "id") == [
-                    "type": "/problems/audit_unavailable", "status": 503, "code": "audit_unavailable",
-                    "retryable": true, "action": "wait", "retry_after": 5,
-                ]
-            )
-            #expect(gateway.upstream.calls.isEmpty)
-
-            let change = await gateway.admin(.put, "/admin/v1/tenants/new", body: #"{"display_name":"New"}"#)
-            try change.expectProblem(503, "audit_unavailable")
-            gateway.auditDatabase.refuse(false)
-            #expect(await gateway.admin(.get, "/admin/v1/tenants/new").status == 404)
-        }
-    }
-
     @Test("A store that is away is a 503 that can be repeated")
     func storeUnavailable() async throws {
         try await TestGateway.run { gateway, key async throws in

@@ -99,29 +99,6 @@ struct SendMessageTests {
         }
     }
 
-    @Test("Recipients over their limit are refused in their place while the others are sent")
-    func partial() async throws {
-        let once = try RatePolicy.sample(1, per: 60, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
-            #expect(await gateway.send(#"{"token":"b"}"#, key: key).status == 200)
-            let answer = await gateway.send(#"{"tokens":["a","b","c"]}"#, key: key)
-            #expect(answer.status == 200)
-            let json = try answer.json
-            #expect(json["accepted"] == 2)
-            #expect(json["rejected"] == 1)
-            let results = json["results"]?.elements ?? []
-            #expect(results.map { $0["token"]?.text } == ["a", "b", "c"])
-            #expect(results.map { $0["status"]?.text } == ["accepted", "rejected", "accepted"])
-            #expect(
-                results[1] == [
-                    "token": "b", "status": "rejected", "code": "device_rate_exceeded", "retryable": true,
-                    "action": "wait", "retry_after": 60, "limited_by": "gateway",
-                ]
-            )
-            #expect(gateway.upstream.calls.last?.target == .tokens(["a", "c"]))
-        }
-    }
-
     @Test("A message reaches the upstream whole")
     func wholeMessage() async throws {
         try await TestGateway.run { gateway, key in

@@ -100,21 +100,6 @@ struct SendV1MessageTests {
         }
     }
 
-    @Test("The gateway's own limits are 429 with a delay")
-    func limits() async throws {
-        let once = try RatePolicy.sample(1, per: 60, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(device: [once], topic: [once])) { gateway, key in
-            try await gateway.setUpstream(.v1)
-            for body in [Self.message, #"{"message":{"topic":"news"}}"#] {
-                #expect(await gateway.v1(body, key: key).status == 200)
-                let answer = await gateway.v1(body, key: key)
-                #expect(answer.status == 429)
-                #expect(answer.header("Retry-After") == "60")
-                try answer.expectError("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED")
-            }
-        }
-    }
-
     @Test("What v1 would refuse is refused before anything is sent")
     func badRequests() async throws {
         try await TestGateway.run { gateway, key in
