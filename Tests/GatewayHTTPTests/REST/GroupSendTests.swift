@@ -16,7 +16,7 @@ struct GroupSendTests {
     @Test("A group is sent to by the key that the gateway knows, and failed members come back")
     func byName() async throws {
         let groups = ScriptedGroupUpstream()
-        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+        try await TestGateway.run(groupUpstream: groups) { gateway, key async throws in
             await Self.put(gateway, key)
             let count = groups.requests.count
             gateway.answer(.group(1, 1, failed: ["b"]))
