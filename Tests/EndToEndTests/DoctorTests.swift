@@ -75,7 +75,7 @@ extension EndToEnd {
                 set: ["GATEWAY_LIMITS_DEFAULTS_TOPIC": "1/1d:31"]),
             Trouble("Authorities that are not there", .problem, .configuration, "holds no certificate in PEM",
                 set: ["GATEWAY_UPSTREAM_CA_FILE": "/nowhere/authorities.pem"]),
-            Trouble("A secret's file that is not there", .problem, .files, "is not there",
+            Trouble("A secret's file that is not there", .problem, .files, "does not exist",
                 set: ["GATEWAY_ADMIN_TOKEN": nil, "GATEWAY_ADMIN_TOKEN_FILE": "/nowhere/token"]),
             Trouble("A certificate that expired", .problem, .certificates, "expired") {
                 try Self.certify(&$0, $1, -7_200 ..< -3_600)
@@ -101,7 +101,7 @@ extension EndToEnd {
             },
             Trouble("Another master key", .problem, .store, "opens none of the 4 sealed secrets",
                 set: ["GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]),
-            Trouble("A master key that was changed", .warning, .store, "still sealed by the previous one",
+            Trouble("A master key that was changed", .warning, .store, "still sealed by the previous key",
                 set: ["GATEWAY_PREVIOUS_MASTER_KEY": RunningGateway.masterKey(),
                     "GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]),
             Trouble("A previous key that is left over", .warning, .store, "is no longer needed",
@@ -209,7 +209,7 @@ extension EndToEnd {
 
                         let otherKey = asking.merging(["GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]) { $1 }
                         let other = try await Diagnosed.by(otherKey)
-                        #expect(other.has(.problem, .store, "was started with another one"), "\(other.text)")
+                        #expect(other.has(.problem, .store, "was started with a different key"), "\(other.text)")
 
                         let elsewhere = try await Diagnosed.by(serving)
                         #expect(elsewhere.has(.warning, .listeners, "its admin listener does not answer here"))

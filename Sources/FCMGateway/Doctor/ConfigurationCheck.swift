@@ -6,7 +6,7 @@ import NIOPosix
 
 /// Repeats the checks that `serve` and `config check` make before anything starts, and reports all refusals.
 struct ConfigurationCheck {
-    /// A certificate that expires within so many days should have been renewed.
+    /// A certificate that expires within this many days should have been renewed.
     private static let warningDays = 14
 
     private(set) var findings: [Finding] = []
@@ -65,14 +65,14 @@ struct ConfigurationCheck {
         self.findings += problems.map { .problem(check, nil, $0.description, "serve does not start with this\(rest)") }
     }
 
-    /// Reports the remaining days of a certificate; reading it has checked that its key matches.
+    /// Reports a certificate's remaining days; its key was compared with it when both were read.
     private static func finding(_ certificate: ListenerCertificate, _ subject: String, now: Timestamp) -> Finding {
         let advice = "Renew it, then send the gateway a SIGHUP"
         if let problem = certificate.untimeliness(at: now) {
             return .problem(.certificates, subject, problem.message, advice)
         }
         let days = (certificate.notValidAfter - now.seconds) / 86_400
-        let seen = "fits its key, and is valid for \(days) more days"
+        let seen = "matches its key, and is valid for \(days) more days"
         return days < Self.warningDays
             ? .warning(.certificates, subject, seen, advice) : .ok(.certificates, subject, seen)
     }
@@ -85,14 +85,14 @@ struct ConfigurationCheck {
                 .warning(
                     .certificates,
                     "\($0.id)",
-                    "its keys need a client certificate (client_names), which the data listener does not request: all "
-                        + "of its requests are refused",
+                    "its client_names require a client certificate, which the data listener does not request: all its "
+                        + "requests are refused",
                     "Set http.tls.clientCaFile, or: fcm-gateway tenant set \($0.id) --reset client-names"
                 )
             }
     }
 
-    /// Reports whether the limits' Redis answers; nothing if limits are in memory.
+    /// Checks that the Redis of the limits answers; returns nothing if limits are in memory.
     static func limits(_ configuration: GatewayConfiguration) async -> [Finding] {
         guard !configuration.limits.redisURL.isEmpty else { return [] }
         do {
@@ -100,11 +100,11 @@ struct ConfigurationCheck {
             return [.ok(.limits, "Redis", "answers")]
         } catch {
             let seen = (error as? ConfigurationProblems)?.problems.map(\.message).joined(separator: "; ") ?? "\(error)"
-            return [.problem(.limits, "Redis", seen, "See that limits.redisUrl and its password are the server's")]
+            return [.problem(.limits, "Redis", seen, "Check limits.redisUrl and its password")]
         }
     }
 
-    /// Reports whether the configured connections fit the file descriptors, by the plan that `serve` uses.
+    /// Compares the configured connections with the file descriptors, by the plan that `serve` uses.
     static func descriptors(_ configuration: GatewayConfiguration, limit: Int?) -> Finding {
         guard let limit else { return .ok(.resources, "file descriptors", "are not bounded") }
         let plan = DescriptorPlan(configuration, limit: limit)
@@ -118,7 +118,7 @@ struct ConfigurationCheck {
         ]
         let lowered = bounds.filter { $0.1 < $0.2 }.map { "\($0.1) of the \($0.2) connections of \($0.0)" }
         guard !lowered.isEmpty else {
-            return .ok(.resources, "file descriptors", "\(limit) are enough for the connections that are configured")
+            return .ok(.resources, "file descriptors", "\(limit) are enough for the configured connections")
         }
         return .warning(
             .resources,

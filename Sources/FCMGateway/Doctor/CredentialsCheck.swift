@@ -4,7 +4,7 @@ import GatewayStorage
 import NIOSSL
 import StrictJSON
 
-/// Checks each tenant's credentials: against FCM through a running gateway, else only that they can be opened.
+/// Checks each tenant's credentials. A running gateway proves them against FCM; otherwise only their seals are checked.
 struct CredentialsCheck: Sendable {
     private static let maxConcurrent = 8
 
@@ -13,10 +13,10 @@ struct CredentialsCheck: Sendable {
     let unopened: Set<SealedSecret>
     let isMasterKeyTried: Bool
     let plainHTTP: PlainHTTP
-    /// A running gateway's admin listener; `nil` to call none.
+    /// A running gateway's admin listener; `nil` to call no gateway.
     let gateway: BaseURL?
     let tls: TLSConfiguration
-    /// The admin token; without it no gateway is called.
+    /// The admin token; without a token no gateway is called.
     let token: Redacted<String>?
     let now: Timestamp
 
@@ -65,15 +65,16 @@ struct CredentialsCheck: Sendable {
             let failed = Finding.warning(
                 .credentials,
                 id,
-                "the running gateway can't check them: \(why)",
+                "the running gateway can't check the credentials: \(why)",
                 "fcm-gateway credential check \(id)"
             )
             return [failed] + self.findings(tenant, checks: nil)
         }
     }
 
-    /// Returns a finding for each credential of a tenant, and one for a missing credential; `checks` is `nil` if no
-    /// gateway was called.
+    /// Returns a finding for each of a tenant's credentials, and another if the credential for its upstream is missing.
+    ///
+    /// `checks` is `nil` if no gateway was called.
     func findings(_ tenant: SQLSecretStore.Inspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
         let upstream = tenant.tenant.upstream
         var findings = tenant.credentials.map { stored in
@@ -88,7 +89,7 @@ struct CredentialsCheck: Sendable {
                     .credentials,
                     id,
                     "has no \(upstream.rawValue) credential, which its messages need"
-                        + (other.map { ", but one for \($0.rawValue)" } ?? ""),
+                        + (other.map { "; it has a \($0.rawValue) credential" } ?? ""),
                     (other.map {
                         "fcm-gateway tenant set \(id) --upstream \($0.rawValue), or else "
                     } ?? "")
@@ -110,16 +111,16 @@ struct CredentialsCheck: Sendable {
         let place = SealedSecret.Place.credential(stored.tenant, stored.kind, version: stored.version)
         if self.unopened.contains(where: { $0.place == place }) {
             let seen = "does not open with the master key (\(age))"
-            let advice = "If the master key is the right one: fcm-gateway credential put \(id) \(kind)"
+            let advice = "If the master key is right: fcm-gateway credential put \(id) \(kind)"
             return .problem(.credentials, subject, seen, advice)
         }
         if let endpoint = stored.endpoint, !self.plainHTTP.admits(endpoint: endpoint) {
-            let seen = "is for \(endpoint), where it would be sent in clear; the gateway does not use it (\(age))"
-            let advice = "Put it with an https endpoint, or name the host in upstream.allowPlainHTTP"
+            let seen = "is for \(endpoint), to which it would be sent unencrypted; the gateway does not use it (\(age))"
+            let advice = "Store it with an https endpoint, or name the host in upstream.allowPlainHTTP"
             return .problem(.credentials, subject, seen, advice)
         }
         guard let check else {
-            let opening = self.isMasterKeyTried ? " and can be opened" : "; whether it opens was not tried"
+            let opening = self.isMasterKeyTried ? " and can be opened" : "; opening it was not tried"
             return .ok(.credentials, subject, "is sealed\(opening) (\(age))\(gap)")
         }
         let detail = check.text("detail") ?? ""
@@ -127,7 +128,7 @@ struct CredentialsCheck: Sendable {
             return .ok(.credentials, subject, "FCM accepts it (\(age))\(gap)")
         }
         let seen = "\(finding): \(detail) (\(age))"
-        let advice = "fcm-gateway credential check \(id), then credential put \(id) \(kind) with a good one"
+        let advice = "fcm-gateway credential check \(id), then fcm-gateway credential put \(id) \(kind) with a valid one"
         return isInUse ? .problem(.credentials, subject, seen, advice) : .warning(.credentials, subject, seen, advice)
     }
 }

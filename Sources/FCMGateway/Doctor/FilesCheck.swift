@@ -6,10 +6,10 @@ struct FileFacts: Sendable, Equatable {
     var owner: Int
     var mode: Int
     var isDirectory: Bool
-    /// True if users other than owner and group can reach it, because all directories above admit them.
+    /// True if all directories above the file admit users other than its owner and group.
     var isReachableByOthers: Bool
 
-    /// Examines a file behind symbolic links; `nil` if it is missing or unreachable.
+    /// Follows symbolic links and examines the file; `nil` if the file is missing or unreachable.
     init?(_ path: String) {
         let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.path),
@@ -40,7 +40,7 @@ struct FileFacts: Sendable, Equatable {
     }
 }
 
-/// Examines the files that the configuration names: their presence, and the access of other users.
+/// Checks that the files named by the configuration exist, are readable, and are closed to other users.
 enum FilesCheck {
     static func examine(
         file: String?,
@@ -64,7 +64,7 @@ enum FilesCheck {
     static func finding(_ path: String, _ name: String, isSecret: Bool) -> Finding {
         let subject = "\(path) (\(name))"
         guard let facts = FileFacts(path) else {
-            return .problem(.files, subject, "is not there, or can't be reached", "Create it, or correct its name")
+            return .problem(.files, subject, "does not exist, or can't be reached", "Create it, or correct its name")
         }
         guard !facts.isDirectory else {
             return .problem(.files, subject, "is a directory", "Name a file")
@@ -74,7 +74,7 @@ enum FilesCheck {
                 .files,
                 subject,
                 "can't be read by user \(FileFacts.user); it belongs to user \(facts.owner), mode \(facts.modeText)",
-                "Give it to the user that runs the gateway: chown"
+                "chown it to the user that runs the gateway"
             )
         }
         return Self.finding(facts, subject, path, isSecret: isSecret)
@@ -89,8 +89,8 @@ enum FilesCheck {
             return .problem(.files, subject, "can be read by everybody (mode \(facts.modeText))", "chmod 600 \(path)")
         }
         if ![0, FileFacts.user].contains(facts.owner) {
-            let seen = "belongs to user \(facts.owner), who can change it; this is user \(FileFacts.user)"
-            let advice = "Give it to root or to the gateway's user, or run doctor as that user"
+            let seen = "belongs to user \(facts.owner), who can change it; this process runs as user \(FileFacts.user)"
+            let advice = "chown it to root or to the gateway's user, or run doctor as the gateway's user"
             return .warning(.files, subject, seen, advice)
         }
         return .ok(.files, subject, "mode \(facts.modeText), owner \(facts.owner)")
@@ -99,9 +99,9 @@ enum FilesCheck {
 
 /// Examines the directories that the gateway writes to.
 enum DataDirectoryCheck {
-    /// With less space, the store soon can't grow and nothing can be recorded.
+    /// Below this, the store can soon no longer grow, and nothing can be recorded.
     static let problemBytes = 64 << 20
-    /// With less space, the operator should free some.
+    /// Below this, the operator should free space.
     static let warningBytes = 1 << 30
 
     static func examine(_ configuration: GatewayConfiguration) -> [Finding] {
@@ -140,10 +140,10 @@ enum DataDirectoryCheck {
             parent.deleteLastPathComponent()
         }
         guard FileManager.default.isWritableFile(atPath: parent.path) else {
-            let seen = "is not there, and user \(FileFacts.user) can't create it in \(parent.path)"
+            let seen = "does not exist, and user \(FileFacts.user) can't create it in \(parent.path)"
             return .problem(.dataDirectory, path, seen, "Create it, and give it to the gateway's user")
         }
-        return .ok(.dataDirectory, path, "is not there yet; serve creates it")
+        return .ok(.dataDirectory, path, "does not exist yet; fcm-gateway serve creates it")
     }
 
     static func access(_ path: String, _ facts: FileFacts, user: Int = FileFacts.user) -> Finding {
@@ -151,15 +151,15 @@ enum DataDirectoryCheck {
         let files = FileManager.default
         guard files.isWritableFile(atPath: path), files.isExecutableFile(atPath: path) else {
             let seen = "can't be written by user \(FileFacts.user) (\(owner))"
-            return .problem(.dataDirectory, path, seen, "chown it to the gateway's user, or run doctor as that user")
+            return .problem(.dataDirectory, path, seen, "chown it to the gateway's user, or run doctor as the gateway's user")
         }
         if facts.isReachableByOthers, facts.mode & 0o002 != 0 {
-            return .problem(.dataDirectory, path, "everybody can replace what is in it (\(owner))", "chmod 700 \(path)")
+            return .problem(.dataDirectory, path, "any user can replace its files (\(owner))", "chmod 700 \(path)")
         }
-        // Root has access anyway, and owns directories that Kubernetes gives to a group (fsGroup).
+        // Root may own the directory: root has access anyway, and with fsGroup Kubernetes leaves root as the owner.
         guard [0, user].contains(facts.owner) else {
-            let seen = "is not this user's (\(owner); this is user \(user))"
-            let advice = "Run doctor as the gateway's user, so that it sees what the gateway sees"
+            let seen = "belongs to another user (\(owner)); this process runs as user \(user)"
+            let advice = "Run doctor as the gateway's user"
             return .warning(.dataDirectory, path, seen, advice)
         }
         return .ok(.dataDirectory, path, "can be written (\(owner))")

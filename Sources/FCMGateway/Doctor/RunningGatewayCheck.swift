@@ -6,7 +6,7 @@ import NIOSSL
 struct RunningGatewayCheck: Sendable {
     struct Result: Sendable {
         var findings: [Finding] = []
-        /// The admin listener of a running gateway that may get a token; `nil` if none answers.
+        /// The admin listener that may get a token; `nil` if no gateway answers or its identity is unknown.
         var adminURL: BaseURL?
     }
 
@@ -26,8 +26,8 @@ struct RunningGatewayCheck: Sendable {
                 .problem(
                     .listeners,
                     Self.variable,
-                    "is not an address such as \(AdminOptions.defaultURL), so that admin verbs refuse it",
-                    "Correct or remove it; the next findings are about the admin listener as configured"
+                    "is not an address such as \(AdminOptions.defaultURL), so commands for the admin API refuse it",
+                    "Correct or remove the variable; the next findings are about the configured admin listener"
                 )
             )
         }
@@ -48,7 +48,7 @@ struct RunningGatewayCheck: Sendable {
         do {
             let answer = try await probe.answer(to: "readyz")
             result.findings.append(Self.finding(url, answer))
-            // Over TLS without a given name and authority, the certificate's owner is unknown.
+            // Without a given address or authorities, TLS does not prove the listener's identity.
             let isKnown = given != nil || self.configuration.admin.tls.isPlain || self.tls.namesAuthorities
             if isKnown, answer.isGateways { result.adminURL = url }
         } catch {
@@ -84,7 +84,7 @@ struct RunningGatewayCheck: Sendable {
             .listeners,
             url?.text,
             "a gateway serves the store, but its admin listener does not answer here",
-            "Set GATEWAY_ADMIN_URL to its address, or check that it does not hang"
+            "Set GATEWAY_ADMIN_URL to the listener's address, or check that the gateway does not hang"
         )
     }
 }

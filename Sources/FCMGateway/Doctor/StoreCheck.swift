@@ -7,18 +7,18 @@ import GatewayStorage
 struct StoreCheck: Sendable {
     struct Result: Sendable {
         var findings: [Finding] = []
-        /// The store's content; `nil` if it can't be opened, or does not exist yet.
+        /// The store's content; `nil` if the store is missing, unreadable or of an earlier version.
         var inspection: SQLSecretStore.Inspection?
-        /// The credentials that no given master key opens.
+        /// The sealed secrets that no given master key opens.
         var unopened: Set<SealedSecret> = []
         var isMasterKeyTried = false
         var isServed = false
     }
 
-    /// Larger files are checked on request only, since a check reads the whole file.
+    /// Larger files are checked only with `--thorough`, because a check reads the whole file.
     private static let maxCheckedBytes = 1 << 30
 
-    private static let backup = "Stop the gateway, keep a copy of the file, and go back to a backup"
+    private static let backup = "Stop the gateway, keep a copy of the file, and restore a backup"
 
     let configuration: GatewayConfiguration
     let isThorough: Bool
@@ -28,7 +28,7 @@ struct StoreCheck: Sendable {
         var result = Result()
         let path = self.configuration.databasePath
         guard FileManager.default.fileExists(atPath: path) else {
-            result.findings = [.ok(.store, path, "is not there yet; serve creates it")]
+            result.findings = [.ok(.store, path, "does not exist yet; fcm-gateway serve creates it")]
             return result
         }
         do {
@@ -54,17 +54,17 @@ struct StoreCheck: Sendable {
             result.findings.insert(await self.structure(path, database), at: 1)
             result.findings.append(try await Self.audit(database, isServed: result.isServed))
         } catch  where error.code == .notFound {
-            result.findings.append(.ok(.store, path, "holds nothing yet; serve makes the store in it"))
+            result.findings.append(.ok(.store, path, "holds nothing yet; fcm-gateway serve creates its tables"))
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
             let isFull = DataDirectoryCheck.freeBytes(path).map { $0 < DataDirectoryCheck.problemBytes } ?? false
-            let advice = isFull ? "Make room on its disk first, then look again" : Self.advice(error)
+            let advice = isFull ? "Free space on the file's disk, then run doctor again" : Self.advice(error)
             result.findings.append(.problem(.store, path, error.message + cause, advice))
         }
         return result
     }
 
-    /// The same for PostgreSQL, which looks after its structure itself.
+    /// Examines a PostgreSQL store, except for its structure, which the server maintains itself.
     private func examinePostgreSQL() async -> Result {
         var result = Result()
         let subject = "PostgreSQL"
@@ -84,7 +84,7 @@ struct StoreCheck: Sendable {
             result.findings.append(try await Self.audit(database, isServed: false))
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
-            let advice = "See that store.url and its password are the server's, and docs/operations/postgresql.md"
+            let advice = "Check store.url and its password; see docs/operations/postgresql.md"
             result.findings.append(.problem(.store, subject, error.message + cause, advice))
         }
         return result
@@ -94,8 +94,8 @@ struct StoreCheck: Sendable {
         .warning(
             .store,
             path,
-            "is of an earlier version (\(schema)); its secrets were not looked at",
-            "Make a copy of it before this version serves it: serve brings it up to date for good"
+            "is from an earlier version (\(schema)); its secrets were not checked",
+            "Copy the store before this version serves it: the upgrade can't be undone"
         )
     }
 
@@ -103,7 +103,7 @@ struct StoreCheck: Sendable {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let bytes = (attributes?[.size] as? NSNumber)?.intValue ?? 0
         guard self.isThorough || bytes <= Self.maxCheckedBytes else {
-            return .ok(.store, "structure", "not checked, because the file has \(bytes >> 20) MiB; use --thorough")
+            return .ok(.store, "structure", "not checked, because the file has \(bytes >> 20) MiB; --thorough checks it")
         }
         let faults: [String]
         do {
@@ -111,7 +111,7 @@ struct StoreCheck: Sendable {
         } catch {
             faults = [error.message]
         }
-        guard let first = faults.first else { return .ok(.store, "structure", "SQLite finds no fault in it") }
+        guard let first = faults.first else { return .ok(.store, "structure", "SQLite finds no fault") }
         return .problem(.store, "structure", "the file is damaged: \(first)", Self.backup)
     }
 
@@ -130,8 +130,8 @@ struct StoreCheck: Sendable {
                 .problem(
                     .store,
                     "master key",
-                    "a gateway that serves the store was started with another one (\(other)) than this "
-                        + "(\(masterKey.fingerprint))",
+                    "a gateway that serves the store was started with a different key (\(other)); doctor was given "
+                        + "\(masterKey.fingerprint)",
                     "Give doctor the gateway's own variables, or restart the gateway"
                 )
             )
@@ -139,8 +139,9 @@ struct StoreCheck: Sendable {
         return findings
     }
 
-    /// Reports whether the directory's rows are as a gateway wrote them, if the master key opens the key that seals
-    /// them.
+    /// Checks the seals of the rows of tenants, limits and keys.
+    ///
+    /// Returns no finding if the master key does not open the key that seals the rows.
     private func rows(
         _ database: any SQLDatabase,
         _ masterKey: MasterKey
@@ -150,16 +151,16 @@ struct StoreCheck: Sendable {
         guard let secrets = try? GatewaySecrets(stored: stored, masterKey: masterKey) else { return [] }
         let refused = try await store.refusedRows(by: RowSealer(keyPepper: secrets.keyPepper))
         guard let first = refused.first else {
-            return [.ok(.store, "directory", "the rows of tenants, limits and keys are as a gateway left them")]
+            return [.ok(.store, "directory", "a gateway wrote all rows of tenants, limits and keys")]
         }
         return [
             .problem(
                 .store,
                 "directory",
-                "\(refused.count) of the rows were not written by a gateway of this release and are not served, the first: "
-                    + "\(first)",
-                "Use the later release if one wrote them, or else see who can write to the store. Go back to a backup, or "
-                    + "delete these tenants and revoke these keys"
+                "\(refused.count) of the rows were not written by a gateway of this release and are not served; the first "
+                    + "is \(first)",
+                "If a later release wrote the rows, use that release. Otherwise find out who can write to the store; then "
+                    + "restore a backup, or delete these tenants and revoke these keys"
             )
         ]
     }
@@ -170,25 +171,25 @@ struct StoreCheck: Sendable {
             return .problem(
                 .store,
                 subject,
-                "opens none of the \(count) sealed secrets: it is not the store's",
-                "Set GATEWAY_MASTER_KEY to the key that the store was made with, or the key before it as "
-                    + "GATEWAY_PREVIOUS_MASTER_KEY while it is being changed"
+                "opens none of the \(count) sealed secrets: the store was made with another key",
+                "Set GATEWAY_MASTER_KEY to the store's key. While the key is being changed, set "
+                    + "GATEWAY_PREVIOUS_MASTER_KEY to the old key"
             )
         }
         if let first = plan.unopened.first {
             return .problem(
                 .store,
                 subject,
-                "does not open \(plan.unopened.count) of \(count) sealed secrets, the first \(first.name)",
-                "Put these credentials anew, or give the key that they were sealed by as GATEWAY_PREVIOUS_MASTER_KEY"
+                "does not open \(plan.unopened.count) of \(count) sealed secrets; the first is \(first.name)",
+                "Store these credentials again, or set GATEWAY_PREVIOUS_MASTER_KEY to the key that sealed them"
             )
         }
         if !plan.exchanges.isEmpty {
-            let seen = "\(plan.exchanges.count) of \(count) secrets are still sealed by the previous one"
+            let seen = "\(plan.exchanges.count) of \(count) secrets are still sealed by the previous key"
             return .warning(.store, subject, seen, "fcm-gateway credential rewrap")
         }
         if masterKey.hasPrevious {
-            let seen = "opens all \(count) secrets; the previous one is no longer needed"
+            let seen = "opens all \(count) secrets; the previous key is no longer needed"
             return .warning(.store, subject, seen, "Remove GATEWAY_PREVIOUS_MASTER_KEY, and restart the gateway")
         }
         return .ok(.store, subject, "opens all \(count) sealed secrets")
@@ -201,29 +202,29 @@ struct StoreCheck: Sendable {
         let store = SQLAuditStore(database: database)
         let heads = try await store.heads()
         let records = heads.reduce(0) { $0 + $1.sequence }
-        let seen = "\(records) records of \(heads.count) start\(heads.count == 1 ? "" : "s")"
+        let seen = "\(records) records in \(heads.count) chain\(heads.count == 1 ? "" : "s")"
         let written = try await store.liveWriters()
         let open = heads.filter { $0.state == .open && !written.contains($0.writer) }
         guard open.count > (isServed ? 1 : 0), let first = open.first else {
             let verifier = AuditVerifier(store: store, sealer: nil)
             guard let verdict = try await verifier.verifyEnds() else {
-                return .ok(.audit, nil, "\(seen); audit verify checks them")
+                return .ok(.audit, nil, "\(seen); fcm-gateway audit verify checks them")
             }
             let advice = "Keep a copy of the store; see \"The audit was changed\" in docs/operations/playbooks.md"
             return .problem(.audit, nil, AuditFinding(verdict).text.plain, advice)
         }
-        let end = "start \(first.writer) ended uncleanly, so that audit verify exits with 2"
-        let advice = "Start the gateway: that closes the chain. Then see in its log why it ended"
+        let end = "writer \(first.writer) ended uncleanly; fcm-gateway audit verify exits with 2"
+        let advice = "Start the gateway to close the chain, and look in the log for why the process ended"
         return .warning(.audit, nil, "\(seen); \(end)", advice)
     }
 
     private static func advice(_ error: GatewayError) -> String {
         switch error.code {
-        case .invalid: "See that store.url names the gateway's store, and that this version is not older than the store"
+        case .invalid: "Check that store.url names the gateway's store, and that this version is not older than the store"
         case .storeUnavailable where error.message.contains("damaged"): Self.backup
         case .storeUnavailable, .overloaded, .notFound, .conflict, .preconditionFailed, .auditUnavailable, .cancelled,
             .outcomeUnknown:
-            "See who owns the file and those beside it, and whether the disk is well"
+            "Check the owner of the store's files, and the disk"
         }
     }
 }

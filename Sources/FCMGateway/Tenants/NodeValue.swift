@@ -5,7 +5,7 @@ import Yams
 
 /// A value of a YAML file.
 ///
-/// Reading it as a wrong type returns `nil`, and notes the problem with file, line and key.
+/// Reading a value as a wrong type returns `nil`, and reports the problem with file, line and key.
 struct NodeValue {
     /// The problems of a YAML file's values so far.
     final class Problems {
@@ -51,7 +51,7 @@ struct NodeValue {
         self.problems.report(line: self.line, path, message)
     }
 
-    /// The members of a mapping by name; unknown ones are noted and left out.
+    /// The members of a mapping by name; unknown members are reported and left out.
     func members(known: [String]) -> [String: NodeValue]? {
         guard case .mapping(let mapping) = self.node else {
             self.report("expected keys and values, but found \(YAMLSource.kind(of: self.node))")

@@ -5,23 +5,23 @@ import StrictJSON
 import Synchronization
 import UnixSignals
 
-/// The end of a verb that a signal asked to stop, without any loss.
+/// The failure of a command that a signal stopped between two changes; nothing is lost.
 struct Interruption: Error {
     let signal: UnixSignal
     let message: String
 
-    /// 128 and the signal's number, as shells report it.
+    /// 128 plus the signal's number, as shells report it.
     var exitCode: ExitCode { ExitCode(128 + self.signal.rawValue) }
 }
 
-/// Traps the signals that ask a program to end, during work that must not be interrupted anywhere.
+/// Traps the signals that ask a program to end, during work that may stop only between two changes.
 final class StopSignals: Sendable {
     private let earliest = Mutex<UnixSignal?>(nil)
 
     /// The first signal, if one arrived.
     var first: UnixSignal? { self.earliest.withLock(\.self) }
 
-    /// Runs a body that checks ``first`` at the points where it can stop; meanwhile these signals have no other effect.
+    /// Runs a body, which checks ``first`` where it can stop; during the body these signals have no other effect.
     static func trapped<Result>(_ body: (StopSignals) async throws -> Result) async throws -> Result {
         let signals = StopSignals()
         let sequence = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
@@ -40,7 +40,7 @@ final class StopSignals: Sendable {
 /// A key that the gateway created is always printed, even if a later change fails or a signal arrives.
 struct TenantApplication {
     let plan: TenantPlan
-    /// True for one object at the end, false for a report of each change as it is made.
+    /// True to print one object at the end, false to print each change when it is made.
     let isJSON: Bool
 
     private struct Progress {
@@ -75,7 +75,7 @@ struct TenantApplication {
         }
     }
 
-    /// Makes the changes; checks for a signal before each.
+    /// Makes the changes, and checks for a signal before each of them.
     ///
     /// Throws the first failed call's error, `Interruption`, or the reason why something could not be printed.
     func run(
@@ -124,7 +124,7 @@ struct TenantApplication {
         }
         func summary(_ reason: String, _ advice: String) -> String {
             let list = missing.map { "  \($0.action.mark) \($0.title.printable)" }.joined(separator: "\n")
-            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nWhat is done stays. \(advice)"
+            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nCompleted changes stay. \(advice)"
         }
         if let failure = progress.printFailure {
             if !missing.isEmpty {
@@ -138,7 +138,7 @@ struct TenantApplication {
             throw failure
         }
         if let signal = progress.signal {
-            let reason = "\(signal) came, and these were not tried"
+            let reason = "\(signal) stopped the work before these"
             throw Interruption(signal: signal, message: summary(reason, "Apply the file again to continue."))
         }
         let count = progress.done.count
@@ -147,7 +147,7 @@ struct TenantApplication {
         try self.remark((self.plan.remarks + self.plan.unnamedRemarks + [end] + once).joined(separator: "\n"), print)
     }
 
-    /// Prints remarks for people; for programs, the object has the same facts.
+    /// Prints remarks for people; programs find the same facts in the object.
     private func remark(_ text: String, _ print: (CommandOutput) throws -> Void) throws {
         if !self.isJSON { try print(CommandOutput("", remark: text)) }
     }
@@ -174,13 +174,13 @@ struct TenantApplication {
         return output
     }
 
-    /// Returns the reason why a change failed, with advice for a key that may have been created nevertheless.
+    /// Returns the reason why a change failed, with advice if a key may have been created nevertheless.
     private static func explained(_ error: any Error, _ change: TenantChange) -> any Error {
-        // An import can be repeated.
+        // Repeating an import is harmless.
         guard change.makesKey else { return error }
         return APIError.doubting(
             error,
-            "The \(change.title) may have been created: if fcm-gateway key list "
+            "The \(change.title) may have been created. If fcm-gateway key list "
                 + "\(change.tenant) shows it, revoke it before you apply the file again: its secret was never shown."
         )
     }

@@ -3,7 +3,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// One step from what a gateway has to what a file declares.
+/// One change that brings a gateway closer to what a file declares.
 struct TenantChange: Sendable {
     enum Action: String, Sendable {
         case create
@@ -48,9 +48,9 @@ struct TenantChange: Sendable {
     /// The credential's kind or the key's name; `nil` if a tenant has only one such object.
     var name: String?
     var fields: [Field] = []
-    /// The body for the admin API, which may hold a secret; `nil` for none.
+    /// The body of the admin API's call, which may hold a secret; `nil` for a call without a body.
     var body: Redacted<ByteBuffer>?
-    /// True if the gateway creates a key, which its answer shows once.
+    /// True if the gateway creates a key; only the answer to this call shows the key.
     var makesKey = false
 
     var method: APIClient.Method {
@@ -118,19 +118,19 @@ struct TenantChange: Sendable {
     }
 }
 
-/// The changes from a gateway's state to the one that a file declares. Computing them changes nothing.
+/// The changes that turn a gateway's state into the state that a file declares. Computing them changes nothing.
 ///
 ///     TenantsFile -> DeclaredTenant --+
 ///                                     +--> TenantPlan -> TenantChange … -> TenantApplication
 ///     admin API  --> PresentTenant  --+
 struct TenantPlan: Sendable {
     private(set) var changes: [TenantChange] = []
-    /// The problems that prevent the whole plan, in words.
+    /// Messages about problems, each of which prevents the whole plan.
     private(set) var conflicts: [String] = []
-    /// The objects that the file does not name and that stay as they are, in words.
+    /// Messages about tenants that stay because the file does not name them, and about expired keys.
     private(set) var remarks: [String] = []
 
-    /// Keys in force, credentials and limits of declared tenants that the file does not name, in words.
+    /// Descriptions of keys in force, credentials and limits that a declared tenant has and the file does not name.
     private(set) var unnamed: [String] = []
 
     private let isPruning: Bool
@@ -164,7 +164,7 @@ struct TenantPlan: Sendable {
         self.checkSizes()
     }
 
-    /// True if an imported key is not at its declared tenant, so that all tenants' keys must be read to find its owner.
+    /// True if a declared tenant lacks a key that it imports; finding the key's owner takes the keys of all tenants.
     static func asksWhoseKeys(_ declared: [DeclaredTenant], _ present: [PresentTenant]) -> Bool {
         let owners = Self.owners(of: present)
         return declared.contains { tenant in
@@ -172,7 +172,7 @@ struct TenantPlan: Sendable {
         }
     }
 
-    /// The same as a remark on an applied file.
+    /// ``unnamed`` as one remark; empty if the file names everything.
     var unnamedRemarks: [String] {
         guard !self.unnamed.isEmpty else { return [] }
         return ["not in the file, and left as they are: \(self.unnamed.joined(separator: ", "))"]
@@ -205,7 +205,7 @@ struct TenantPlan: Sendable {
             let bytes = change.body?.revealed.readableBytes ?? 0
             guard bytes > Administration.maxBodyBytes else { continue }
             self.conflicts.append(
-                "the \(change.title) takes \(bytes) bytes, and the gateway takes at most \(Administration.maxBodyBytes)"
+                "the \(change.title) takes \(bytes) bytes, but the gateway accepts at most \(Administration.maxBodyBytes)"
             )
         }
     }
@@ -316,12 +316,12 @@ struct TenantPlan: Sendable {
         let candidates = (present?.keys ?? [])
             .filter { known in
                 if let id = key.imported?.id { return known.id == id }
-                // A revoked key does not count; a new one is created.
+                // A revoked key does not count; a new key is created.
                 return known.draft.name == name && !known.isRevoked
             }
         if candidates.contains(where: \.isRevoked) {
             self.conflicts.append(
-                "the key \(name) of tenant \(tenant) was revoked for good; declare another one"
+                "the key \(name) of tenant \(tenant) was revoked, which is final; declare another key"
             )
             return
         }
@@ -329,14 +329,14 @@ struct TenantPlan: Sendable {
         guard !differences.contains(where: \.isEmpty) else { return }
         if let difference = differences.last, let id = candidates.last?.id {
             self.conflicts.append(
-                "the key \(name) of tenant \(tenant) has other \(difference.joined(separator: ", ")) than the "
-                    + "file says, and a key never changes: give it another name there with a key of its own, or revoke "
-                    + "it first (fcm-gateway key revoke \(tenant) \(id))"
+                "the key \(name) of tenant \(tenant) has other \(difference.joined(separator: ", ")) in the "
+                    + "gateway than in the file, and a key can't be changed: declare another key with another name, or "
+                    + "revoke this key first (fcm-gateway key revoke \(tenant) \(id))"
             )
             return
         }
         if let end = key.draft.expiresAt, end <= now {
-            self.remarks.append("the key \(name) of tenant \(tenant) has expired, and is not made")
+            self.remarks.append("the key \(name) of tenant \(tenant) has expired and is not created")
             return
         }
         if let id = key.imported?.id, let owner = self.owners[id] {
@@ -344,19 +344,19 @@ struct TenantPlan: Sendable {
                 self.conflicts.append(self.conflict(name, id, of: tenant, with: owner))
                 return
             }
-            // As late as possible: from then until the import, the key is not accepted.
+            // Deleted right before the import, because no gateway accepts the key in between.
             if !self.deletedTenants.contains(owner) { self.changes.append(Self.deletion(owner)) }
         }
         self.changes.append(Self.creation(key, of: tenant))
     }
 
-    /// Returns why a key of another tenant can't be imported; a revoked key keeps its id too.
+    /// Returns the reason why a key of another tenant can't be imported. Even a revoked key keeps its id.
     private func conflict(_ name: String, _ id: String, of tenant: TenantID, with owner: TenantID) -> String {
         let advice =
             self.declaredTenants.contains(owner)
-            ? "a key can't change its tenant: declare another one"
-            : "it becomes free when that tenant is deleted, as by --prune; or "
-                + "declare another one"
+            ? "a key can't change its tenant: declare another key"
+            : "it becomes free when that tenant is deleted, as by --prune; "
+                + "otherwise declare another key"
         return "the key \(name) of tenant \(tenant) (\(id)) belongs to tenant \(owner): \(advice)"
     }
 

@@ -8,37 +8,37 @@ struct DeclaredTenant: Sendable {
     /// A credential, read from its file.
     struct Credential: Sendable {
         var kind: UpstreamKind
-        /// The identity by which the gateway shows it.
+        /// The fingerprint by which the gateway identifies the credential.
         var fingerprint: String
         /// A server other than FCM's; `nil` for FCM.
         var endpoint: String?
-        /// The body of the call that stores it, with the secret.
+        /// The body of the call that stores the credential, with the secret.
         var body: Redacted<ByteBuffer>
     }
 
     /// An API key, identified by its name within the tenant.
     struct Key: Sendable {
         var draft: APIKey.Draft
-        /// The existing key; `nil` to have one created.
+        /// The existing key; `nil` if the gateway creates the key.
         var imported: Imported?
     }
 
     /// An existing key, read from its file.
     struct Imported: Sendable {
-        /// The public part that identifies it.
+        /// The public part, which identifies the key.
         var id: String
         var text: Redacted<String>
     }
 
     var id: TenantID
-    /// The line that declares it.
+    /// The line that declares the tenant.
     var line: Int?
     var settings: Tenant.Draft
     /// The tenant's own limits; `nil` leaves them unchanged.
     var limits: [LimitScope: [RatePolicy]]?
-    /// The credentials that it must have; others stay unchanged.
+    /// The credentials that the tenant must have; its other credentials stay unchanged.
     var credentials: [Credential] = []
-    /// The keys that it must have; others stay unchanged.
+    /// The keys that the tenant must have; its other keys stay unchanged.
     var keys: [Key] = []
 }
 
@@ -57,10 +57,10 @@ struct PresentTenant: Sendable {
 
     var id: TenantID
     var settings: Tenant.Draft
-    /// Its own limits by scope; also empty if only the settings were read.
+    /// The tenant's own limits by scope; empty until they are read.
     var limits: [LimitScope: [RatePolicy]] = [:]
     var credentials: [UpstreamKind: Credential] = [:]
-    /// Oldest first; empty if they were not requested.
+    /// Oldest first; empty until they are read.
     var keys: [Key] = []
 
     /// Reads the settings, as the admin API shows them.
@@ -113,7 +113,7 @@ struct PresentTenant: Sendable {
         return limits
     }
 
-    /// The failure for an object that this version does not understand, as from another gateway version.
+    /// The failure for an object that this program does not understand, as from another version of the gateway.
     fileprivate static func unknown(_ object: String) -> CommandFailure {
         CommandFailure("the gateway's answer holds a \(object) that this program does not understand")
     }

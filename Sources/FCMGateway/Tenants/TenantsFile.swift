@@ -7,11 +7,11 @@ import NIOCore
 import StrictJSON
 import Yams
 
-/// The content of a file for `tenant apply`, with the secrets in the files that it names.
+/// The content of a tenants file, with the secrets from the files that the tenants file names.
 ///
 /// The settings are checked as in the gateway, so that mistakes are found before the first change.
 struct TenantsFile {
-    /// The largest file read; a tenant has a few hundred bytes.
+    /// The maximum size of a tenants file; a tenant takes a few hundred bytes.
     private static let maxBytes = 16 << 20
 
     private(set) var tenants: [DeclaredTenant] = []
@@ -35,7 +35,7 @@ struct TenantsFile {
         if let root = source.root {
             self.read(NodeValue(root: root, problems: problems), problems)
         } else {
-            problems.report(line: nil, nil, "is empty; it must have the key tenants, with a list")
+            problems.report(line: nil, nil, "is empty; it must hold a list under the key tenants")
         }
         if !problems.isEmpty { throw ConfigurationProblems(problems.byLine) }
     }
@@ -161,7 +161,7 @@ struct TenantsFile {
                 element.report("\(name) is the name of an earlier key of this tenant", member: "name")
             }
             if let id = key.imported?.id, !self.keyIDs.insert(id).inserted {
-                element.report("holds a key that is declared before", member: "key_file")
+                element.report("holds a key that was declared earlier", member: "key_file")
             }
             keys.append(key)
         }

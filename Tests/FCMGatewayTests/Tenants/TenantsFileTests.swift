@@ -83,7 +83,7 @@ struct TenantsFileTests {
     @Test(
         "Every mistake is named with its file, line and key",
         arguments: [
-            ("", ["t.yaml: is empty; it must have the key tenants, with a list"]),
+            ("", ["t.yaml: is empty; it must hold a list under the key tenants"]),
             ("{}", ["t.yaml:1: tenants: is missing"]),
             ("tenant: []", ["t.yaml:1: tenant: is not known; did you mean tenants?"]),
             ("tenants: {a: 1}", ["t.yaml:1: tenants: expected a list, but found keys and values"]),
@@ -218,7 +218,7 @@ struct TenantsFileTests {
             #expect(problems.map(\.source) == [4, 5, 7, 10, 11].map { .file(path, line: $0) })
             let text = problems.map(\.message).joined(separator: "\n")
             #expect(text.contains("without blanks, on one line") && text.contains("mistyped"))
-            #expect(text.contains("holds a key that is declared before"))
+            #expect(text.contains("holds a key that was declared earlier"))
             #expect(!text.contains("secret") && !text.contains(good))
         }
     }
