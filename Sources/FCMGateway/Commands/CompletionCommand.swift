@@ -15,8 +15,9 @@ struct CompletionCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Write the completions to your shell's directory.",
             discussion: """
-                Without an argument, for the shell that SHELL names. Root installs them for all users, others for \
-                themselves. They work in new shells. --generate-completion-script SHELL prints them instead.
+                Without an argument, the completions are for the shell that the variable SHELL names. Root installs \
+                them for all users, other users for themselves. They work in new shells. To print them instead: \
+                fcm-gateway --generate-completion-script SHELL
 
                 Example:
                   fcm-gateway completion install bash
@@ -71,13 +72,13 @@ struct CompletionCommand: ParsableCommand {
             }
         }
 
-        /// Returns the folder, and what the user still has to do.
+        /// Returns the folder, and a remark if the user must do more.
         func directory(isRoot: Bool, _ environment: [String: String]) -> (path: String, remark: String?) {
             let home = environment["HOME"] ?? NSHomeDirectory()
             let data = environment["XDG_DATA_HOME"] ?? "\(home)/.local/share"
             switch self {
             case .bash:
-                let needed = "bash reads it if the package bash-completion is installed"
+                let needed = "bash reads this file if the package bash-completion is installed"
                 return ("\(isRoot ? "/usr/local/share" : data)/bash-completion/completions", needed)
             case .zsh:
                 if isRoot { return ("/usr/local/share/zsh/site-functions", nil) }

@@ -69,8 +69,8 @@ struct CredentialCommand: ParsableCommand {
             try print(output)
         }
 
-        /// Sets the account's project on a tenant that has none; returns warnings if messages would not use the
-        /// credential.
+        /// Gives a tenant without a project the account's project. Returns a remark on that, and warnings if messages
+        /// would not use the credential.
         private func remarks(of account: JSONValue?, _ client: AdminClient) async throws -> [String] {
             let path = ["tenants", self.tenant.text]
             let tenant = try await client.get(path)
@@ -90,7 +90,7 @@ struct CredentialCommand: ParsableCommand {
             }
             if let upstream = tenant.text("upstream"), upstream != self.kind.rawValue {
                 remarks.append(
-                    "warning: the tenant's messages are sent by \(upstream); to use the credential: "
+                    "warning: the tenant's messages use \(upstream); to use the new credential: "
                         + "fcm-gateway tenant set \(self.tenant) --upstream \(self.kind.rawValue)"
                 )
             }
@@ -130,7 +130,7 @@ struct CredentialCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches no device.",
             discussion: """
-                The exit code is 1 if the credential that the tenant's sends use is not valid.
+                The exit code is 1 unless the credential for the tenant's upstream is valid.
 
                 Example:
                   fcm-gateway credential check shop
@@ -169,7 +169,7 @@ struct CredentialCommand: ParsableCommand {
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             if !self.confirmation.yes {
                 let tenant = try await client.get(["tenants", self.tenant.text])
-                let use = tenant.text("upstream") == self.kind.rawValue ? ", by which its messages are sent" : ""
+                let use = tenant.text("upstream") == self.kind.rawValue ? ", which its messages use" : ""
                 try self.confirmation.confirm("Delete the \(self.kind.rawValue) credential of \(self.tenant)\(use)?")
             }
             _ = try await client.call(.delete, ["tenants", self.tenant.text, "credentials", self.kind.rawValue])

@@ -4,20 +4,21 @@ import Foundation
 import GatewayService
 import Logging
 
-/// `fcm-gateway`: the server, and the verbs that manage one.
+/// `fcm-gateway`: the server, and the verbs that manage a server.
 @main
 struct FCMGatewayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fcm-gateway",
         abstract: "A push gateway in front of Firebase Cloud Messaging.",
         discussion: """
-            Verbs that manage a running gateway speak its admin API at --admin-url or GATEWAY_ADMIN_URL, with the token \
+            Verbs that manage a running gateway call its admin API at --admin-url or GATEWAY_ADMIN_URL, with the token \
             from --admin-token-file, GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE.
 
-            With --output json, a verb prints one JSON object, or one per line for lists of audit records; a failure \
-            is an object on standard error. completion install sets up your shell's completion of verbs and options.
+            With --output json, a verb prints one JSON object; lists of audit records are one object per line. A \
+            failure is an object on standard error. To complete verbs and options in your shell: fcm-gateway \
+            completion install
 
-            Exit codes: 0 done; 1 refused or failed, also if an answer can't be written; 64 wrong usage; 128 and the \
+            Exit codes: 0 done; 1 refused or failed, or the answer could not be written; 64 wrong usage; 128 plus the \
             signal's number if a signal ended the verb. Verbs that also use 2 or 66 say so in their help.
             """,
         version: GatewayVersion.current,
@@ -67,10 +68,10 @@ struct FCMGatewayCommand: AsyncParsableCommand {
 }
 
 extension FCMGatewayCommand {
-    /// The most columns of a help text.
+    /// The maximum number of columns of a help text.
     static let helpWidth = 80
 
-    /// A line with the verb that the arguments probably mean; empty if they name one, or no verb is similar.
+    /// Returns a line with the verb that was probably meant; empty if the arguments name a verb, or no verb is similar.
     static func hint(for arguments: [String]) -> String {
         var command: any ParsableCommand.Type = Self.self
         for word in arguments.dropFirst() {
@@ -85,7 +86,7 @@ extension FCMGatewayCommand {
         return ""
     }
 
-    /// Wraps the line of a help text that lists all options; the library never wraps it.
+    /// Wraps the line of a help text that lists all options, which the library leaves in one piece.
     static func wrapped(_ help: String) -> String {
         help.split(separator: "\n", omittingEmptySubsequences: false)
             .map { line in
@@ -112,7 +113,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run the gateway.",
         discussion: """
-            It does not start without GATEWAY_MASTER_KEY and GATEWAY_ADMIN_TOKEN, or their …_FILE.
+            The gateway needs GATEWAY_MASTER_KEY and GATEWAY_ADMIN_TOKEN, or their …_FILE, to start.
 
             Example:
               fcm-gateway serve --config gateway.yaml

@@ -79,8 +79,8 @@ struct HealthCommand: AsyncParsableCommand {
         commandName: "health",
         abstract: "Exit with 0 if a gateway accepts requests.",
         discussion: """
-            Requests /readyz of the admin listener at --admin-url or GATEWAY_ADMIN_URL, else at its configured address \
-            on this machine. It needs no token. The exit code is 1 for any answer but yes, and without an answer.
+            Requests /readyz of the admin listener at --admin-url or GATEWAY_ADMIN_URL, else at the configured address \
+            on this machine. Needs no token. The exit code is 1 if the gateway is not ready or does not answer.
 
             Example:
               fcm-gateway health --config gateway.yaml --wait 30s
@@ -91,8 +91,8 @@ struct HealthCommand: AsyncParsableCommand {
 
     @OptionGroup var options: ConfigOptions
     @Option(name: .customLong("admin-url"), help: "The admin listener's address.") var adminURL: BaseURL?
-    @Flag(help: "Ask for liveness instead of readiness.") var live = false
-    @Option(help: "Repeat for this long until the answer is yes, such as 30s.") var wait: DurationArgument?
+    @Flag(help: "Check liveness (/livez) instead of readiness.") var live = false
+    @Option(help: "Repeat the check until it succeeds, for at most this long, such as 30s.") var wait: DurationArgument?
     @OptionGroup var tls: TLSOptions
     @OptionGroup var output: OutputOptions
 
@@ -127,7 +127,7 @@ struct HealthCommand: AsyncParsableCommand {
         return try Probe(self.options.load(environment: environment).admin, tls: tls)
     }
 
-    /// Repeats a body until it succeeds or the time is up; runs it once without a limit. Throws the body's last error.
+    /// Repeats a body until it succeeds or the limit has passed; without a limit, runs it once. Throws the last error.
     static func repeating<C: Clock<Duration>>(
         for limit: Duration?,
         pause: Duration,

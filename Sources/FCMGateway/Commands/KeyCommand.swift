@@ -18,10 +18,11 @@ struct KeyCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a key and print it once.",
             discussion: """
-                Only the key goes to standard output, its details to standard error.
+                Standard output receives only the key, standard error its details.
 
-                With --key-file, an existing key is imported instead, so that gateways with stores of their own accept \
-                the same key; then no key is printed. Importing it again changes nothing. key generate creates one.
+                With --key-file, the gateway imports an existing key and prints no key. Gateways with separate stores \
+                can thus accept the same key. Importing a key again changes nothing. To create a key for import: \
+                fcm-gateway key generate
 
                 Example:
                   fcm-gateway key create shop --name orders --scope messages:send --expires-in 90d
@@ -31,7 +32,7 @@ struct KeyCommand: ParsableCommand {
         @Argument(help: "The tenant.") var tenant: TenantID
         @Option(
             name: .customLong("scope"),
-            help: "What the key may do; repeat it for several.",
+            help: "A permission of the key; may be repeated.",
             completion: .list(Scope.allCases.map(\.rawValue))
         )
         var scopes: [Scope] = []
@@ -40,11 +41,11 @@ struct KeyCommand: ParsableCommand {
         var topicPrefixes: [String] = []
         @Option(name: .long, help: "When the key ends, as in 2026-01-31T12:00:00Z (default: never).")
         var expiresAt: Timestamp?
-        @Option(name: .long, help: "How long the key lives, such as 90d, instead of --expires-at.")
+        @Option(name: .long, help: "The key's lifetime, such as 90d; instead of --expires-at.")
         var expiresIn: DurationArgument?
         @Option(
             name: .long,
-            help: "The file that holds the key to import, or - for standard input (default: make a new key).",
+            help: "The file with the key to import, or - for standard input (default: create a new key).",
             completion: .file()
         )
         var keyFile: String?
@@ -71,7 +72,7 @@ struct KeyCommand: ParsableCommand {
             do {
                 answer = try await client.call(.post, ["tenants", self.tenant.text, "keys"], body: body)
             } catch {
-                // An import can be repeated.
+                // Repeating an import is harmless.
                 throw imported == nil ? KeyCommand.doubting(error, tenant: self.tenant) : error
             }
             guard imported == nil else {
@@ -87,7 +88,7 @@ struct KeyCommand: ParsableCommand {
             let text = try InputFile.readSecret(file)
             guard APIKey(text.revealed) != nil else {
                 throw CommandFailure(
-                    "\(InputFile.name(file)) holds no key of the form fgw_…, or a mistyped one"
+                    "\(InputFile.name(file)) holds no valid key of the form fgw_… (mistyped?)"
                 )
             }
             return text
@@ -116,10 +117,10 @@ struct KeyCommand: ParsableCommand {
 
     struct Rotate: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Replace a key and print the new one once.",
+            abstract: "Replace a key and print the new key once.",
             discussion: """
-                The old key works for the overlap, so that services can be changed one after another. Name the key by \
-                its id, or by its name if no other key in use of the tenant has it.
+                The old key works until the overlap ends, so that you can change services one after another. Give the \
+                key's id, or its name if the tenant has no other key of that name in use.
 
                 Example:
                   fcm-gateway key rotate shop orders --overlap 7d
@@ -191,8 +192,8 @@ struct KeyCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a key without a gateway, and print it.",
             discussion: """
-                Needs no gateway. Keep it in a file that only you can read, and let gateways accept it by \
-                key create --key-file or by key_file in what tenant apply reads:
+                Keep the key in a file that only you can read. Gateways accept the key after fcm-gateway key create \
+                --key-file, or after fcm-gateway tenant apply with a file whose key_file names it.
 
                 Example:
                   (umask 077; fcm-gateway key generate > shared.key)
@@ -218,7 +219,7 @@ struct KeyCommand: ParsableCommand {
 
     // MARK: Keys of the admin API
 
-    /// The admin API's body for a key to be created or imported.
+    /// Returns the admin API's body to create or import a key.
     static func body(_ draft: APIKey.Draft, imported: Redacted<String>?) -> ByteBuffer {
         JSONWriter.object { writer in
             writer.member("expires_at", ifPresent: draft.expiresAt?.rfc3339)
@@ -233,18 +234,18 @@ struct KeyCommand: ParsableCommand {
     private static func doubting(_ error: any Error, tenant: TenantID) -> any Error {
         APIError.doubting(
             error,
-            "The key may have been created: if fcm-gateway key list \(tenant) shows a new one, revoke it and create "
-                + "another, since its secret was never shown."
+            "The key may have been created. If fcm-gateway key list \(tenant) shows a new key, revoke it and create "
+                + "another, because its secret was never shown."
         )
     }
 
-    /// The advice for a key that was created but never shown.
+    /// Returns the advice for a key that was created but never shown.
     static func adviceIfLost(_ id: String, tenant: TenantID) -> String {
-        "The key \(id) of tenant \(tenant) was created, but could not be shown: revoke it "
-            + "(fcm-gateway key revoke \(tenant) \(id)) and create another"
+        "The key \(id) of tenant \(tenant) was created, but could not be shown: revoke the key "
+            + "(fcm-gateway key revoke \(tenant) \(id)) and create a new one"
     }
 
-    /// The output for a new key: the secret on standard output, for `KEY=$(…)`, the rest on standard error.
+    /// Returns the output for a new key. Only the secret goes to standard output, so that `KEY=$(…)` works.
     private static func once(_ answer: JSONValue?, tenant: TenantID, json: Bool) throws -> CommandOutput {
         guard let answer, let key = answer.text("key") else {
             throw CommandFailure("the gateway's answer holds no key")

@@ -6,8 +6,8 @@ import StrictJSON
 /// Options for the policies of a tenant's scopes.
 struct PolicyOptions: ParsableArguments {
     static let explanation = """
-        A policy is RATE/PERIOD:BURST, such as 180/60s:60, and admits at most BURST + RATE·t/PERIOD in any span t. Repeat \
-        an option for several policies of one scope.
+        A policy is RATE/PERIOD:BURST, such as 180/60s:60. It admits at most BURST + RATE·t/PERIOD messages in any \
+        span t. Repeat an option to give one scope several policies.
         """
 
     @Option(name: .long, help: "Messages to one device.") var device: [RatePolicy] = []
@@ -54,8 +54,9 @@ struct LimitCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Replace a tenant's limits.",
             discussion: """
-                Scopes that are not named get the default. If that resets limits of the tenant, they are shown and \
-                must be confirmed; limit set changes only the named scopes. \(PolicyOptions.explanation)
+                Scopes without an option get the default. If that resets limits of the tenant, the command lists their \
+                scopes and asks for confirmation. fcm-gateway limit set changes only the named scopes. \
+                \(PolicyOptions.explanation)
 
                 Example:
                   fcm-gateway limit put shop --device 240/60s:60 --tenant 1000/1s:2000
@@ -64,7 +65,7 @@ struct LimitCommand: ParsableCommand {
 
         @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var policies: PolicyOptions
-        @Option(name: .long, help: "A file with the JSON body instead, or - for standard input.", completion: .file())
+        @Option(name: .long, help: "A file with the JSON body, or - for standard input.", completion: .file())
         var file: String?
         @Flag(name: .long, help: "Reset every scope to its default.") var defaults = false
         @OptionGroup var confirmation: ConfirmationOptions
@@ -101,7 +102,7 @@ struct LimitCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change the limits of some scopes.",
             discussion: """
-                Scopes that are not named stay as they are. \(PolicyOptions.explanation)
+                Scopes without an option stay unchanged. \(PolicyOptions.explanation)
 
                 Example:
                   fcm-gateway limit set shop --device 240/60s:60
@@ -175,7 +176,7 @@ struct LimitCommand: ParsableCommand {
         return CommandOutput(TextTable(titles: ["SCOPE", "POLICY"], rows: rows).text)
     }
 
-    /// A policy of an answer, in the options' notation.
+    /// Returns a policy of an answer in the notation of the options.
     static func policy(_ json: JSONValue) -> String {
         let (rate, period, burst) = (json["rate"]?.cell, json["per_s"]?.cell, json["burst"]?.cell)
         return "\(rate ?? "?")/\(period ?? "?")s:\(burst ?? "?")"

@@ -22,7 +22,7 @@ struct SendCommand: AsyncParsableCommand {
     )
 
     @Argument(help: "The tenant.") var tenant: TenantID
-    @Option(help: "An idempotency key: for 24 hours a repeated send with it is not made twice.")
+    @Option(help: "An idempotency key: for 24 hours, a repeat with this key sends nothing again.")
     var idempotencyKey: String?
     @OptionGroup(title: "Message") var message: MessageOptions
     @OptionGroup var service: ServiceOptions
@@ -60,7 +60,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 }
 
-/// The options that define a message, or name a file with one.
+/// The options that define a message, or name a file with a message.
 struct MessageOptions: ParsableArguments {
     enum Priority: String, CaseIterable, ExpressibleByArgument {
         case normal
@@ -94,16 +94,16 @@ struct MessageOptions: ParsableArguments {
     @Option(name: .long, help: "The address of the notification's image.") var image: String?
     @Option(name: .customLong("data"), help: "A member of the data, name=value; may be repeated.")
     var data: [DataMember] = []
-    @Option(name: .long, help: "How soon to deliver.") var priority: Priority?
+    @Option(name: .long, help: "The delivery priority.") var priority: Priority?
     @Option(name: .long, help: "Messages with the same key replace each other while a device is off.")
     var collapseKey: String?
-    @Option(name: .long, help: "The one Android package that may receive it.") var restrictedPackageName: String?
+    @Option(name: .long, help: "The only Android package that may receive it.") var restrictedPackageName: String?
     @Flag(name: .long, help: "Wake the app on iOS.") var contentAvailable = false
-    @Flag(name: .long, help: "Let the app change it on iOS before it is shown.") var mutableContent = false
-    @Option(name: .long, help: "How long FCM keeps it for a device that is off, such as 0s, 15m or 28d.")
+    @Flag(name: .long, help: "Let the iOS app change the notification before it is shown.") var mutableContent = false
+    @Option(name: .long, help: "How long FCM keeps the message for a device that is off, such as 0s, 15m or 28d.")
     var ttl: DurationArgument?
     @Flag(name: .long, help: "Check everything and deliver nothing.") var dryRun = false
-    @Option(name: .long, help: "A file with the whole JSON body instead, or - for standard input.", completion: .file())
+    @Option(name: .long, help: "A file with the whole JSON body, or - for standard input.", completion: .file())
     var file: String?
 
     func validate() throws {
@@ -119,7 +119,7 @@ struct MessageOptions: ParsableArguments {
             || self.mutableContent
         if self.file != nil {
             if targets.contains(true) || hasContent || self.dryRun {
-                throw ValidationError("--file holds the whole message; give no other part of it.")
+                throw ValidationError("--file holds the whole message; give no other options of the message.")
             }
             return
         }

@@ -20,9 +20,9 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         abstract: "Bring PostgreSQL's schema up to date.",
         discussion: """
             Connects to store.url as the user who owns the tables, or will own them, and applies all missing steps or \
-            none. Creates the roles fcmgw_tenant and fcmgw_gateway if they are missing; this needs a user who may \
-            create roles, else an administrator creates them first. The command may be repeated, and two at once run \
-            one after the other. serve migrates SQLite's schema.
+            none. Creates missing roles (fcmgw_tenant, fcmgw_gateway); a user who may not create roles needs an \
+            administrator to do so first. Repeating the command is safe, and two commands at once run one after the \
+            other. For SQLite, fcm-gateway serve migrates the schema.
 
             Exit codes: 0 the schema is up to date; 1 refused or failed, and nothing was changed.
 
@@ -38,7 +38,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         let configuration = try self.options.load()
         try await FailureReport.reporting {
             guard let settings = configuration.postgreSQL else {
-                throw GatewayError(.invalid, "store.url names no PostgreSQL; serve brings SQLite's schema up to date")
+                throw GatewayError(.invalid, "store.url names no PostgreSQL; fcm-gateway serve migrates SQLite")
             }
             let steps = try await PostgreSQLDatabase.migrate(
                 settings,
@@ -59,19 +59,19 @@ struct StoreMigrateCommand: AsyncParsableCommand {
 struct StoreCopyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "copy",
-        abstract: "Copy a store of SQLite into an empty one of PostgreSQL.",
+        abstract: "Copy a SQLite store into an empty PostgreSQL store.",
         discussion: """
-            Stop the source's gateway first, in order; its file is locked during the copy. The target is an unused \
-            database after store migrate. Connect to it as the owner of its tables, with the password from \
-            GATEWAY_STORE_PASSWORD or its …_FILE. GATEWAY_MASTER_KEY, or its …_FILE, is the key of the source and of \
-            the copy.
+            Stop the source's gateway cleanly first; the copy locks the source's file. The target is an unused \
+            database, prepared by fcm-gateway store migrate. Connect as the owner of the target's tables, with the \
+            password from GATEWAY_STORE_PASSWORD or its …_FILE. GATEWAY_MASTER_KEY, or its …_FILE, is the master key \
+            of the source and of the copy.
 
-            Everything is copied in one transaction, and the audit is verified in the copy, as by audit verify, before \
-            the commit. With --dry-run nothing is committed, and the source may be a backup, whose last chain is open: \
-            use it to measure the time. A copy from PostgreSQL to SQLite is not possible.
+            One transaction copies everything. Before the commit, the copied audit is verified as by fcm-gateway audit \
+            verify. With --dry-run nothing is committed, so that you can measure the time; the source may then be a \
+            backup, whose last chain is open. A copy from PostgreSQL to SQLite is not possible.
 
-            Exit codes: 0 everything is copied and verified; 1 refused or failed, and the target is still empty; the \
-            message says so if the commit's answer was lost.
+            Exit codes: 0 everything is copied and verified; 1 refused or failed, and the target is still empty. If \
+            the commit's answer was lost, the message says so, and the target may hold the copy.
 
             Example:
               fcm-gateway store copy --from sqlite:gateway.sqlite --to postgres://fcm_owner@db/fcm_gateway
@@ -79,8 +79,8 @@ struct StoreCopyCommand: AsyncParsableCommand {
     )
 
     @Option(name: .long, help: "The store to copy: sqlite: and a path, relative to dataDir.") var from: String
-    @Option(name: .long, help: "The empty store: postgres:// and what libpq takes.") var to: String
-    @Flag(name: .long, help: "Do everything but the last step, and leave the target empty.") var dryRun = false
+    @Option(name: .long, help: "The empty store: a postgres:// address, as libpq accepts it.") var to: String
+    @Flag(name: .long, help: "Do everything except the commit, and leave the target empty.") var dryRun = false
     @OptionGroup var options: ConfigOptions
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions

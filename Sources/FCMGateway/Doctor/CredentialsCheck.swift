@@ -73,7 +73,6 @@ struct CredentialsCheck: Sendable {
     }
 
     /// Returns a finding for each of a tenant's credentials, and another if the credential for its upstream is missing.
-    ///
     /// `checks` is `nil` if no gateway was called.
     func findings(_ tenant: SQLSecretStore.Inspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
         let upstream = tenant.tenant.upstream
@@ -128,7 +127,7 @@ struct CredentialsCheck: Sendable {
             return .ok(.credentials, subject, "FCM accepts it (\(age))\(gap)")
         }
         let seen = "\(finding): \(detail) (\(age))"
-        let advice = "fcm-gateway credential check \(id), then fcm-gateway credential put \(id) \(kind) with a valid one"
+        let advice = "fcm-gateway credential check \(id); to replace it: fcm-gateway credential put \(id) \(kind)"
         return isInUse ? .problem(.credentials, subject, seen, advice) : .warning(.credentials, subject, seen, advice)
     }
 }

@@ -151,7 +151,7 @@ enum DataDirectoryCheck {
         let files = FileManager.default
         guard files.isWritableFile(atPath: path), files.isExecutableFile(atPath: path) else {
             let seen = "can't be written by user \(FileFacts.user) (\(owner))"
-            return .problem(.dataDirectory, path, seen, "chown it to the gateway's user, or run doctor as the gateway's user")
+            return .problem(.dataDirectory, path, seen, "chown it to the gateway's user, or run doctor as that user")
         }
         if facts.isReachableByOthers, facts.mode & 0o002 != 0 {
             return .problem(.dataDirectory, path, "any user can replace its files (\(owner))", "chmod 700 \(path)")

@@ -103,7 +103,7 @@ struct StoreCheck: Sendable {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let bytes = (attributes?[.size] as? NSNumber)?.intValue ?? 0
         guard self.isThorough || bytes <= Self.maxCheckedBytes else {
-            return .ok(.store, "structure", "not checked, because the file has \(bytes >> 20) MiB; --thorough checks it")
+            return .ok(.store, "structure", "not checked, as the file has \(bytes >> 20) MiB; --thorough checks it")
         }
         let faults: [String]
         do {
@@ -139,9 +139,7 @@ struct StoreCheck: Sendable {
         return findings
     }
 
-    /// Checks the seals of the rows of tenants, limits and keys.
-    ///
-    /// Returns no finding if the master key does not open the key that seals the rows.
+    /// Checks the seals of the rows of tenants, limits and keys, if the master key opens the key that seals them.
     private func rows(
         _ database: any SQLDatabase,
         _ masterKey: MasterKey
@@ -220,7 +218,7 @@ struct StoreCheck: Sendable {
 
     private static func advice(_ error: GatewayError) -> String {
         switch error.code {
-        case .invalid: "Check that store.url names the gateway's store, and that this version is not older than the store"
+        case .invalid: "Check that store.url is the gateway's store, and that this version is not older than the store"
         case .storeUnavailable where error.message.contains("damaged"): Self.backup
         case .storeUnavailable, .overloaded, .notFound, .conflict, .preconditionFailed, .auditUnavailable, .cancelled,
             .outcomeUnknown:

@@ -124,7 +124,7 @@ struct TenantApplication {
         }
         func summary(_ reason: String, _ advice: String) -> String {
             let list = missing.map { "  \($0.action.mark) \($0.title.printable)" }.joined(separator: "\n")
-            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nCompleted changes stay. \(advice)"
+            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nMade changes stay. \(advice)"
         }
         if let failure = progress.printFailure {
             if !missing.isEmpty {

@@ -161,7 +161,7 @@ struct AdminVerbTests {
                 ["This resets tenant demo to the default for device."]
             ),
             ("tenant delete demo", "{}", ["Delete demo"]),
-            ("credential delete demo v1", #"{"upstream":"v1"}"#, ["by which its messages are sent"]),
+            ("credential delete demo v1", #"{"upstream":"v1"}"#, ["which its messages use"]),
         ]
     )
     func resets(arguments: String, present: String, told: [String]) async throws {
@@ -355,7 +355,7 @@ struct AdminVerbTests {
                 #"{"upstream":"legacy","project_id":"q"}"#,
                 [
                     "warning: the account belongs to project p, but the tenant's project is q",
-                    "warning: the tenant's messages are sent by legacy; to use the credential: "
+                    "warning: the tenant's messages use legacy; to use the new credential: "
                         + "fcm-gateway tenant set demo --upstream v1",
                 ], 2
             ),
