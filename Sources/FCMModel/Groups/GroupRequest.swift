@@ -14,17 +14,17 @@ package struct GroupChange: Sendable, Hashable {
         case create, add, remove
     }
 
-    /// The most members of a group, and the most tokens in one change.
+    /// The maximum number of members in a group, and of tokens in one change.
     package static let maxTokens = 20
-    /// The most tokens that a caller may list, including repeated ones.
+    /// The maximum number of tokens that a caller may list, including repeated tokens.
     package static let maxListedTokens = 100
 
     package var operation: Operation
-    /// The group's name. Creating a group requires it; otherwise it is a guard (G-NAMEOPT).
+    /// The group's name. Required to create a group. For other operations it is an optional guard (G-NAMEOPT).
     package var name: String?
-    /// The group's key from FCM. Every operation but creation requires it.
+    /// The group's key from FCM. Required for every operation except `create`.
     package var key: String?
-    /// The tokens to add or remove: 1 to 20, each once.
+    /// The tokens to add or remove: 1 to 20, without repetition.
     package var tokens: [String]
 
     package init(_ operation: Operation, name: String?, key: String? = nil, tokens: [String]) {
@@ -39,8 +39,8 @@ package struct GroupChange: Sendable, Hashable {
 package enum GroupRequestDecoder {
     private static let nameField = "notification_key_name"
 
-    /// Reads the body of a change. `null` and empty texts count as absent. Unknown members, and the key of a creation,
-    /// are dropped.
+    /// Reads the body of a change. `null` and empty texts count as absent. Unknown members are dropped. The key is
+    /// dropped too if the operation is `create`.
     package static func decode(_ body: ByteBuffer, contentType: String?) throws(Refusal) -> GroupRequest {
         guard LegacyFormat(contentType: contentType) == .json else {
             throw Refusal(.unsupportedMediaType, "Content-Type must be application/json")
@@ -113,7 +113,7 @@ package enum GroupRequestDecoder {
         return name
     }
 
-    /// The distinct tokens, in the order of their first positions (G-TOKENS).
+    /// Returns the distinct tokens, in the order of their first positions (G-TOKENS).
     private static func tokens(_ value: JSONValue) throws(Refusal) -> [String] {
         func refusal(_ demand: String) -> Refusal { Refusal(.invalidField, "registration_ids must \(demand)") }
         guard let elements = value.elements else { throw refusal("be an array of strings") }
@@ -121,7 +121,7 @@ package enum GroupRequestDecoder {
             throw refusal("hold at most \(GroupChange.maxListedTokens) tokens")
         }
         var tokens: [String] = []
-        // Compared by bytes: some tokens that FCM distinguishes are equal as texts.
+        // Tokens are compared by bytes. Some tokens that FCM distinguishes are equal as Swift strings.
         var seen: Set<ByteBuffer> = []
         for element in elements {
             guard let token = element.string, !token.isEmpty else { throw refusal("hold strings that are not empty") }
@@ -150,7 +150,7 @@ package enum GroupRequestEncoder {
         }
     }
 
-    /// The body of a request; empty for a look-up.
+    /// Returns the body of a request. Empty for a look-up.
     package static func body(of request: GroupRequest) -> ByteBuffer {
         guard case .change(let change) = request else { return ByteBuffer() }
         var writer = JSONWriter(reservingCapacity: 256 + change.tokens.count * 192)

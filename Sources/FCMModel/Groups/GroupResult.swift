@@ -3,9 +3,10 @@ import StrictJSON
 
 /// The result of a request to manage a device group.
 package struct GroupResult: Sendable, Hashable {
-    /// A key of the group, one of many valid ones, or the failure.
+    /// One of the group's valid keys, or the failure.
     package var answer: Result<String, GroupFailure>
-    /// A status, or the name of a failure in transit. Bounded and free of payload.
+    /// The HTTP status, or the name of a failure in transit. The set of values is bounded, and no value contains
+    /// payload.
     package var upstreamCode: String
 
     package init(_ answer: Result<String, GroupFailure>, upstreamCode: String) {
@@ -13,7 +14,8 @@ package struct GroupResult: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// A request without an answer. Its effect does not matter, since every change can be retried.
+    /// Creates the result of a request without an answer. The request may have taken effect, but every change can be
+    /// retried.
     package init(transportFailure upstreamCode: String) {
         self.init(.failure(GroupFailure(.upstreamUnavailable)), upstreamCode: upstreamCode)
     }
@@ -21,7 +23,7 @@ package struct GroupResult: Sendable, Hashable {
 
 /// Why FCM did not change or find a device group.
 package struct GroupFailure: Error, Sendable, Hashable {
-    /// The kinds. Metrics may use them, since the set is closed.
+    /// The kind of a failure. The set is closed, so metrics may use it.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A group with this name exists.
         case groupExists = "group_exists"
@@ -42,7 +44,7 @@ package struct GroupFailure: Error, Sendable, Hashable {
     package var kind: Kind
     /// Seconds.
     package var retryAfter: Int?
-    /// FCM's own text if it refused the request, or the gateway's if it has no credential.
+    /// FCM's text if FCM refused the request. The gateway's text if the gateway has no credential.
     package var text: String?
 
     package init(_ kind: Kind, retryAfter: Int? = nil, text: String? = nil) {
@@ -69,7 +71,8 @@ package struct GroupFailure: Error, Sendable, Hashable {
         case .noValidTokens: (.noValidTokens, true, 400)
         case .groupKeyInvalid: (.upstreamProtocol, true, 400)
         case .invalidField: (.invalidField, true, 400)
-        // A client can't repair the gateway's own credential or a foreign answer, so it gets an internal error.
+        // A client can't repair the gateway's own credential or an answer that can't be understood. The client
+        // therefore gets an internal error.
         case .upstreamCredentials: (.upstreamCredentials, true, 500)
         case .upstreamProtocol: (.upstreamProtocol, false, 500)
         case .upstreamInternal: (.upstreamInternal, false, 500)
@@ -80,7 +83,8 @@ package struct GroupFailure: Error, Sendable, Hashable {
 
 /// Reads the answers of `/fcm/notification`.
 package enum GroupResponseReader {
-    /// Reads the key or the failure. A `Retry-After` that is a date is relative to `now`, in seconds since 1970.
+    /// Reads the key or the failure. If `Retry-After` is a date, the delay is counted from `now`, in seconds since
+    /// 1970.
     package static func read(_ response: UpstreamResponse, now: Int) -> GroupResult {
         GroupResult(Self.answer(response, now: now), upstreamCode: String(response.status))
     }
@@ -120,7 +124,7 @@ package enum GroupResponseReader {
         return .invalidField
     }
 
-    /// A body that is text. An HTML page is useless for a client.
+    /// Returns the first line of a text body. Returns `nil` for HTML, which is useless to a client.
     private static func plainText(_ response: UpstreamResponse) -> String? {
         let bytes = response.body.readableBytesView
         guard !bytes.contains(UInt8(ascii: "<")) else { return nil }
@@ -149,7 +153,7 @@ package enum GroupReplyWriter {
         }
     }
 
-    /// Answers a request that can't be read or is not allowed: 400 `{"error": …}`, or a status that says it all.
+    /// Answers a request that can't be read or is not allowed. The answer is a 401, a 405, or a 400 with an `error`.
     package static func reply(to refusal: Refusal) -> Reply {
         switch refusal.code {
         case .unauthenticated, .forbidden, .auditUnavailable:

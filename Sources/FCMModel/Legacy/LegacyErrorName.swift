@@ -89,7 +89,7 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
     package var current: LegacyErrorName { self.row.successor ?? self }
     package var outcomeCode: OutcomeCode { self.row.code }
     var formStatus: Int { self.row.formStatus }
-    /// The field to report to a v1 client, if the reason concerns one.
+    /// The field to report to a v1 client. `nil` if the error concerns no single field.
     var v1Violation: V1Error.FieldViolation? {
         let row = self.row
         return row.field.map { V1Error.FieldViolation(field: $0, description: row.description) }

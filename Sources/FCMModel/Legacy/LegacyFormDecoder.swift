@@ -22,22 +22,24 @@ package enum LegacyFormDecoder {
             .checkingSize()
     }
 
-    /// The parameters of the protocol, sorted in one pass and not yet checked. Others are ignored.
+    /// The protocol's parameters by name, collected in one pass and not yet checked. Unknown parameters are ignored.
     private struct Fields {
         private static let dataPrefix = "data.".utf8
 
         private var tokens: [String] = []
         private var dryRun: String?
         private var timeToLive: String?
-        /// The options without invalid values, and one entry of data for each key, at its first position. An empty
-        /// value is data.
+        /// The options that need no check, and one entry of data for each key. An entry has its key's first position
+        /// and last value. The value may be empty.
         private(set) var message = Message()
 
         init(_ parameters: [FormParameters.Parameter]) {
-            // Compared by bytes: as texts, composed and decomposed letters would be one key.
+            // Keys are compared by bytes. As Swift strings, keys with composed and with decomposed letters would be
+            // equal.
             var places: [[UInt8]: Int] = [:]
             for parameter in parameters {
-                // The last value of a repeated parameter counts (P-REPEAT). An empty one is absent (P-EMPTY).
+                // If a parameter is repeated, its last value counts (P-REPEAT). An empty value counts as absent
+                // (P-EMPTY).
                 let option = parameter.value.isEmpty ? nil : parameter.value
                 switch parameter.name.protocolWord {
                 case "registration_id": self.tokens.append(parameter.value)
@@ -68,7 +70,7 @@ package enum LegacyFormDecoder {
             return .token(token)
         }
 
-        /// A flag in any of its spellings (P-BOOL).
+        /// Reads a flag in any of its spellings (P-BOOL).
         func isDryRun() throws(Refusal) -> Bool {
             guard let text = self.dryRun else { return false }
             switch text.protocolWord?.lowercased() {
@@ -86,16 +88,17 @@ package enum LegacyFormDecoder {
     }
 }
 
-/// Reads the parameters of a form or a query in their order, decoded (P-DECODE).
+/// Reads and decodes the parameters of a form or a query, in their order (P-DECODE).
 enum FormParameters {
-    /// The value is empty without `=`.
+    /// A parameter. Its value is empty if it has no `=`.
     typealias Parameter = (name: String, value: String)
 
-    /// The same bound as for members of a JSON text. An empty parameter between two `&` counts too.
+    /// The maximum number of parameters, including empty ones between two `&`. Equal to the bound for members of a JSON
+    /// text.
     private static let maxSegments = 2_000
 
-    /// Returns the parameters, or `nil` for more than 2,000, and for a broken percent escape or bytes that are not
-    /// UTF-8 anywhere.
+    /// Returns the parameters. Returns `nil` if there are more than 2,000, or if any of them has a broken percent
+    /// escape or is not UTF-8.
     static func read(_ body: ByteBuffer) -> [Parameter]? {
         var parameters: [Parameter] = []
         var rest = body.readableBytesView

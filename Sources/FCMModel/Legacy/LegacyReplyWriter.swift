@@ -2,9 +2,9 @@ import Crypto
 import NIOCore
 import StrictJSON
 
-/// Writes the legacy protocol's answer to one request, from any upstream (TB-*).
+/// Writes the answer to one request in the legacy protocol, for any upstream (TB-*).
 package struct LegacyReplyWriter: Sendable {
-    /// The form of the protocol's answer to a request. A form's answer has a single shape.
+    /// The shape of the answer to a JSON request. The answer to a form has a single shape.
     package enum Shape: Sendable, Hashable {
         /// T5: one result for each recipient.
         case results(count: Int)
@@ -25,7 +25,7 @@ package struct LegacyReplyWriter: Sendable {
     private let localErrors: [Int: LegacyErrorName]
     private let multicastID: Int
 
-    /// A writer for a readable request. The multicast id is a positive integer below 2⁵³.
+    /// Creates a writer for a decoded request. The multicast id is a positive integer below 2⁵³.
     package init(answering request: LegacySendRequest, format: LegacyFormat, multicastID: Int) {
         let shape = Shape(target: request.target)
         self.init(shape: shape, format: format, localErrors: request.localErrors, multicastID: multicastID)
@@ -40,7 +40,7 @@ package struct LegacyReplyWriter: Sendable {
 
     // MARK: Requests that were sent
 
-    /// Answers with one outcome for each recipient that did not fail locally, in the request's order. A missing one
+    /// Answers with one outcome for each recipient that did not fail locally, in the request's order. A missing outcome
     /// counts as an internal error.
     package func reply(with outcomes: [RecipientOutcome]) -> Reply {
         switch (self.format, self.shape) {
@@ -67,11 +67,11 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// Answers a valid request that was refused as a whole: every recipient that did not fail locally gets the same
+    /// Answers a valid request that was refused as a whole. Every recipient that did not fail locally gets the same
     /// error.
     ///
-    /// A key without the right to send gets 401, like any other bad credential. A retry with another body under one
-    /// idempotency key gets 400, a retry while the first request is running 503.
+    /// A key without the right to send gets 401, like any other bad credential. An idempotency key that was used for
+    /// another request gets 400. A key whose first request is still running gets 503.
     package func reply(refusing rejection: Rejection) -> Reply {
         switch rejection.code {
         case .unauthenticated, .forbidden:
@@ -89,9 +89,11 @@ package struct LegacyReplyWriter: Sendable {
 
     /// Answers a request that can't be read, has an invalid value, or is not allowed (T4).
     ///
-    /// Clients check only the status of a 401. A bad form gets one line and status 200 where JSON gets 400. The 400 is
-    /// text if the body is no JSON object, else `{"error":"InvalidParameters"}` with the reason. The other errors of T9
-    /// have status 200 and the target's shape.
+    /// - A 401 is plain text, because clients check only its status.
+    /// - A refused form gets one line of text, with status 200 for most errors.
+    /// - A JSON request whose body is not a JSON object gets a 400 with a text.
+    /// - A JSON request with an invalid value gets a 400 with `{"error":"InvalidParameters"}` and the reason.
+    /// - A JSON request with any other error of T9 gets status 200 and the target's shape.
     package func reply(to refusal: Refusal) -> Reply {
         let name = refusal.legacyErrorName
         switch refusal.code {
@@ -115,7 +117,7 @@ package struct LegacyReplyWriter: Sendable {
         Reply(status: 503, text: "Service Unavailable", retryAfter: retryAfter, code: .overloaded)
     }
 
-    /// The single answer to credentials that are missing, malformed, unknown or insufficient (T4).
+    /// The same answer for credentials that are missing, malformed, unknown or insufficient (T4).
     static func unauthorized(_ code: OutcomeCode) -> Reply {
         Reply(status: 401, text: "Unauthorized", code: code)
     }
@@ -133,15 +135,15 @@ package struct LegacyReplyWriter: Sendable {
             return Reply(ByteBuffer(string: #"{"message_id":\#(Self.messageNumber(acceptance.messageID))}"#))
         case .rejected(let rejection):
             let name = rejection.legacyErrorName
-            // A bad request without results is answered as a whole.
+            // An answer without results reports a bad request by its status.
             let status = name == .invalidParameters ? 400 : 200
             return self.whole(name, status: status, retryAfter: self.retryAfter([outcome]), code: rejection.code)
         }
     }
 
-    /// The number for a v1 id of a message to a topic (TB-TOPICID). A positive 63-bit integer stays itself. Any other
-    /// id becomes a number below 2⁵³ from its SHA-256, which is the same every time and fits the number types of old
-    /// clients.
+    /// Returns the number for the v1 id of a message to a topic (TB-TOPICID). An id that is a positive 63-bit integer
+    /// is returned unchanged. For any other id, the number is derived from the id's SHA-256. That number is the same
+    /// every time, and below 2⁵³ so that it fits the number types of old clients.
     private static func messageNumber(_ id: String) -> Int {
         if id.utf8.first != UInt8(ascii: "0"), id.utf8.count <= 19, let number = Int(digits: id) { return number }
         let prefix = SHA256.hash(data: Array(id.utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -187,7 +189,8 @@ package struct LegacyReplyWriter: Sendable {
         return Reply(json: writer, retryAfter: self.retryAfter(outcomes), code: code)
     }
 
-    /// T7 and T8: a form's answer (TB-PLAIN). It includes the replacement of the token if a legacy upstream named one.
+    /// Answers a form with one outcome (T7, T8, TB-PLAIN). If a legacy upstream named a replacement for the token, the
+    /// answer includes the replacement.
     private func line(_ outcome: RecipientOutcome) -> Reply {
         switch outcome {
         case .accepted(let acceptance):
@@ -199,7 +202,8 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// `Error=` and a name. The status is 200, except for the two errors with a status of their own (TB-PLAIN).
+    /// Answers with `Error=` and a name. The status is 200, except for the two errors with a status of their own
+    /// (TB-PLAIN).
     private static func formFailure(
         _ name: LegacyErrorName,
         retryAfter: Int? = nil,
@@ -216,9 +220,9 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// The longest delay among the retryable rejections (TB-RETRYAFTER).
+    /// Returns the longest delay among the retryable rejections (TB-RETRYAFTER).
     ///
-    /// None if any recipient succeeded: a popular client resends to all recipients when it sees the header.
+    /// Returns `nil` if any recipient succeeded. A popular client resends to all recipients when it sees the header.
     private func retryAfter(_ outcomes: some Collection<RecipientOutcome>) -> Int? {
         outcomes.contains { $0.code == nil } ? nil : outcomes.longestDelay
     }

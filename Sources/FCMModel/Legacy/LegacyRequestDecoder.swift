@@ -1,14 +1,14 @@
 package import NIOCore
 import StrictJSON
 
-/// The format of a legacy request, which is also that of its answer.
+/// The format of a legacy request and of its answer.
 package enum LegacyFormat: Sendable, Hashable {
     case json
     /// `application/x-www-form-urlencoded`. The answer is lines of text.
     case form
 
-    /// Decides by a request's media type (L-CT). `application/json` in any case and with any parameters is JSON,
-    /// anything else a form.
+    /// Selects the format by a request's media type (L-CT). `application/json`, in any letter case and with any
+    /// parameters, means JSON. Anything else means a form.
     package init(contentType: String?) {
         var mediaType = (contentType ?? "").prefix { $0 != ";" }.drop(while: \.isWhitespace)
         while let last = mediaType.last, last.isWhitespace { mediaType.removeLast() }
@@ -18,16 +18,16 @@ package enum LegacyFormat: Sendable, Hashable {
 
 /// A valid request to the legacy `/fcm/send`.
 package struct LegacySendRequest: Sendable, Hashable {
-    /// A group's key in `to` looks like a token, and is one here.
+    /// The target. A group's key in `to` looks like a token, and is read as a token.
     package var target: Target
     package var message: Message
-    /// The payload's size in bytes, as the caller wrote it (L-SIZE).
+    /// The size in bytes of the payload as the caller wrote it (L-SIZE).
     package var payloadBytes: Int
-    /// Entries of `registration_ids` that fail without being sent, by index: empty ones (L-EMPTYID), topics
-    /// (L-TOPICINLIST), and those beyond a token's bounds.
+    /// The errors of entries of `registration_ids` that fail without being sent, by index. An entry fails if it is
+    /// empty (L-EMPTYID), a topic (L-TOPICINLIST), or beyond a token's bounds.
     package var localErrors: [Int: LegacyErrorName] = [:]
 
-    /// The target without the entries that fail locally (TR-FANOUT). `nil` if none is left.
+    /// The target without the entries that fail locally (TR-FANOUT). `nil` if no entry is left.
     package var sentTarget: Target? {
         guard !self.localErrors.isEmpty, case .tokens(let tokens) = self.target else { return self.target }
         let sent = tokens.indices.filter { self.localErrors[$0] == nil }.map { tokens[$0] }
@@ -44,10 +44,10 @@ package struct LegacySendRequest: Sendable, Hashable {
 
 /// Reads and validates a JSON request to the legacy `/fcm/send`.
 ///
-/// The checks run in the order of the protocol page (L-ORDER), so that each request has one outcome: syntax, types of
-/// all known fields, target, values, `time_to_live`, data keys, size.
+/// The checks run in the order of the protocol page (L-ORDER): syntax, types of all known fields, target, values,
+/// `time_to_live`, data keys, size. The fixed order gives each request a single outcome.
 package enum LegacyRequestDecoder {
-    /// Decodes a body. Sets `shape` for the answer to a refusal when the target is known.
+    /// Decodes a body. Sets `shape` as soon as the target is known, so that a later refusal is answered in this shape.
     package static func decode(
         _ body: ByteBuffer,
         shape: inout LegacyReplyWriter.Shape
@@ -82,7 +82,7 @@ package enum LegacyRequestDecoder {
         .checkingSize()
     }
 
-    /// Decodes a body if a refusal is not answered in the protocol's own shapes.
+    /// Decodes a body for a caller that does not answer a refusal in the protocol's own shapes.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
         var shape = LegacyReplyWriter.Shape.results(count: 1)
         return try Self.decode(body, shape: &shape)
@@ -283,10 +283,10 @@ extension LegacyRequestDecoder {
     }
 }
 
-/// Members by their types, with errors in the legacy protocol's words. Used only for known names, which are never a
-/// caller's text.
+/// Readers of a member's value, with errors in the legacy protocol's words. The errors contain the member's name. Only
+/// members with known names are read this way, so no error repeats a caller's text.
 extension JSONMember {
-    /// A text. `nil` for the empty one, which counts as absent.
+    /// Returns the text. Returns `nil` for the empty text, which counts as absent.
     func text() throws(Refusal) -> String? {
         guard let text = self.value.string else { throw self.refusal("a string") }
         return text.isEmpty ? nil : text
@@ -306,7 +306,7 @@ extension JSONMember {
 }
 
 extension JSONValue {
-    /// The elements of a list that has only strings.
+    /// The elements of a list of strings. `nil` for any other value.
     var texts: [String]? {
         guard let elements = self.elements else { return nil }
         var texts: [String] = []

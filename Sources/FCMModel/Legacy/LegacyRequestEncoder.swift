@@ -1,14 +1,15 @@
 package import NIOCore
 import StrictJSON
 
-/// Writes a message as the JSON body of a legacy `/fcm/send`, in canonical form. Absent members stay absent, flags
-/// appear only when they are set, and everything that the protocol types as text is text.
+/// Writes a message as the JSON body of a legacy `/fcm/send`, in canonical form.
+///
+/// Leaves out absent members and flags that are not set. Writes every member that the protocol types as text as text.
 package enum LegacyRequestEncoder {
     /// The reason that a message can't be sent by the legacy protocol.
     package enum Inexpressible: Error, Sendable, Hashable {
         case installationTarget
         case condition
-        /// The message is in v1's own form, and must be translated first.
+        /// The message is in v1's own form and must be translated first.
         case passThrough
     }
 

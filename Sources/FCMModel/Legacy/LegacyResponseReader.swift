@@ -3,19 +3,19 @@ import StrictJSON
 
 /// Reads the answer of a legacy upstream ("Understanding a legacy upstream" of the protocol page).
 ///
-/// An incomprehensible answer is `upstream_protocol`, and never retires a token (N-UNKNOWN, N-GONE).
+/// An answer that can't be understood becomes `upstream_protocol` and never retires a token (N-UNKNOWN, N-GONE).
 package enum LegacyResponseReader {
-    /// An answer to 1,000 tokens may have several members for each.
+    /// The limits fit an answer to 1,000 tokens with several members for each token.
     private static let limits = JSONLimits(maxDepth: 16, maxMembers: 10_000)
-    /// A plain-text answer has two lines. A longer one is an HTML page.
+    /// The maximum size of a plain-text answer, which has two lines. A larger body is an HTML page.
     private static let maxTextBytes = 16 * 1024
-    /// The length of a 400's text that is compared with known texts.
+    /// The number of bytes of a 400's text that are compared with known texts.
     private static let maxReasonBytes = 1_024
 
-    /// Reads the outcome of each recipient of a target, in its order, or the reason that all of them failed.
+    /// Reads the outcome of each recipient, in the target's order, or the reason that all recipients failed.
     ///
-    /// A `Retry-After` that is a date is relative to `now`, in seconds since 1970. A request with an idempotency key is
-    /// idempotent: its message must not be sent twice (R-LOST).
+    /// If `Retry-After` is a date, the delay is counted from `now`, in seconds since 1970. If `isIdempotent` is true,
+    /// the request has an idempotency key and its message must not be sent twice (R-LOST).
     package static func read(
         _ response: UpstreamResponse,
         for target: Target,
@@ -37,7 +37,7 @@ package enum LegacyResponseReader {
         }
     }
 
-    /// An answer's meaning, and the upstream's own word for it if it is a known one.
+    /// An answer's meaning, and the upstream's own error name if that name is known.
     private struct Reading {
         enum Meaning {
             case recipients([RecipientOutcome])
@@ -73,7 +73,7 @@ package enum LegacyResponseReader {
         case 500: Reading(failed: .upstreamInternal)
         case 429, 503: Reading(failed: .upstreamUnavailable)
         case 501...599:
-            // Unlike 500 and 503 these are not FCM's. A proxy may answer so although the message arrived.
+            // FCM itself sends only 500 and 503. Any other 5xx may come from a proxy after the message has arrived.
             Reading(failed: isIdempotent && !Self.namesError(response) ? .outcomeUnknown : .upstreamUnavailable)
         default: Reading(failed: .upstreamProtocol)
         }
@@ -83,7 +83,7 @@ package enum LegacyResponseReader {
 
     private static func success(_ response: UpstreamResponse, _ target: Target) -> Reading {
         guard response.body.readableBytes > 0 else {
-            // A group without remaining members has an empty answer (N-GROUP). For other targets that proves nothing.
+            // An empty answer means that a group has no members left (N-GROUP). For other targets it proves nothing.
             return Reading(failed: target.kind == .group ? .unregistered : .upstreamProtocol)
         }
         guard let root = response.json(Self.limits) else { return Self.plainText(response.body, target) }
@@ -155,9 +155,9 @@ package enum LegacyResponseReader {
         return Reading(.group(GroupOutcome(success: success, failure: failure, failedTokens: failed)))
     }
 
-    /// T7 and T8. Upstreams use them even for JSON requests without their media type.
+    /// Reads a plain-text answer (T7, T8). Upstreams also send one for a JSON request without its media type.
     ///
-    /// Read as bytes: splitting a megabyte into characters takes tens of milliseconds on an event loop.
+    /// The lines are split as bytes, because splitting a text into characters is slow on an event loop.
     private static func plainText(_ body: ByteBuffer, _ target: Target) -> Reading {
         guard body.readableBytes <= Self.maxTextBytes else { return Reading(failed: .upstreamProtocol) }
         var messageID: String?
@@ -179,7 +179,8 @@ package enum LegacyResponseReader {
         return Reading(.recipients([Self.acceptance(messageID, registrationID: registrationID, sentTo: token)]))
     }
 
-    /// The text after a name at the start of a line. Invalid UTF-8 becomes characters that no id has.
+    /// Returns the text after a name at the start of a line. Returns `nil` for another line. Invalid UTF-8 becomes
+    /// characters that no id contains.
     private static func value(of name: String, in line: ByteBufferView) -> String? {
         guard line.starts(with: name.utf8) else { return nil }
         return String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self)
@@ -187,7 +188,7 @@ package enum LegacyResponseReader {
 
     // MARK: Status 400
 
-    /// A 400 has a JSON body or, from the real service, text (N-400).
+    /// Reads a 400. Its body is JSON or, from the real service, text (N-400).
     private static func badRequest(_ response: UpstreamResponse) -> Reading {
         if let text = response.json(Self.limits)?["error"]?.string { return Reading(failedWith: text) }
         let text = Self.reason(in: response.body)

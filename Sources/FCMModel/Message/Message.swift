@@ -3,21 +3,20 @@ import StrictJSON
 
 /// A message as the gateway understands it, from and for any protocol.
 ///
-/// Every present text is non-empty, data values are strings, and ranges are valid. Decoders ensure this before other
-/// code reads the value.
+/// Decoders ensure that every present text is non-empty, data values are strings, and numbers are within their ranges.
 package struct Message: Sendable, Hashable {
     /// The urgency of a message's delivery (T1 `priority`).
     package enum Priority: String, Sendable, Hashable, CaseIterable {
         case normal, high
     }
 
-    /// The longest time that FCM keeps a message for an offline device, in seconds: four weeks.
+    /// The longest time, in seconds, that FCM keeps a message for an offline device: four weeks.
     package static let maxTimeToLive = 2_419_200
 
     package var notification: Notification?
     package var data: [DataEntry] = []
     package var priority: Priority?
-    /// The seconds for which FCM may keep the message, 0 to ``maxTimeToLive``. Absent means four weeks.
+    /// The seconds for which FCM may keep the message, 0 to ``maxTimeToLive``. `nil` means four weeks.
     package var timeToLive: Int?
     package var collapseKey: String?
     package var contentAvailable = false
@@ -25,29 +24,29 @@ package struct Message: Sendable, Hashable {
     package var restrictedPackageName: String?
     package var dryRun = false
 
-    /// The message of an HTTP v1 caller, for an upstream that also speaks v1 (V-FACADE). It has all members but the
-    /// target, as one JSON object without blanks, in the caller's order and with its spelling of names and numbers.
+    /// The message of an HTTP v1 caller, for an upstream that also speaks v1 (V-FACADE). It is one JSON object without
+    /// blanks and without the target. Members keep the caller's order and spelling of names and numbers.
     ///
-    /// If it is present, only it is sent. The properties above then have the options that limits and load shedding
-    /// need.
+    /// If this object is present, nothing else is sent. The properties above then have only the options that limits and
+    /// load shedding need.
     package var passThrough: ByteBuffer?
 
     package init() {}
 
-    /// True if a user waits for the message, so that it precedes others when the gateway can't serve all.
+    /// True if a user waits for the message. If the gateway can't serve all messages, urgent ones precede others.
     package var isUrgent: Bool { self.priority == .high }
 
-    /// The payload's size in bytes by FCM's rules (L-SIZE): the UTF-8 lengths of keys and values of `data` and
-    /// `notification`, with integers as digits and lists as compact JSON. Targets, options and JSON punctuation don't
-    /// count.
+    /// The payload's size in bytes by FCM's rules (L-SIZE): the sum of the UTF-8 lengths of keys and values of `data`
+    /// and `notification`. Integers count as digits, and lists as compact JSON. Targets, options and JSON punctuation
+    /// don't count.
     package var payloadBytes: Int {
         self.data.reduce(self.notification?.payloadBytes ?? 0) { $0 + $1.payloadBytes }
     }
 }
 
-/// One custom pair of a message.
+/// One custom key of a message, with its value.
 package struct DataEntry: Sendable, Hashable {
-    /// The name. Never empty or reserved after validation.
+    /// The key. After validation, never empty or reserved.
     package var key: String
     package var value: String
 
@@ -61,7 +60,7 @@ package struct DataEntry: Sendable, Hashable {
 
 /// The user-visible part of a message: the union of the platforms' predefined keys (T2a, T2b, T2c and `image`).
 package struct Notification: Sendable, Hashable {
-    /// A notification has few of the many keys, so a short list is smaller than a field for each.
+    /// Most notifications have few of the many keys. A short list is smaller than a property for each key.
     package private(set) var texts: [Text] = []
     /// The number on the app's icon, 0 to 2,147,483,647; 0 removes it.
     package var badge: Int?
@@ -100,7 +99,7 @@ package struct Notification: Sendable, Hashable {
     }
 }
 
-/// The notification keys with a plain text. Raw values are the names on the wire in both REST and legacy.
+/// The notification keys whose value is a plain text. Raw values are the names on the wire in both REST and legacy.
 package enum NotificationKey: String, Sendable, Hashable, CaseIterable {
     case title, body, image, subtitle, sound, icon, color, tag
     case clickAction = "click_action"
@@ -122,7 +121,7 @@ extension JSONWriter {
 }
 
 extension Message {
-    /// A request that carries a message to an upstream, by either protocol, with stars in place of the credential.
+    /// A request that carries a message to an upstream, by either protocol. Stars replace the credential.
     package struct Request: Sendable {
         package var method: String
         package var url: String

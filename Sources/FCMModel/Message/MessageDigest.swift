@@ -1,11 +1,13 @@
 import Crypto
 import StrictJSON
 
-/// A SHA-256 of decoded values that does not depend on their spelling. Members of objects and entries of `data` are
-/// ordered by the bytes of their names, escapes are decoded, and numbers are reduced to their value.
+/// A SHA-256 of decoded values that does not depend on their spelling.
 ///
-/// A tag precedes each value, and a length or count precedes everything of variable length. So no two sequences of
-/// values have the same bytes. Absent values are left out.
+/// Members of objects and entries of `data` are sorted by the bytes of their names. Escapes are decoded, and numbers
+/// are reduced to their value. Absent values are left out.
+///
+/// A tag precedes each value, and a length or count precedes everything of variable length. Different sequences of
+/// values therefore never have the same bytes.
 package struct MessageDigest {
     /// The types of a value, as ASCII characters, so that a dump of the bytes is readable.
     private enum Tag: UInt8 {
@@ -60,7 +62,7 @@ package struct MessageDigest {
         self.add("restricted_package_name", message.restrictedPackageName) { $0.add($1) }
         self.add("dry_run", message.dryRun) { $0.add($1) }
         self.add("v1", message.passThrough) { digest, members in
-            // Never nil: it was written from a checked document.
+            // Parsing can't fail, because the members were written from a checked document.
             guard let root = (try? JSONDocument(parsing: members))?.root else { return }
             digest.add(root)
         }

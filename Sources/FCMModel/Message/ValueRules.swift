@@ -12,11 +12,11 @@ package enum ValueRules {
         return true
     }
 
-    /// True if FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): it is empty, `from`, `message_type`, or starts
-    /// with `google` or `gcm`.
+    /// True if FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY). Such a key is empty, `from` or `message_type`, or
+    /// starts with `google` or `gcm`.
     package static func isRefusedDataKey(_ key: String) -> Bool {
-        // Compared by bytes: a combining mark after the prefix changes its last character, but FCM still sees the
-        // prefix.
+        // The key is compared by bytes. A combining mark after the prefix changes the prefix's last character, but FCM
+        // still sees the prefix.
         let bytes = key.utf8
         guard let first = bytes.first else { return true }
         return switch first {
@@ -30,9 +30,10 @@ package enum ValueRules {
         (0...Message.maxTimeToLive).contains(seconds)
     }
 
-    /// The badge in a text of decimal digits. `nil` for any other text or a larger number (L-BADGE).
+    /// Returns the badge in a text of decimal digits. Returns `nil` for any other text, and for a number that is too
+    /// large (L-BADGE).
     package static func badge(fromDigits text: String) -> Int? {
-        // No message has so many bytes.
+        // No message has this many bytes.
         guard text.utf8.count <= 4_096 else { return nil }
         var number = 0
         let digits = text.utf8.span
@@ -45,7 +46,7 @@ package enum ValueRules {
         return text.isEmpty ? nil : number
     }
 
-    /// True for an address that browsers may get: it starts with `https://` in any case.
+    /// True if browsers may get an address. Such an address starts with `https://`, in any letter case.
     static func isHTTPS(_ text: String) -> Bool {
         var bytes = text.utf8.makeIterator()
         return "https://".utf8
@@ -55,14 +56,14 @@ package enum ValueRules {
             }
     }
 
-    /// The prefix of FCM's names for groups that must not collide with another tenant's. Callers' names can't start
-    /// with it.
+    /// The gateway prefixes the name of a group at FCM with this text if the group must not collide with another
+    /// tenant's. Callers' names can't start with this prefix.
     package static let reservedGroupPrefix = "fcm-gateway/"
 
-    /// The most bytes of a display name, or of an id that an operator sets.
+    /// The maximum number of bytes of a display name, or of an id that an operator sets.
     package static let maxLabelBytes = 512
-    /// The most bytes of a device group's name and of its key. PostgreSQL refuses an index entry of more than 2,704
-    /// bytes, including the tenant's id.
+    /// The maximum number of bytes of a device group's name, and below of its key. PostgreSQL refuses an index entry of
+    /// more than 2,704 bytes, including the tenant's id.
     package static let maxGroupNameBytes = 1_024
     package static let maxGroupKeyBytes = 2_048
 
@@ -76,7 +77,7 @@ package enum ValueRules {
 
     /// True if a text may enter the store or a header: at most `maxBytes`, and no control characters.
     ///
-    /// The rule holds for names, keys, tokens, labels and cursors, and not for a message's content.
+    /// The rule applies to names, keys, tokens, labels and cursors, but not to a message's content.
     package static func isLabel(_ text: String, maxBytes: Int) -> Bool {
         text.utf8.count <= maxBytes && !Self.hasControls(text)
     }

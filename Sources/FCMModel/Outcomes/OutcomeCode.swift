@@ -1,7 +1,7 @@
 /// The outcome of a request or of one recipient, in the words of the REST contract (docs/api-guide.md).
 ///
 /// The raw value is the `code` member of a problem and of a result. It is stable and contains nothing secret. The table
-/// below has one row for each code with all of its other properties: a new code is a case and a row.
+/// below has one row for each code, with all of the code's other properties. A new code needs a case and a row.
 package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     /// Advice to the receiver of a refusal.
     package enum CallerAction: String, Sendable, Hashable {
@@ -79,40 +79,42 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
 extension OutcomeCode {
     /// The condition under which the unchanged request may succeed.
     enum Retry {
-        /// It can't succeed, or may have succeeded already.
+        /// The request can't succeed, or it may have succeeded already.
         case never
-        /// After an operator's repair. Nothing was taken, so an idempotency key is free again.
+        /// After an operator's repair. FCM accepted nothing, so the idempotency key is free again.
         case onceMended
-        /// After a delay. Nothing was taken, so an idempotency key is free again.
+        /// After a delay. FCM accepted nothing, so the idempotency key is free again.
         case later
     }
 
     /// The scope of a cause. If all recipients of a list failed for a shared cause, the call failed as a whole.
     enum Cause {
-        /// It concerns one recipient.
+        /// The cause concerns one recipient.
         case recipient
-        /// Shared by the devices whose subscriptions a call changes. For a message it is reported for each recipient.
+        /// All devices whose subscriptions a call changes share the cause. For a message, the cause is reported for
+        /// each recipient.
         case subscriptions
-        /// Shared by the whole call: the path to FCM, or the tenant's credential.
+        /// The whole call shares the cause: the path to FCM, or the tenant's credential.
         case call
     }
 
     package var status: Int { self.row.columns.status }
     package var action: CallerAction? { self.row.columns.action }
     package var isRetryable: Bool { self.row.columns.retry == .later }
-    /// True if nothing was taken, for a cause that time or an operator removes. A retry under the same idempotency key
-    /// then sends.
+    /// True if FCM accepted nothing, and time or an operator removes the cause. A retry under the same idempotency key
+    /// then sends the message.
     package var freesKey: Bool { self.row.columns.retry != .never }
     package var isShared: Bool { self.row.columns.cause == .call }
     package var isSharedBySubscriptions: Bool { self.row.columns.cause != .recipient }
     /// The legacy protocol's name (T9).
     ///
-    /// It has few names. A cause that callers can repair becomes `InvalidParameters`, one that passes with time
-    /// `Unavailable`, and one that only operators can repair `InternalServerError`. So no client deletes a token or
-    /// changes a key for it (TB-OWNAUTH). An exhausted quota of the tenant concerns neither a device nor a topic, so it
-    /// is `Unavailable`.
+    /// The protocol has few names. A cause that callers can repair becomes `InvalidParameters`. A cause that passes
+    /// with time becomes `Unavailable`. A cause that only operators can repair becomes `InternalServerError`, so that
+    /// no client deletes a token or changes a key because of it (TB-OWNAUTH).
+    ///
+    /// An exhausted quota of the tenant becomes `Unavailable`, because it concerns neither a device nor a topic.
     package var legacyErrorName: LegacyErrorName { self.row.columns.legacy }
-    /// The Instance ID API's name. A cause that only operators can repair is `INTERNAL`, as in the legacy protocol.
+    /// The Instance ID API's name. A cause that only operators can repair becomes `INTERNAL`.
     package var instanceIDErrorName: RPCStatus { self.row.columns.instanceID }
     var v1Error: V1Error { self.row.columns.v1 }
     /// A problem's title, with the same words for every occurrence (RFC 9457, 3.1.3).
@@ -286,7 +288,7 @@ extension OutcomeCode {
         case .tooManyTopics:
             Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .tooManyTopics, .tooManyTopics)
                 .title("The device is subscribed to too many topics")
-                .advice("Unsubscribe the device from other topics first: FCM allows 2,000 for each")
+                .advice("Unsubscribe the device from other topics first: FCM allows 2,000 for each device")
         case .groupTooLarge:
             Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
                 .title("The device group would be too large")

@@ -1,13 +1,14 @@
 package import StrictJSON
 
-/// The reason that a request is not carried out. It comes from a decoder, a rule of the gateway, a store or FCM.
+/// The reason that a request is not carried out. A decoder, a rule of the gateway, a store or FCM may refuse a request.
 ///
-/// A function throws it, typed, if the refusal is the whole answer. A refusal that comes with something else, such as the
-/// tenant's quotas or FCM's own code, is a value of the result: a `Result`'s failure, or a case `refused`. Only a function
-/// that asks whether a request would be refused, named `refusal(of:)`, returns an optional.
+/// If the refusal is the whole answer, a function throws it as a typed error. Otherwise the refusal is part of a
+/// result: the failure of a `Result`, or a case `refused`. Such a result also has, for example, the tenant's quotas or
+/// FCM's own code. Only functions named `refusal(of:)` return an optional. They check whether a request would be
+/// refused.
 ///
-/// Each surface writes it in its own dialect, by the code's row in ``OutcomeCode``. A ``Rejection`` concerns a single
-/// recipient.
+/// Each surface writes a refusal in its own dialect, by the code's row in ``OutcomeCode``. A ``Rejection`` concerns a
+/// single recipient.
 package struct Refusal: Error, Sendable, Hashable {
     /// An invalid field of a body.
     package struct Field: Sendable, Hashable {
@@ -31,23 +32,23 @@ package struct Refusal: Error, Sendable, Hashable {
     }
 
     package var code: OutcomeCode
-    /// The cause in this case. If it is nil, the code's own explanation is shown.
+    /// The cause in this case. If `nil`, the code's own explanation is shown.
     ///
     /// Never contains a token, key or payload.
     package var detail: String?
     /// Seconds.
     package var retryAfter: Int?
-    /// The owner of the exhausted quota, for the rate codes.
+    /// The owner of the exhausted quota. Only rate codes have an owner.
     package var limitedBy: Rejection.LimitSource?
     package var limit: String?
     package var fields: [Field] = []
     package var position: Position?
     package var legacyName: LegacyErrorName?
-    /// True if the body's form is wrong (its JSON, a name, a type), and not a value. Google's front end refuses such a
-    /// v1 request before FCM sees it, and without an `FcmError`.
+    /// True if the body's form is wrong: its JSON, a name or a type. False if a value is wrong. Google's front end
+    /// refuses a v1 request with a wrong form before FCM sees it, and without an `FcmError`.
     package var isSyntactic = false
 
-    /// A refusal. `field` is the one invalid REST field, by its name at the top of the body.
+    /// Creates a refusal. `field` names the one invalid field at the top level of a REST body.
     package init(
         _ code: OutcomeCode,
         _ detail: String? = nil,
@@ -72,14 +73,14 @@ package struct Refusal: Error, Sendable, Hashable {
         self.isSyntactic = true
     }
 
-    /// A body that is valid JSON but not an object.
+    /// Returns the refusal of a body that is valid JSON but not an object.
     package static func noObject(at offset: Int) -> Refusal {
         var refusal = Refusal(.malformedJSON, "The body must be a JSON object")
         refusal.position = Position(offset: offset, pointer: "")
         return refusal
     }
 
-    /// Invalid fields. The first one's code is that of the refusal.
+    /// Creates a refusal for invalid fields. The refusal has the code of the first field.
     package init(_ fields: [Field]) {
         self.init(fields.first?.code ?? .invalidField, fields.first?.detail)
         self.fields = fields
@@ -117,7 +118,7 @@ package enum RecipientOutcome: Sendable, Hashable {
 }
 
 extension Sequence<RecipientOutcome> {
-    /// The longest delay, in seconds, among the rejections that can be retried.
+    /// Returns the longest delay, in seconds, among the rejections that can be retried.
     var longestDelay: Int? {
         var longest: Int?
         for case .rejected(let rejection) in self where rejection.code.isRetryable {
@@ -127,7 +128,7 @@ extension Sequence<RecipientOutcome> {
     }
 }
 
-/// FCM accepted the message for one recipient.
+/// FCM's acceptance of a message for one recipient.
 package struct Acceptance: Sendable, Hashable {
     package var messageID: String
     package var replacementToken: String?
@@ -138,7 +139,7 @@ package struct Acceptance: Sendable, Hashable {
     }
 }
 
-/// The message was refused for one recipient.
+/// The refusal of a message for one recipient.
 package struct Rejection: Sendable, Hashable {
     /// The owner of a quota.
     package enum LimitSource: String, Sendable, Hashable {
@@ -149,11 +150,11 @@ package struct Rejection: Sendable, Hashable {
     /// Seconds.
     package var retryAfter: Int?
     package var limitedBy: LimitSource?
-    /// The legacy protocol's name for the reason, if it says more than the code: `InvalidTtl` is one of several invalid
-    /// fields, `InvalidApnsCredential` one of several credentials.
+    /// The legacy protocol's name for the reason, if the name says more than the code. For example, `InvalidTtl` is one
+    /// of several invalid fields, and `InvalidApnsCredential` is one of several credentials.
     package private(set) var legacyName: LegacyErrorName?
 
-    /// A rejection. Stores the legacy name only if it differs from the code's.
+    /// Creates a rejection. Stores the legacy name only if it differs from the code's.
     package init(
         code: OutcomeCode,
         retryAfter: Int? = nil,

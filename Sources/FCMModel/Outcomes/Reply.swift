@@ -35,7 +35,7 @@ package struct Reply: Sendable, Hashable {
         self.init(status: status, writer.finish(), retryAfter: retryAfter, code: code)
     }
 
-    /// A JSON object of one text, with a reason if there is one.
+    /// Creates a reply with a JSON object of one text, and with a reason if one is given.
     init(
         status: Int = 200,
         member: StaticString,
@@ -64,7 +64,7 @@ package struct Reply: Sendable, Hashable {
 }
 
 extension Reply {
-    /// Increases when the layout changes.
+    /// The version of the stored layout. Increases when the layout changes.
     private static let version = 2
 
     /// The reply as it is stored for replays. The request's id and the tenant's remaining quotas belong to a single
@@ -80,7 +80,7 @@ extension Reply {
         return writer.bytes
     }
 
-    /// Reads stored bytes. `nil` if they are not a reply's.
+    /// Reads stored bytes. Returns `nil` if the bytes are not a stored reply.
     package init?(storedBytes bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),

@@ -16,7 +16,7 @@ package struct UpstreamResponse: Sendable, Hashable {
         self.body = body
     }
 
-    /// The seconds of `Retry-After`. A date is relative to `now`, in seconds since 1970.
+    /// The delay, in seconds, from `Retry-After`. A date's delay is counted from `now`, in seconds since 1970.
     func delay(now: Int) -> Int? { self.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } }
 
     /// The body's root. `nil` if the body is not JSON within the limits.
@@ -24,19 +24,20 @@ package struct UpstreamResponse: Sendable, Hashable {
         (try? JSONDocument(parsing: self.body, limits: limits))?.root
     }
 
-    /// The status's name in results. Nearly all are the same.
+    /// The status as text. Nearly all statuses are 200, for which the text is constant.
     var statusText: String { self.status == 200 ? "200" : String(self.status) }
 }
 
 /// Bounds for an upstream's answer. An answer beyond them is `upstream_protocol`.
 ///
-/// FCM's answers are far smaller: 20 members in a group, message ids of 40 bytes, tokens of 200. Counts are summed. Ids
-/// and tokens are stored in the audit, in the list of retired tokens and by callers. A hostile or broken server must
-/// not be able to overflow, fill or mislead any of these.
+/// FCM's answers are far smaller: 20 members in a group, message ids of 40 bytes, and tokens of 200 bytes.
+///
+/// The gateway sums the counts. The audit, the list of retired tokens, and callers store the ids and tokens. A hostile
+/// or broken server must not be able to overflow the sums, or to fill or mislead the stores.
 package enum AnswerBounds {
-    /// The most members of a device group that an answer may count or list, both as reached and as failed.
+    /// The maximum number of reached members, and of failed members, that an answer for a device group may report.
     package static let maxMembers = 1_000
-    /// The bytes of a message id, or of a text about a device, such as its platform.
+    /// The maximum number of bytes of a message id, or of a text about a device, such as its platform.
     static let maxLabelBytes = 512
     private static let maxTextLength = 200
 
@@ -46,7 +47,7 @@ package enum AnswerBounds {
 
     /// True if a text can be a registration token, a device group's key, or an access token.
     ///
-    /// A topic's address is none: a caller who stores it as a token would send to all subscribers.
+    /// A topic's address is not a token. A caller that stored the address as a token would send to all subscribers.
     package static func isToken(_ text: String) -> Bool {
         RegistrationToken.isPlausible(text) && Self.isVisible(text)
     }
@@ -55,9 +56,9 @@ package enum AnswerBounds {
         text.map { $0.utf8.count <= Self.maxLabelBytes } ?? true
     }
 
-    /// The beginning of a refusal's text, for people.
+    /// Returns the beginning of a refusal's text, for people.
     ///
-    /// Counted in Unicode scalars: a single `Character` can be as long as the whole answer.
+    /// The limit counts Unicode scalars, because a single `Character` can be as long as the whole answer.
     package static func beginning(of text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maxTextLength)))
     }
@@ -69,9 +70,9 @@ package enum AnswerBounds {
     }
 }
 
-/// The result of a send, from FCM's answer to the response and the audit record.
+/// The result of a send. The response and the audit record are written from this value.
 ///
-/// The reader of FCM's protocol makes it once. The gateway's own refusals have the same form.
+/// The reader of FCM's protocol creates the result from FCM's answer. The gateway's own refusals have the same form.
 package struct SendResult: Sendable, Hashable {
     /// A v1 upstream's answer that a v1 caller receives unchanged (V-FACADE).
     ///
@@ -93,12 +94,13 @@ package struct SendResult: Sendable, Hashable {
         case group(GroupOutcome)
         /// One cause for all recipients: nothing was tried, or the call failed as a whole.
         ///
-        /// Indirect, so that the results of nearly all sends stay small.
+        /// The case is indirect, so that the results of nearly all sends stay small.
         indirect case refused(Refusal)
     }
 
     package var answer: Answer
-    /// The HTTP status or the upstream's error name. Bounded and free of payload; `nil` if FCM was not called.
+    /// The HTTP status or the upstream's error name. The set of values is bounded, and no value contains payload. `nil`
+    /// if FCM was not called.
     package var upstreamCode: String?
     package var passThrough: PassThrough?
 
@@ -108,7 +110,8 @@ package struct SendResult: Sendable, Hashable {
         self.passThrough = passThrough
     }
 
-    /// FCM's outcomes. `retryAfter` applies to each retryable recipient without a delay of its own.
+    /// Creates the result from FCM's outcomes. `retryAfter` applies to each retryable recipient without a delay of its
+    /// own.
     package init(
         _ outcomes: [RecipientOutcome],
         retryAfter: Int? = nil,
@@ -123,7 +126,8 @@ package struct SendResult: Sendable, Hashable {
         )
     }
 
-    /// A call that failed as a whole. `legacyName` is the cause's name if it says more than the code.
+    /// Creates the result of a call that failed as a whole. `legacyName` is the cause's name if that name says more
+    /// than the code.
     package init(
         refused code: OutcomeCode,
         retryAfter: Int? = nil,
@@ -162,8 +166,8 @@ extension SendResult {
         }
     }
 
-    /// The result of a message to a device group, in counts. An upstream may name the message as for a device, but a
-    /// response's shape follows its target.
+    /// The result of a message to a device group, in counts. An upstream may answer with a message id, as for a single
+    /// device. The response needs counts, because its shape follows the target.
     package var inCounts: SendResult {
         guard case .recipients(let outcomes) = self.answer, outcomes.count == 1,
             case .accepted(let acceptance) = outcomes[0]
@@ -173,7 +177,7 @@ extension SendResult {
         return result
     }
 
-    /// The result with the number of members that the gateway knows, for an upstream that reports none (TB-GROUP).
+    /// Returns the result with the number of members that the gateway knows, if the upstream reports none (TB-GROUP).
     package func counting(_ members: Int) -> SendResult {
         guard case .group(let counts) = self.answer, counts.failure == 0 else { return self }
         var result = self
@@ -210,14 +214,14 @@ extension OutcomeCode {
 
 /// The result of a message to a device group.
 ///
-/// Counts are within 0 and ``AnswerBounds/maxMembers``, so that their sums can't overflow.
+/// Counts are between 0 and ``AnswerBounds/maxMembers``, so that their sums can't overflow.
 package struct GroupOutcome: Sendable, Hashable {
     package let success: Int
     package let failure: Int
     package var failedTokens: [String]
-    /// FCM's id of the message, if it named one with or without counts.
+    /// FCM's id of the message. `nil` if FCM named none.
     package var messageID: String?
-    /// The seconds before a retry, if FCM named them and a member failed.
+    /// The seconds before a retry, if FCM named a delay and a member failed.
     package var retryAfter: Int?
 
     package var isRetryable: Bool { self.failure > 0 }

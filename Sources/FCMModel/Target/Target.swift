@@ -9,15 +9,15 @@ package enum Target: Sendable, Hashable {
     }
 
     case token(String)
-    /// 1 to 1,000 registration tokens. Repeated ones are separate recipients.
+    /// 1 to 1,000 registration tokens. A repeated token counts as another recipient.
     case tokens([String])
     case installation(String)
     case installations([String])
     case topic(TopicName)
     case condition(TopicCondition)
-    /// A device group by FCM's opaque key.
+    /// A device group, by FCM's opaque key.
     case notificationKey(String)
-    /// A device group by its tenant's name for it. Messages are sent to its key.
+    /// A device group, by its tenant's name for the group. Messages are sent to the group's key.
     case deviceGroup(String)
 
     package static let maxRecipients = 1_000
@@ -34,7 +34,7 @@ package enum Target: Sendable, Hashable {
         }
     }
 
-    /// The number of outcomes in an answer: one for each listed recipient, one for any other target.
+    /// The number of outcomes in an answer: one for each listed recipient, or one for a target that is not a list.
     package var recipientCount: Int {
         switch self {
         case .tokens(let tokens): tokens.count
@@ -59,13 +59,13 @@ package enum Target: Sendable, Hashable {
         self.listed.map { texts in texts.count - Set(texts.map { Array($0.utf8) }).count } ?? 0
     }
 
-    /// The longest answer with `recipients` outcomes, in bytes. It is several times as long as FCM's, which has a
-    /// message name of some fifty characters, or an error, for each.
+    /// Returns the maximum size, in bytes, of an answer with `recipients` outcomes. FCM's answers are several times
+    /// smaller: a message name of about fifty characters, or an error, for each recipient.
     package static func maxAnswerBytes(recipients: Int) -> Int {
         max(64 * 1024, 300 * recipients)
     }
 
-    /// The largest payload in bytes (T9 MessageTooBig). It is smaller for topics.
+    /// The maximum size of the payload, in bytes (T9 MessageTooBig). The limit is lower for topics.
     package var maxPayloadBytes: Int {
         switch self {
         case .topic, .condition: 2_048
@@ -97,7 +97,7 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
 
     /// True if a legacy `to` addresses a topic: it starts with ``legacyPrefix``, compared byte by byte (L-TOPIC).
     ///
-    /// As characters, a combining mark after the prefix would change its last one. FCM still reads the prefix.
+    /// A combining mark after the prefix changes the prefix's last character, but FCM still reads the prefix.
     package static func hasLegacyPrefix(_ to: String) -> Bool {
         to.utf8.starts(with: Self.legacyPrefix.utf8)
     }
@@ -111,10 +111,10 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
 
 /// The bounds of a registration token, or of an installation id in its place.
 package enum RegistrationToken {
-    /// In bytes, far more than FCM's tokens have.
+    /// The maximum number of bytes, far more than FCM's tokens have.
     package static let maxBytes = 4_096
 
-    /// True if a text can name a device. It is not empty and within the bounds, and does not address anything else in a
+    /// True if a text can name a device. Such a text is within the bounds and not empty. It addresses nothing else in a
     /// path or in a legacy `to`.
     package static func isPlausible(_ text: String) -> Bool {
         PercentEncoding.isAddressable(text) && Self.isWithinBounds(text) && !TopicName.hasLegacyPrefix(text)
@@ -125,7 +125,8 @@ package enum RegistrationToken {
 }
 
 extension Sequence<String> {
-    /// True if a token is among these, compared by bytes: some tokens that FCM distinguishes are equal as texts.
+    /// True if a token is in the sequence. Tokens are compared by bytes, because some tokens that FCM distinguishes are
+    /// equal as Swift strings.
     package func containsToken(_ token: String) -> Bool {
         self.contains { $0.utf8.elementsEqual(token.utf8) }
     }

@@ -1,13 +1,13 @@
 /// A topic expression such as `'dogs' in topics && 'cats' in topics`, validated and in canonical form.
 ///
-/// FCM evaluates parentheses first, and then from left to right without precedence (C-LTR). So the written grouping is
-/// preserved exactly.
+/// FCM evaluates parentheses first, and then operators from left to right without precedence (C-LTR). The canonical
+/// form therefore preserves the grouping exactly as written.
 package struct TopicCondition: Sendable, Hashable {
     /// The expressions that an upstream or a facade allows (C-LIMIT, C-NOT).
     package enum Profile: Sendable {
         /// At most two operators and no negation.
         case legacy
-        /// At most five topics. Repeated ones count each time.
+        /// At most five topics. A repeated topic counts each time.
         case v1
     }
 
@@ -15,7 +15,7 @@ package struct TopicCondition: Sendable, Hashable {
     package enum ParseError: Error, Sendable, Hashable {
         /// The text violates the grammar at this byte.
         case syntax(offset: Int)
-        /// A topic name has invalid characters or is too long. It starts at this byte.
+        /// The topic name that starts at this byte has invalid characters or is too long.
         case topicName(offset: Int)
         /// More than 32 parentheses are open at this byte (C-DEPTH).
         case tooDeep(offset: Int)
@@ -23,7 +23,8 @@ package struct TopicCondition: Sendable, Hashable {
 
     package static let maxDepth = 32
 
-    /// Single quotes, lower-case keywords, one blank around operators, and the written parentheses (C-CANON).
+    /// The expression with single quotes, lower-case keywords, one blank around operators, and the parentheses as
+    /// written (C-CANON).
     package let canonical: String
     package let topics: [TopicName]
 

@@ -18,7 +18,7 @@ extension UInt8 {
     /// A blank, or a control character that ends a line or page.
     var isBlank: Bool { self == UInt8(ascii: " ") || (0x09...0x0D).contains(self) }
 
-    /// The value of a hexadecimal digit in either case.
+    /// The value of a hexadecimal digit in upper or lower case. `nil` for any other byte.
     package var hexValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
@@ -54,10 +54,10 @@ extension Int {
 }
 
 extension String {
-    /// The text, if it can be a name or word of a protocol: ASCII, at most 64 bytes. `nil` for any other.
+    /// The text itself if it can be a name or word of a protocol: ASCII, at most 64 bytes. `nil` for any other text.
     ///
     /// Swift compares, hashes and folds texts by the rules of Unicode. A long run of combining marks then takes as long
-    /// as a thousand ordinary texts. Callers' texts pass through this before they are looked up.
+    /// as a thousand ordinary texts. Callers' texts are therefore checked by this property before they are looked up.
     package var protocolWord: String? {
         let bytes = self.utf8.span
         guard bytes.count <= 64 else { return nil }
@@ -67,11 +67,11 @@ extension String {
     }
 }
 
-/// Text as one segment of a path or one value of a query (RFC 3986, 2.1).
+/// Encodes and decodes a text as one segment of a path or one value of a query (RFC 3986, 2.1).
 package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
-    /// True if a text can be a segment. An empty one, `.` and `..` lead elsewhere in any spelling.
+    /// True if a text can be a segment. An empty segment, `.` and `..` change the path, even if they are escaped.
     package static func isAddressable(_ text: String) -> Bool {
         text.utf8.count > 2 || text.utf8.contains { $0 != UInt8(ascii: ".") }
     }
@@ -91,7 +91,7 @@ package enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Decodes the escapes of a segment or a value, once. `nil` for a broken escape or invalid UTF-8.
+    /// Decodes the escapes of a segment or a value, once. Returns `nil` for a broken escape or invalid UTF-8.
     package static func decoded(_ bytes: some Sequence<UInt8>) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.underestimatedCount)

@@ -9,7 +9,7 @@ package enum HTTPDate {
         "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
     ]
 
-    /// The seconds since 1970. `nil` for a text in none of the forms.
+    /// Returns the seconds since 1970. Returns `nil` for a text in none of the three forms.
     package static func seconds(_ text: String) -> Int? {
         let words = text.split(separator: " ").map(String.init)
         switch words.count {
@@ -52,13 +52,13 @@ package enum HTTPDate {
 
 /// The delays that upstreams request, in a `Retry-After` header (RFC 9110, 10.2.3) or in a body.
 package enum RetryAfter {
-    /// One day. A longer requested delay is reduced to it.
+    /// One day, in seconds. A longer delay is reduced to one day.
     private static let longestSeconds = 86_400
-    /// The delay after too many requests if the server names none (V-RETRY, G-429).
+    /// The delay in seconds after too many requests if the answer names no delay (V-RETRY, G-429).
     static let afterTooManyRequests = 60
 
-    /// The delay in whole seconds from a header's value: a number, or an HTTP date relative to `now`, in seconds since
-    /// 1970. `nil` for any other text.
+    /// Returns the delay in seconds from a header's value. Returns `nil` unless the value is a number or an HTTP date.
+    /// For a date, the delay is counted from `now`, in seconds since 1970.
     package static func seconds(_ text: String, now: Int) -> Int? {
         if text.isDigits {
             // A number with too many digits requests a long delay, not none.
@@ -67,7 +67,7 @@ package enum RetryAfter {
         return HTTPDate.seconds(text).map { Self.bounded($0 - now) }
     }
 
-    /// A delay within 0 and a day: callers sleep for it, and add it to times.
+    /// Limits a delay to the range from zero to one day. Callers sleep for the delay, and add it to times.
     static func bounded(_ seconds: Int) -> Int {
         min(max(0, seconds), Self.longestSeconds)
     }

@@ -1,18 +1,20 @@
 /// Finds the known name that is closest to a misspelled one.
 package enum NearestName {
-    /// The end of a message about an unknown name: `; did you mean …?`, or nothing if no candidate is close.
+    /// Returns the end of a message about an unknown name: `; did you mean …?`. Empty if no candidate is close.
     package static func hint(for name: String, among candidates: some Sequence<String>) -> String {
         self.find(name, among: candidates).map { "; did you mean \($0)?" } ?? ""
     }
 
-    /// The candidate with the fewest edits: at most two, or a third of the name's length if that is more, and always
-    /// fewer than the name's characters. Of equal candidates, the first in order wins.
+    /// Returns the candidate with the fewest edits. Returns `nil` if no candidate is close.
+    ///
+    /// At most two edits are allowed, or a third of the name's length if that is more. Fewer edits than the name has
+    /// characters are always required. Among equally close candidates, the first in alphabetical order wins.
     static func find(_ name: String, among candidates: some Sequence<String>) -> String? {
         let length = name.count
         let allowed = min(max(2, length / 3), length - 1)
         let best = candidates.sorted()
-            // A difference in length alone needs as many edits. Without this check, a name of a megabyte would take
-            // half a minute.
+            // A candidate needs at least as many edits as its length differs. Without this check, a name of a megabyte
+            // would take half a minute.
             .filter { abs($0.count - length) <= allowed }
             .map { (candidate: $0, distance: Self.distance(name, $0)) }
             .min { $0.distance < $1.distance }

@@ -3,8 +3,8 @@ import StrictJSON
 /// Writes answers in the shapes of the Instance ID API.
 package enum InstanceIDReplyWriter {
     package static func reply(to outcomes: [SubscriptionOutcome]) -> Reply {
-        // If any device is done, there is no delay: clients repeat the request for all when they see the header
-        // (TB-RETRYAFTER).
+        // If any device is done, the answer names no delay. Clients that see the header repeat the request for all
+        // devices (TB-RETRYAFTER).
         var longestDelay: Int?
         var isDone = false
         var code: OutcomeCode?
@@ -28,7 +28,7 @@ package enum InstanceIDReplyWriter {
         return Reply(json: writer, retryAfter: isDone ? nil : longestDelay, code: code)
     }
 
-    /// FCM's record of a device. Without subscriptions, their member is missing too.
+    /// Answers with FCM's record of a device. If there are no subscriptions, the answer has no member for them.
     package static func reply(with info: RegistrationInfo, includingTopics: Bool) -> Reply {
         var writer = JSONWriter(reservingCapacity: 256)
         writer.beginObject()
@@ -42,7 +42,7 @@ package enum InstanceIDReplyWriter {
             for subscription in info.subscriptions {
                 writer.key(subscription.topic)
                 writer.beginObject()
-                // It may be a time; the API reports the day.
+                // `since` may be a time, but the API reports only the day.
                 if let since = subscription.since { writer.member("addDate", String(since.prefix(10))) }
                 writer.endObject()
             }
@@ -55,7 +55,7 @@ package enum InstanceIDReplyWriter {
 
     package static let done = Reply.emptyObject
 
-    /// Answers a request that can't be read or is not allowed. Only the former gets the reason.
+    /// Answers a request that can't be read or is not allowed. Only a request that can't be read gets the reason.
     package static func reply(to refusal: Refusal) -> Reply {
         var refusal = refusal
         switch refusal.code {

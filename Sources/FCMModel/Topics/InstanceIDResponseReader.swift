@@ -2,9 +2,9 @@ import StrictJSON
 
 /// Reads the answers of the Instance ID API (V-IID).
 ///
-/// An incomprehensible answer never retires a token.
+/// An answer that can't be understood never retires a token.
 package enum InstanceIDResponseReader {
-    /// Two thousand topics with their dates, and some room.
+    /// The limits fit two thousand topics with their dates, with some room.
     private static let limits = JSONLimits(maxMembers: 10_000)
 
     package static func batch(_ response: UpstreamResponse, count: Int, now: Int) -> TopicReading {

@@ -27,13 +27,14 @@ package struct TopicSubscription: Sendable, Hashable {
         self.since = since
     }
 
-    /// True if an upstream may name the topic. A topic's name has the bounds of a token.
+    /// True if the subscription's texts are within bounds. A topic's name has the same bounds as a token.
     var isWithinBounds: Bool { AnswerBounds.isToken(self.topic) && AnswerBounds.isLabel(self.since) }
 }
 
 /// FCM's record of one device.
 package struct RegistrationInfo: Sendable, Hashable {
-    /// The app's package or bundle. Only the Instance ID API reports it, and all other members but the subscriptions.
+    /// The app's package or bundle. Only the Instance ID API reports this member and the others, except for the
+    /// subscriptions.
     package var application: String?
     package var applicationVersion: String?
     /// The sender id with which the device registered.
@@ -71,7 +72,7 @@ package struct TopicRequest: Sendable, Hashable {
     /// The template of the path, for logs and traces, which must not contain the device.
     package let template: String
     package let body: ByteBuffer
-    /// The longest answer, in bytes. The default fits all subscriptions that a device may have.
+    /// The maximum size of an answer, in bytes. The default fits all subscriptions that a device may have.
     package let maxAnswerBytes: Int
 
     init(
@@ -93,9 +94,9 @@ package struct TopicRequest: Sendable, Hashable {
 package struct TopicReading: Sendable, Hashable {
     /// The answer's meaning for the caller.
     package enum Answer: Sendable, Hashable {
-        /// One outcome for each device of the call, in its order.
+        /// One outcome for each device of the call, in the call's order.
         case changed([SubscriptionOutcome])
-        /// FCM's record of the device, and the token of the next page, if there is one.
+        /// FCM's record of the device. `nextPage` is the token of the next page, if there is one.
         case registration(RegistrationInfo, nextPage: String?)
         case rejected(Rejection)
     }
@@ -103,11 +104,11 @@ package struct TopicReading: Sendable, Hashable {
     /// The answer's meaning for the client of FCM.
     package enum Signal: Sendable, Hashable {
         case none
-        /// FCM refused our access token. A fresh one is worth one retry (V-TOKEN).
+        /// FCM refused our access token. A fresh token is worth one retry (V-TOKEN).
         case tokenRefused
-        /// The cause is the tenant's credential or quota: every further call would be refused.
+        /// The tenant's credential or quota is the cause. FCM would refuse every further call.
         case holdsForAll
-        /// The server has nothing at this path: it does not serve the API, or not to this project (V-TOPICS).
+        /// The server has nothing at this path. It does not serve the API, or not for this project (V-TOPICS).
         case apiMissing
     }
 
@@ -121,7 +122,7 @@ package struct TopicReading: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// A call that was refused as a whole, by FCM or in transit.
+    /// Creates the reading of a call that was refused as a whole, by FCM or in transit.
     package init(rejected code: OutcomeCode, retryAfter: Int? = nil, signal: Signal = .none, upstreamCode: String) {
         let isQuota = code == .tenantRateExceeded
         self.init(
@@ -131,7 +132,8 @@ package struct TopicReading: Sendable, Hashable {
         )
     }
 
-    /// A call that FCM refused as a whole. Its delay, or a minute for a quota, is reported only if waiting helps.
+    /// Creates the reading of a call that FCM refused as a whole. A delay is reported only if waiting helps. A quota
+    /// without a delay gets one minute.
     init(rejected code: OutcomeCode, delay: Int?, signal: Signal, upstreamCode: String) {
         let delay = code == .tenantRateExceeded ? delay ?? RetryAfter.afterTooManyRequests : delay
         self.init(

@@ -1,9 +1,9 @@
 import NIOCore
 import StrictJSON
 
-/// Writes requests to v1's topic subscriptions. Each concerns one device.
+/// Writes requests to v1's topic subscriptions. Each request concerns one device.
 package struct V1TopicRequest: Sendable {
-    /// The most subscriptions on one page. An answer fits as many of the longest names.
+    /// The maximum number of subscriptions on one page. An answer has room for this many of the longest names.
     private static let pageSize = 300
 
     private static let template = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
@@ -48,9 +48,9 @@ package struct V1TopicRequest: Sendable {
 
 /// Reads the answers of v1's topic subscriptions.
 ///
-/// An incomprehensible answer never retires a token.
+/// An answer that can't be understood never retires a token.
 package enum V1TopicResponseReader {
-    /// A page of subscriptions with three members each, and some room.
+    /// The limits fit a page of subscriptions with three members each, with some room.
     private static let limits = JSONLimits(maxMembers: 20_000, maxElements: 10_000)
 
     package static func change(_ response: UpstreamResponse, _ change: SubscriptionChange, now: Int) -> TopicReading {
@@ -58,12 +58,12 @@ package enum V1TopicResponseReader {
         guard (200...299).contains(response.status) else {
             let body = V1ErrorBody(response.body)
             if change == .subscribe, response.status == 409, body.status != RPCStatus.aborted.rawValue {
-                // The device was subscribed before.
+                // The device was already subscribed.
                 return TopicReading(.changed([.done]), upstreamCode: status)
             }
             return Self.refusal(response, body, now: now)
         }
-        // Empty, or an object. An HTML page does not prove that anything was done.
+        // The body is empty or an object. An HTML page does not prove that anything was done.
         guard response.body.readableBytes == 0 || response.json()?.members != nil else {
             return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
         }
@@ -95,7 +95,7 @@ package enum V1TopicResponseReader {
         )
     }
 
-    /// An entry of a list. Its topic is a member of its own, or the end of its name.
+    /// Reads an entry of a list. The topic is in a member of its own, or at the end of the entry's name.
     private static func subscription(_ value: JSONValue) -> TopicSubscription? {
         let topic = value.text("topic_name", or: "topicName") ?? value.text("name").flatMap(Self.lastSegment)
         return topic.map { TopicSubscription(topic: $0, since: value.text("create_time", or: "createTime")) }
@@ -153,7 +153,7 @@ package enum V1TopicResponseReader {
         return text.contains("too many topics") || text.contains("too_many_topics")
     }
 
-    /// True if a text blames the registration for a bad argument. Without a clue it does not.
+    /// True if a text of the body blames the registration for a bad argument.
     private static func blamesDevice(_ body: V1ErrorBody) -> Bool {
         let violations = body.violations
         return ([body.message] + violations.map(\.description) + violations.map(\.field))

@@ -1,11 +1,11 @@
 import StrictJSON
 
-/// Translates a v1 message into the legacy form: TR-* backwards, if nothing is lost.
+/// Translates a v1 message into the legacy form, by the reverse of the TR-* rules.
 ///
-/// If several platforms have one field of legacy, their values must agree. ``V1RequestDecoder`` has checked the
-/// content. A field that legacy lacks is refused.
+/// Nothing is lost: a field that legacy lacks is refused. If several platforms set the same legacy field, their values
+/// must agree. ``V1RequestDecoder`` has already checked the content.
 struct V1LegacyTranslation {
-    /// The tolerated difference between an `apns-expiration` and the end of the time to live, in seconds: clocks
+    /// The tolerated difference, in seconds, between an `apns-expiration` and the end of the time to live. Clocks
     /// differ, and the request takes time.
     private static let toleratedDrift = 5
 
@@ -42,7 +42,7 @@ struct V1LegacyTranslation {
 
     // MARK: Agreement
 
-    /// Adopts a text under a key that other platforms may have too.
+    /// Stores a text under a key that other platforms may set too.
     private mutating func carry(_ text: String, as key: NotificationKey, from path: String) throws(Refusal) {
         self.notification[key] = try Self.agreed(self.notification[key], text, path)
     }
@@ -65,13 +65,13 @@ struct V1LegacyTranslation {
         self.message.collapseKey = try Self.agreed(self.message.collapseKey, key, path)
     }
 
-    /// A text that other platforms may have too. Compares bytes.
+    /// Returns the text if no other platform has set a different text. Compares bytes.
     private static func agreed(_ present: String?, _ text: String, _ path: String) throws(Refusal) -> String {
         guard present?.utf8.elementsEqual(text.utf8) ?? true else { throw .disagreement(path) }
         return text
     }
 
-    /// Adopts a list of texts. An empty list counts as absent.
+    /// Stores a list of texts that other platforms may set too. An empty list counts as absent.
     private mutating func carry(
         _ value: JSONValue,
         as arguments: WritableKeyPath<Notification, [String]?>,
@@ -138,8 +138,8 @@ struct V1LegacyTranslation {
         }
     }
 
-    /// The fields of a checked object by their names in `snake_case`. Leaves out absent ones: `null`, and the empty
-    /// text, which is protobuf's default.
+    /// Returns the fields of a checked object by their names in `snake_case`. Leaves out absent fields. `null` and the
+    /// empty text, which is protobuf's default, count as absent.
     private static func fields(of value: JSONValue, _ schema: V1Schema) -> [(name: String, value: JSONValue)] {
         var fields: [(name: String, value: JSONValue)] = []
         for member in value.members.map(Array.init) ?? [] {
@@ -183,7 +183,7 @@ struct V1LegacyTranslation {
         }
     }
 
-    /// The keys of T2b.
+    /// Returns the key for a field of T2b.
     private static func key(ofAndroid name: String) -> NotificationKey? {
         switch name {
         case "channel_id": .androidChannelID
@@ -313,7 +313,7 @@ struct V1LegacyTranslation {
         value.members?.compactMap { header in header.value.string.map { (name: header.key, text: $0) } } ?? []
     }
 
-    /// A text where v1 accepts any value. Legacy has no empty ones.
+    /// Returns a text where v1 accepts any value. Refuses the empty text, because legacy has no empty texts.
     private static func text(_ value: JSONValue, _ path: String) throws(Refusal) -> String {
         guard let text = value.string, !text.isEmpty else { throw .notCarried(path) }
         return text

@@ -2,11 +2,11 @@ import StrictJSON
 
 /// Writes a message as v1's members, without its target (TR-* of the translation page).
 ///
-/// Empty objects are never written: each part first checks if it has any content.
+/// Empty objects are never written. Each part first checks whether it has any content.
 struct V1MessageWriter {
-    /// The longest collapse id of APNs, in bytes.
+    /// The maximum size of a collapse id of APNs, in bytes.
     ///
-    /// A longer key is left out for Apple: a truncated one could equal others.
+    /// A longer key is left out for Apple, because a truncated key could equal another one.
     static let maxCollapseIDBytes = 64
 
     private let message: Message
@@ -15,7 +15,7 @@ struct V1MessageWriter {
 
     init(_ message: Message, now: Int) {
         self.message = message
-        // Arguments without their key are left out (TR-LOC), so arguments alone are no notification.
+        // Arguments without their key are left out (TR-LOC), so arguments alone are not a notification.
         self.notification = message.notification.flatMap { $0.texts.isEmpty && $0.badge == nil ? nil : $0 }
         self.now = now
     }
@@ -28,7 +28,7 @@ struct V1MessageWriter {
         self.writeWebpush(to: &writer)
     }
 
-    /// The keys that all platforms share. Each platform gets the others in its own form.
+    /// Writes the keys that all platforms share. The other keys are written for each platform in its own form.
     private func writeCommonNotification(to writer: inout JSONWriter) {
         let title = self.notification?[.title]
         let body = self.notification?[.body]
@@ -72,7 +72,7 @@ struct V1MessageWriter {
         writer.endObject()
     }
 
-    /// A key's name under `android.notification`. `nil` for keys that belong elsewhere.
+    /// Returns a key's name under `android.notification`. Returns `nil` for keys that belong elsewhere.
     private static func androidKey(for key: NotificationKey) -> StaticString? {
         switch key {
         case .sound: "sound"
@@ -116,7 +116,7 @@ struct V1MessageWriter {
     private func writeAPNSHeaders(to writer: inout JSONWriter) {
         writer.beginObject("headers")
         if let seconds = self.message.timeToLive {
-            // The current second would have passed on arrival. For APNs, 0 means "try once".
+            // For a time to live of 0, the current second would have passed on arrival. APNs reads 0 as "try once".
             writer.member("apns-expiration", seconds == 0 ? "0" : String(self.now + seconds))
         }
         if let id = self.collapseID { writer.member("apns-collapse-id", id) }
@@ -124,7 +124,7 @@ struct V1MessageWriter {
             writer.member("apns-priority", "5")
             writer.member("apns-push-type", "background")
         } else if self.notification != nil {
-            // FCM refuses 10 without a notification, with an error that looks like a bad token.
+            // FCM refuses priority 10 without a notification, with an error that looks like a bad token.
             switch self.message.priority {
             case .normal: writer.member("apns-priority", "5")
             case .high: writer.member("apns-priority", "10")
@@ -207,7 +207,7 @@ struct V1MessageWriter {
 }
 
 extension Notification {
-    /// The arguments of a localised text. `nil` if there are none, or their key is missing (TR-LOC).
+    /// The arguments of a localised text. `nil` if there are no arguments, or if their key is missing (TR-LOC).
     fileprivate func arguments(of key: NotificationKey) -> [String]? {
         let arguments = key == .titleLocKey ? self.titleLocArgs : self.bodyLocArgs
         guard let arguments, !arguments.isEmpty, self[key] != nil else { return nil }

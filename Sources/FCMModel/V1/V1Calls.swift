@@ -1,12 +1,12 @@
 package import NIOCore
 import StrictJSON
 
-/// The `messages:send` calls of v1 for one message: one for each recipient, in order, including repeated ones
-/// (TR-FANOUT).
+/// The `messages:send` calls of v1 for one message. There is one call for each recipient, in order, including repeated
+/// recipients (TR-FANOUT).
 ///
-/// All calls share one body except for the member that names the target, since v1 has no lists (http-v1, section 3).
-/// Every message can be expressed: v1 has every kind of target, and every field has its place or is dropped by the
-/// translation page.
+/// v1 has no lists (http-v1, section 3), so the bodies of all calls differ only in the member that names the target.
+/// Every message can be expressed. v1 has every kind of target. The translation page gives each field a place or drops
+/// it.
 package struct V1Calls: Sendable {
     private static let sending = ByteBuffer(string: #"{"message":{"#)
     private static let validating = ByteBuffer(string: #"{"validate_only":true,"message":{"#)
@@ -14,11 +14,11 @@ package struct V1Calls: Sendable {
     private let target: Target
     /// The body's bytes before the member that names the target.
     private let prefix: ByteBuffer
-    /// The bytes after it, to the end.
+    /// The body's bytes after that member, to the end.
     private let suffix: ByteBuffer
 
-    /// The calls of a message. The target of a legacy request is its ``LegacySendRequest/sentTarget``. The time to live
-    /// starts at `now`, in seconds since 1970 (TR-TTL).
+    /// Creates the calls for a message. For a legacy request, the target is its ``LegacySendRequest/sentTarget``. The
+    /// time to live starts at `now`, in seconds since 1970 (TR-TTL).
     package init(_ message: Message, to target: Target, now: Int) {
         var suffix: ByteBuffer
         if let members = message.passThrough {
@@ -44,11 +44,11 @@ package struct V1Calls: Sendable {
 
     package var count: Int { self.target.recipientCount }
 
-    /// The body of the call at an index below ``count``. Built on each call.
+    /// Returns the body of the call at an index below ``count``. Builds the body anew each time.
     package func body(at index: Int) -> ByteBuffer {
         precondition((0..<self.count).contains(index), "there are \(self.count) calls, and none at \(index)")
         return switch self.target {
-        // A device group's key replaces a token.
+        // A device group's key takes the place of a token.
         case .token(let text), .notificationKey(let text): self.body("token", text)
         case .tokens(let tokens): self.body("token", tokens[index])
         case .installation(let id): self.body("fid", id)
@@ -61,7 +61,7 @@ package struct V1Calls: Sendable {
 
     private func body(_ key: StaticString, _ text: String) -> ByteBuffer {
         var body = ByteBuffer()
-        // Two pairs of quotes and a colon.
+        // The five other bytes are two pairs of quotes and a colon.
         let around = self.prefix.readableBytes + key.utf8CodeUnitCount + 5 + self.suffix.readableBytes
         body.reserveCapacity(around + text.utf8.count)
         body.writeImmutableBuffer(self.prefix)
@@ -74,7 +74,7 @@ package struct V1Calls: Sendable {
         return body
     }
 
-    /// Writes a text as JSON. Tokens need no escapes, so they are copied.
+    /// Writes a text as JSON. A text without escapes, such as a token, is copied.
     private static func write(_ text: String, to body: inout ByteBuffer) {
         if Self.needsEscape(text) {
             var writer = JSONWriter()

@@ -12,7 +12,7 @@ struct V1Error: Sendable, Hashable {
 
     enum Delay: Hashable {
         case never
-        /// The cause's delay, if it has one.
+        /// The cause's delay, if the cause has one.
         case named
         /// The cause's delay, or else this many seconds.
         case seconds(Int)
@@ -42,12 +42,12 @@ struct V1Error: Sendable, Hashable {
     static var unauthenticated: Self {
         Self(.unauthenticated, nil, "Request had invalid authentication credentials.")
     }
-    /// A foreign project and one that does not exist must look the same.
+    /// A project of another tenant and a project that does not exist must look the same.
     static var permissionDenied: Self { Self(.permissionDenied, nil, "The caller does not have permission") }
     static var thirdPartyAuth: Self {
         Self(.unauthenticated, .thirdPartyAuthError, "Auth error from APNS or Web Push Service")
     }
-    /// Also used if our credential was refused: on a 401 the caller would refresh its own key.
+    /// Also used if FCM refused our credential. On a 401, the caller would refresh its own key.
     static var `internal`: Self { Self(.internal, .internal, "Internal error encountered.", delay: .named) }
     static var unavailable: Self {
         Self(.unavailable, .unavailable, "The service is currently unavailable.", delay: .seconds(5))
@@ -91,7 +91,7 @@ package enum RPCStatus: String, Sendable, Hashable {
 
 /// The known error codes of FCM itself in a v1 answer (`FcmError`).
 ///
-/// FCM may add others at any time. An unknown one is classified by the HTTP status.
+/// FCM may add codes at any time. An unknown code is classified by the HTTP status.
 enum V1ErrorCode: String {
     case invalidArgument = "INVALID_ARGUMENT"
     case unregistered = "UNREGISTERED"
@@ -126,7 +126,7 @@ package struct V1ErrorBody {
     /// Google's word for the cause, such as `SERVICE_DISABLED`.
     package private(set) var reason: String?
     private(set) var isProjectQuota = false
-    /// The seconds to wait, if the body names them.
+    /// The seconds to wait, if the body names a delay.
     private(set) var retryDelay: Int?
     private let error: JSONValue?
 
@@ -166,9 +166,10 @@ package struct V1ErrorBody {
         return if case .known(let code) = self.code { code.rawValue } else { nil }
     }
 
-    /// True if the body is FCM's own statement that it failed: an error in Google's form.
+    /// True if the body is an error in Google's form, by which FCM itself states that it failed.
     ///
-    /// A proxy's page is not one. An exceeded deadline does not show if the message was accepted.
+    /// A proxy's page is not such an error. An exceeded deadline does not show whether the message was accepted, so it
+    /// does not count either.
     var isFailureOfFCM: Bool {
         self.hasCode || self.status.map { $0 != RPCStatus.deadlineExceeded.rawValue } ?? false
     }

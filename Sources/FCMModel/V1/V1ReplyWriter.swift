@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// Writes answers in v1's shapes (V-FACADE): those of `messages:send` and of topic subscriptions.
+/// Writes answers in v1's shapes (V-FACADE), both for `messages:send` and for topic subscriptions.
 package struct V1ReplyWriter: Sendable {
     /// The project in the request's path.
     private let project: String
@@ -20,14 +20,14 @@ package struct V1ReplyWriter: Sendable {
         }
     }
 
-    /// An accepted message to a device group. v1 reports nothing, not even failed members.
+    /// The answer to an accepted message to a device group. v1 reports nothing more, not even failed members.
     package static let groupAcceptance = Reply.emptyObject
 
     package static func reply(refusing rejection: Rejection) -> Reply {
         let name = rejection.legacyErrorName
         let isAPNS = rejection.code == .upstreamCredentials && name == .invalidAPNSCredential
         let error = isAPNS ? V1Error.thirdPartyAuth : rejection.code.v1Error
-        // Google's front end has none of FCM's codes, and here no field.
+        // An error of Google's front end has neither FCM's code nor, here, a field.
         let violation = error == .invalidArgument ? name.v1Violation : nil
         return Self.reply(error, violation, retryAfter: rejection.retryAfter, code: rejection.code)
     }
@@ -58,7 +58,7 @@ package struct V1ReplyWriter: Sendable {
 
     // MARK: Topic subscriptions
 
-    /// A subscription that exists now, regardless of its earlier state.
+    /// Answers that a subscription exists now, regardless of its earlier state.
     package func reply(subscribing token: String, to topic: TopicName) -> Reply {
         var writer = JSONWriter()
         self.write(TopicSubscription(topic: topic.text), of: token, to: &writer)

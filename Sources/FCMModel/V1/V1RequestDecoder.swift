@@ -3,7 +3,7 @@ import StrictJSON
 
 /// A valid request to the v1 facade's `messages:send`.
 package struct V1SendRequest: Sendable {
-    /// A group's key in `token` looks like a token, and is one here.
+    /// The target. A group's key in `token` looks like a token, and is read as a token.
     package let target: Target
     /// The message as the caller wrote it, for a v1 upstream.
     package let message: Message
@@ -11,10 +11,10 @@ package struct V1SendRequest: Sendable {
     package let payloadBytes: Int
     fileprivate let content: JSONValue
 
-    /// The request in the legacy protocol's form, for a legacy upstream, without any loss. Throws the first field that
-    /// legacy can't express.
+    /// Returns the request in the legacy protocol's form, for a legacy upstream. Throws the refusal of the first field
+    /// that legacy can't express, so that nothing is lost.
     ///
-    /// An `apns-expiration` is relative to `now`, in seconds since 1970.
+    /// An `apns-expiration` is a time in seconds since 1970, like `now`. The time to live is their difference.
     package func legacyRequest(now: Int) throws(Refusal) -> LegacySendRequest {
         switch self.target {
         case .installation, .installations:
@@ -38,7 +38,7 @@ package struct V1SendRequest: Sendable {
 ///
 /// The checks run in Google's order: syntax, names and types, the target, values, data keys, size.
 package enum V1RequestDecoder {
-    /// None of these has a second spelling.
+    /// The members that name a target. Each name has only one spelling.
     private static let targetKeys = ["token", "fid", "topic", "condition"]
 
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> V1SendRequest {
@@ -93,7 +93,7 @@ package enum V1RequestDecoder {
 
     // MARK: Values
 
-    /// The keys that v1 itself reserves, which are fewer than legacy's.
+    /// True if v1 itself reserves a key of `data`. v1 reserves fewer keys than legacy.
     private static func isRefused(_ dataKey: String) -> Bool {
         let bytes = dataKey.utf8
         return bytes.isEmpty || ["from", "message_type"].contains(dataKey.protocolWord)
@@ -106,9 +106,9 @@ package enum V1RequestDecoder {
         throw .badValue("message.apns.headers.apns-collapse-id", "at most \(V1MessageWriter.maxCollapseIDBytes) bytes")
     }
 
-    /// The payload's size by L-SIZE (V-SIZE): the common notification, and the largest data of any platform.
+    /// Returns the payload's size by L-SIZE (V-SIZE): the common notification, and the largest data of any platform.
     ///
-    /// FCM counts other parts too, and refuses those itself.
+    /// FCM also counts other parts, and itself refuses a message that is too big because of those.
     private static func payloadBytes(of content: JSONValue) -> Int {
         let notification = Self.bytes(of: content.field("notification"))
         let common = Self.bytes(of: content.field("data"))
@@ -126,7 +126,7 @@ package enum V1RequestDecoder {
         return bytes
     }
 
-    /// The members of a checked message, without its target and without `null`.
+    /// Returns the members of a checked message, without its target and without `null`.
     private static func passThrough(_ message: JSONMembers, maxBytes: Int) -> ByteBuffer {
         var writer = JSONWriter(reservingCapacity: maxBytes)
         writer.beginObject()
@@ -157,7 +157,7 @@ package enum V1RequestDecoder {
 
 /// The v1 facade's refusals before anything is sent (V-FACADE), in Google's words.
 ///
-/// Each names one field, by a path such as `message.android.ttl`.
+/// Each refusal names one field, by a path such as `message.android.ttl`.
 extension Refusal {
     private static func v1(
         _ code: OutcomeCode,
@@ -171,7 +171,8 @@ extension Refusal {
         return refusal
     }
 
-    /// The path to a member. A name longer than any real one is truncated, since it may be the caller's payload.
+    /// Returns the path to a member. A name longer than any real one is truncated, because it may be the caller's
+    /// payload.
     static func path(_ parent: String, _ name: String) -> String {
         let scalars = name.unicodeScalars
         let cut = scalars.prefix(64)
@@ -229,7 +230,7 @@ extension Refusal {
         .v1(.invalidField, field, "'\(field)' can't be sent by the legacy protocol, which serves this project")
     }
 
-    /// A field that differs from the same option of another platform, although legacy has only one.
+    /// Refuses a field that differs from the same option of another platform. Legacy has one option for all platforms.
     static func disagreement(_ field: String) -> Refusal {
         let text =
             "'\(field)' differs from the same option elsewhere; the legacy protocol, which serves this project, "
@@ -239,14 +240,14 @@ extension Refusal {
 }
 
 extension JSONValue {
-    /// A member of a checked object by its name in `snake_case` or, if that differs, in `lowerCamelCase`. `null` is
-    /// absent.
+    /// Returns a member of a checked object by its name in `snake_case`, or in `lowerCamelCase` if that differs. `null`
+    /// counts as absent.
     func field(_ name: String, or camelCase: String? = nil) -> JSONValue? {
         let value = self[name] ?? camelCase.flatMap { self[$0] }
         return value?.isNull == false ? value : nil
     }
 
-    /// A text by its name. The empty one is absent, since it is protobuf's default.
+    /// Returns a text by its name. The empty text counts as absent, because it is protobuf's default.
     func text(_ name: String, or camelCase: String? = nil) -> String? {
         let text = self.field(name, or: camelCase)?.string
         return text?.isEmpty == false ? text : nil
@@ -259,12 +260,12 @@ struct V1Duration: Sendable, Hashable {
     let seconds: Int
     let hasFraction: Bool
 
-    /// The seconds, rounded up: a delay must not end too early.
+    /// The seconds, rounded up so that a delay does not end too early.
     var roundedUp: Int {
         self.hasFraction && self.seconds < .max ? self.seconds + 1 : self.seconds
     }
 
-    /// Reads a text. `nil` for another form, a negative duration, or one that exceeds an integer.
+    /// Reads a text. Returns `nil` for another form, a negative duration, or seconds that exceed an `Int`.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.last == UInt8(ascii: "s") else { return nil }

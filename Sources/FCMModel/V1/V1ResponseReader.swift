@@ -6,7 +6,7 @@ package struct V1Reading: Sendable, Hashable {
     package enum Answer: Sendable, Hashable {
         /// FCM accepted the message under its own id.
         case accepted(messageID: String)
-        /// FCM accepted a message for a device group. It reports neither an id nor counts (TB-GROUP).
+        /// FCM accepted a message for a device group. FCM reports neither an id nor counts (TB-GROUP).
         case group
         case rejected(Rejection)
     }
@@ -14,15 +14,15 @@ package struct V1Reading: Sendable, Hashable {
     /// The answer's meaning for the client of FCM.
     package enum Signal: Sendable, Hashable {
         case none
-        /// FCM refused our access token. A fresh one is worth one retry (V-TOKEN).
+        /// FCM refused our access token. A fresh token is worth one retry (V-TOKEN).
         case tokenRefused
         /// Our credential or configuration is wrong, and a fresh token does not help.
         case credentialRefused
-        /// The project's quota is exhausted, so all of its calls must wait.
+        /// The project's quota is exhausted, so all calls of the project must wait.
         case projectQuota
         /// One target's quota is exhausted.
         case targetQuota
-        /// FCM or the path to it fails. The circuit breaker counts it.
+        /// FCM or the path to FCM failed. The circuit breaker counts this failure.
         case trouble
     }
 
@@ -37,10 +37,10 @@ package struct V1Reading: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// A call without an answer (TB-TRANSPORT). Its legacy name is `Unavailable`, even if FCM may have accepted the
-    /// message.
+    /// Creates the reading of a call without an answer (TB-TRANSPORT). Its legacy name is `Unavailable`, even if FCM
+    /// may have accepted the message.
     ///
-    /// The code is for REST callers: `outcome_unknown` if the request may have arrived.
+    /// REST callers see the code. It is `outcome_unknown` if the request may have arrived.
     package init(transportFailure code: OutcomeCode, upstreamCode: String) {
         self.init(
             answer: .rejected(Rejection(code: code, legacyName: .unavailable)),
@@ -49,7 +49,7 @@ package struct V1Reading: Sendable, Hashable {
         )
     }
 
-    /// The outcome for one recipient of a list, for which an empty answer proves nothing.
+    /// The outcome for one recipient of a list. For a recipient of a list, an empty answer proves nothing.
     package var outcome: RecipientOutcome {
         switch self.answer {
         case .accepted(let messageID): .accepted(Acceptance(messageID: messageID))
@@ -61,13 +61,15 @@ package struct V1Reading: Sendable, Hashable {
 
 /// Reads the answer of a v1 upstream to one call.
 ///
-/// An incomprehensible answer never retires a token.
+/// An answer that can't be understood never retires a token.
 package enum V1ResponseReader {
-    /// Reads an answer to a request whose target has this kind. Each call of a list is read as one of the list.
+    /// Reads an answer to a request whose target has this kind. If the kind is a list, the answer is that of one of the
+    /// list's calls.
     ///
-    /// A token may be a device group's key, whose answer is an empty object. A `Retry-After` that is a date is relative
-    /// to `now`, in seconds since 1970. The answer itself is kept if the caller speaks v1 too (V-FACADE). A request
-    /// with an idempotency key is idempotent (R-LOST).
+    /// - `mayBeGroup`: True if a token may be a device group's key. The answer for a group is an empty object.
+    /// - `now`: If `Retry-After` is a date, the delay is counted from `now`, in seconds since 1970.
+    /// - `keepsAnswer`: True if the caller speaks v1 too. The reading of a refusal then includes FCM's answer (V-FACADE).
+    /// - `isIdempotent`: True if the request has an idempotency key. The message must not be sent twice (R-LOST).
     package static func read(
         _ response: UpstreamResponse,
         for kind: Target.Kind,
@@ -90,7 +92,7 @@ package enum V1ResponseReader {
         return V1Reading(answer: Self.success(response, mayBeGroup: mayBeGroup), upstreamCode: response.statusText)
     }
 
-    /// Reads a 2xx. An answer without content is no delivery (TB-SUCCESS).
+    /// Reads a 2xx. An answer without content does not prove a delivery (TB-SUCCESS).
     ///
     /// A blank body is never a group's answer, because it may be a proxy's.
     private static func success(_ response: UpstreamResponse, mayBeGroup: Bool) -> V1Reading.Answer {
@@ -144,15 +146,15 @@ package enum V1ResponseReader {
     }
 }
 
-/// The cause of a v1 refusal by the table TB-ERRORS. The first matching row decides.
+/// The cause of a v1 refusal by the table TB-ERRORS. The first matching row applies.
 struct V1Classification {
     let name: LegacyErrorName
-    /// The name's code, or a more specific one.
+    /// The name's code, or a more specific code.
     let code: OutcomeCode
     let signal: V1Reading.Signal
-    /// True if the answer's delay is adopted.
+    /// True if the answer's delay applies.
     private(set) var takesDelay = false
-    /// The seconds to wait if the answer names none.
+    /// The seconds to wait if the answer names no delay.
     private(set) var defaultDelay: Int?
 
     /// Classifies an answer outside 2xx.
@@ -182,7 +184,7 @@ struct V1Classification {
         case .senderIDMismatch: self.init(.mismatchSenderID)
         case .thirdPartyAuthError: self.init(.invalidAPNSCredential)
         case .quotaExceeded:
-            // FCM does not say which quota. Legacy has exactly these two (TB-QUOTA).
+            // FCM does not say which quota is exhausted. Legacy has a name for topics and one for devices (TB-QUOTA).
             let name: LegacyErrorName =
                 switch kind {
                 case .topic, .condition: .topicsMessageRateExceeded
@@ -204,7 +206,7 @@ struct V1Classification {
             self.init(
                 .internalServerError,
                 code: .upstreamCredentials,
-                // With an unknown code it may concern only the recipient.
+                // A refusal with an unknown code may concern only the recipient.
                 signal: hasCode ? .none : status == 401 ? .tokenRefused : .credentialRefused
             )
         case 500:
@@ -216,7 +218,7 @@ struct V1Classification {
         }
     }
 
-    /// A refusal that does not pass with time.
+    /// Creates the cause of a refusal that does not pass with time.
     private init(_ name: LegacyErrorName, code: OutcomeCode? = nil, signal: V1Reading.Signal = .none) {
         self.name = name
         self.code = code ?? name.outcomeCode
@@ -231,8 +233,8 @@ struct V1Classification {
 
     // MARK: INVALID_ARGUMENT
 
-    /// The legacy name for the cause of an `INVALID_ARGUMENT` (TB-INVALID), by the answer's fields, and by its texts
-    /// without case.
+    /// Returns the legacy name for the cause of an `INVALID_ARGUMENT` (TB-INVALID). Reads the answer's fields, and its
+    /// texts in lower case.
     ///
     /// Without a clue it is `InvalidParameters`, because clients delete tokens on `InvalidRegistration`.
     private static func invalidArgument(_ body: V1ErrorBody, _ kind: Target.Kind) -> LegacyErrorName {
@@ -271,8 +273,8 @@ struct V1Classification {
 extension SendResult {
     /// The result of one v1 call to a single target.
     ///
-    /// v1 reports no counts for a group. The message counts as one success, since no count at all would look like a
-    /// failure (TB-GROUP).
+    /// v1 reports no counts for a group. The message counts as one success, because two counts of zero would look like
+    /// a failure (TB-GROUP).
     package init(_ reading: V1Reading) {
         switch reading.answer {
         case .accepted:
@@ -286,13 +288,13 @@ extension SendResult {
         }
     }
 
-    /// The result of the calls to a list of recipients, in their order.
+    /// The result of the calls to a list of recipients, in the order of the recipients.
     ///
-    /// If all failed for one shared cause, such as an upstream that is down, the call failed as a whole.
+    /// If all calls failed for one shared cause, such as an upstream that is down, the send failed as a whole.
     package init(gathering readings: [V1Reading]) {
         let outcomes = readings.map(\.outcome)
         let cause = outcomes.first?.sharedCause
-        // The first refusal's word is reported for all.
+        // The first refusal's upstream code is reported for the whole send.
         let told = outcomes.firstIndex { $0.code != nil } ?? 0
         let code = readings.indices.contains(told) ? readings[told].upstreamCode : "none"
         if let cause, outcomes.allSatisfy({ $0.sharedCause == cause }) {
@@ -304,7 +306,8 @@ extension SendResult {
 }
 
 extension RecipientOutcome {
-    /// The cause, if a whole call may share it. A reason with its own legacy name would be lost with the list.
+    /// The cause, if a whole send may share it. `nil` for a reason with its own legacy name. A refusal of the whole
+    /// send would lose that name.
     fileprivate var sharedCause: OutcomeCode? {
         guard case .rejected(let rejection) = self, rejection.code.isShared, rejection.legacyName == nil else {
             return nil
