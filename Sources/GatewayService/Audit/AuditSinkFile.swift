@@ -11,20 +11,20 @@ import Synchronization
 ///     record record checkpoint 7 | record rec     (stays in the file)
 ///                                | record record checkpoint 8     (the repeated delivery, on a new line)
 ///
-/// After log rotation has moved the file away, ``reopen()`` starts another, which begins with the old one's
-/// last checkpoint.
+/// After log rotation has moved the file away, ``reopen()`` starts another file. The new file begins with the last
+/// checkpoint of the old one.
 final class AuditSinkFile: AuditSink {
     private struct State {
         var handle: FileHandle?
         /// The last checkpoint that was written completely.
         var last: SignedCheckpoint?
-        /// True if lines follow it that no checkpoint covers yet.
+        /// True if lines that no checkpoint covers yet follow the last checkpoint.
         var isHalfWritten = false
         var isMidLine = false
         var hasLine = false
     }
 
-    /// The bytes read at a time, backwards from the end of the file.
+    /// The number of bytes read at a time, backwards from the end of the file.
     private static let blockBytes = 1 << 20
     private static let newline = UInt8(ascii: "\n")
 
@@ -33,15 +33,15 @@ final class AuditSinkFile: AuditSink {
     private let state = BlockingState(State())
     private let wantsReopening = Atomic(false)
 
-    /// Names a file, which is not opened yet, and created if it is missing.
+    /// Creates a sink for a file. Does not open the file yet. A missing file is created when it is opened.
     init(path: String, name: String) {
         (self.path, self.name) = (path, name)
     }
 
-    /// Reopens the file by its name: now, or once the checkpoint being written is complete.
+    /// Reopens the file by its name, now or as soon as the checkpoint being written is complete.
     func reopen() async {
         self.wantsReopening.store(true, ordering: .sequentiallyConsistent)
-        // The next delivery would fail in the same way, and reports it.
+        // The next delivery would fail in the same way, and reports the failure.
         try? await self.blocking { try self.changeIfWanted(&$0) }
     }
 
@@ -74,7 +74,7 @@ final class AuditSinkFile: AuditSink {
 
     /// Switches to another file of the same name, if requested and no delivery is incomplete.
     private func changeIfWanted(_ state: inout State) throws {
-        // A file that is not open will be opened by its name anyway.
+        // The next delivery opens a file that is not open by its name.
         guard !state.isHalfWritten, state.handle != nil,
             self.wantsReopening.exchange(false, ordering: .sequentiallyConsistent)
         else { return }
@@ -95,11 +95,11 @@ final class AuditSinkFile: AuditSink {
     // MARK: Opening
 
     private func openFile(_ state: inout State) throws {
-        // Closed first, because another file may have this name by now.
+        // The file is closed first, because another file may have this name by now.
         try? state.handle?.close()
         state = State()
         let isNew = !FileManager.default.fileExists(atPath: self.path)
-        // POSIX takes the path as a pointer, valid during the call.
+        // POSIX takes the path as a pointer, which is valid during the call.
         let descriptor = unsafe open(self.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             let cause = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
@@ -119,17 +119,18 @@ final class AuditSinkFile: AuditSink {
     }
 
     private static func makeDurable(_ directory: String) throws {
-        // POSIX takes the path as a pointer, valid during the call.
+        // POSIX takes the path as a pointer, which is valid during the call.
         let descriptor = unsafe open(directory, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         _ = fsync(descriptor)
     }
 
-    /// Returns the last complete checkpoint, and the offset behind its newline; 0 if there is none.
+    /// Returns the last complete checkpoint and the offset after its newline. The offset is 0 if there is no
+    /// checkpoint.
     private static func lastCheckpoint(_ handle: FileHandle) throws -> (SignedCheckpoint?, end: UInt64) {
         var blockEnd = try handle.seekToEnd()
-        // The first bytes of the block read before, because a line's beginning may span two blocks.
+        // The first bytes of the block that was read before. A line may begin in one block and end in the next.
         var following: [UInt8] = []
         while blockEnd > 0 {
             let blockStart = blockEnd > UInt64(self.blockBytes) ? blockEnd - UInt64(self.blockBytes) : 0
@@ -144,7 +145,7 @@ final class AuditSinkFile: AuditSink {
                 }
                 index -= 1
             }
-            // One byte more, to see the newline before a line that begins with this block.
+            // One more byte is read, to find the newline before a line that begins with this block.
             following = Array(bytes.prefix(AuditLine.checkpointPrefix.count))
             blockEnd = blockStart
             if blockEnd > 0 {
@@ -155,7 +156,8 @@ final class AuditSinkFile: AuditSink {
         return (nil, 0)
     }
 
-    /// Returns the checkpoint of the line at an offset, and the offset behind it; `nil` if the line is incomplete.
+    /// Returns the checkpoint of the line at an offset, and the offset after the line. Returns `nil` if the line is
+    /// incomplete.
     private static func checkpoint(
         _ handle: FileHandle,
         at offset: UInt64
@@ -186,7 +188,7 @@ extension [AuditLine] {
     }
 }
 
-/// A state with a queue of its own, which works on it serially: an operation that hangs blocks nothing else.
+/// A state with a serial queue of its own, so that an operation that hangs blocks nothing else.
 final class BlockingState<State: Sendable>: Sendable {
     private let state: Mutex<State>
     private let queue = DispatchQueue(label: "fcm-gateway.audit-sink")
@@ -195,7 +197,7 @@ final class BlockingState<State: Sendable>: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Works on the state on a thread that may block; rethrows the gateway's errors, and throws any other as
+    /// Works on the state on a thread that may block. Rethrows the gateway's errors. Throws any other error as
     /// `storeUnavailable` with the failure's text.
     func blocking<T: Sendable>(
         _ failure: @autoclosure () -> String,

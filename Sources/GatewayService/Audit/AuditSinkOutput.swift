@@ -4,13 +4,13 @@ import NIOCore
 
 /// The audit's second sink as JSON lines on standard output, for a log collector.
 ///
-/// A slow reader delays this sink only: a delivery that times out is interrupted and repeated, as in ``AuditSinkFile``.
-/// An earlier process's output can't be read back, so after a start the last part is delivered again.
+/// A slow reader delays only this sink. A delivery that times out is interrupted and repeated, as in ``AuditSinkFile``.
+/// The output of an earlier process can't be read back, so after a start the last part is delivered again.
 final class AuditSinkOutput: AuditSink {
     private struct State {
         /// The last checkpoint that this process wrote completely.
         var last: SignedCheckpoint?
-        /// True if anything was written after it.
+        /// True if anything was written after the last checkpoint.
         var isHalfWritten = false
         var isMidLine = false
     }
@@ -50,17 +50,17 @@ final class AuditSinkOutput: AuditSink {
     }
 }
 
-/// A file descriptor that is written to in pieces, as fast as its reader reads.
+/// A file descriptor that accepts bytes in pieces, as fast as its reader reads them.
 struct TimedOutput: Sendable {
-    /// The bytes that a pipe accepts at once if it accepts any (`PIPE_BUF`).
+    /// The number of bytes that a pipe accepts at once if it accepts any (`PIPE_BUF`).
     private static let pieceBytes = 4_096
 
     let descriptor: Int32
-    /// The longest time a reader may delay a piece.
+    /// The longest time for which a reader may delay a piece.
     let timeoutMs: Int32
 
-    /// Writes as many of the first bytes as the reader accepts at once, and returns their number: at least one, unless
-    /// there are none. Throws `storeUnavailable` if there is no reader; then nothing was written.
+    /// Writes as many of the first bytes as the reader accepts at once. Returns the number of bytes written, which is 0
+    /// only if `bytes` is empty. If there is no reader, writes nothing and throws `storeUnavailable`.
     func put(_ bytes: ArraySlice<UInt8>) throws(GatewayError) -> Int {
         let piece = bytes.prefix(Self.pieceBytes)
         while !piece.isEmpty {
@@ -85,7 +85,7 @@ struct TimedOutput: Sendable {
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.failure("Standard output can't be written", errno) }
             guard count > 0 else { throw GatewayError(.storeUnavailable, "Standard output has no reader") }
-            // Writing to a closed pipe would end the process by a signal.
+            // A write to a closed pipe would end the process by a signal.
             guard waiting.revents & Int16(POLLERR | POLLNVAL) == 0 else {
                 throw Self.failure("Standard output is closed", EPIPE)
             }

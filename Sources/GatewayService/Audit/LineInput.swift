@@ -2,18 +2,18 @@ import Foundation
 package import GatewayCore
 package import NIOCore
 
-/// Reads a file line by line, whatever its size.
+/// Reads a file of any size line by line.
 package struct LineInput {
-    /// The most bytes of a line: many times the record of the largest request.
+    /// The maximum number of bytes of a line, many times the record of the largest request.
     package static let maxLineBytes = 16 << 20
     private static let chunkBytes = 1 << 16
 
-    /// A line that is longer than any the gateway writes.
+    /// A line is longer than any line that the gateway writes.
     package struct TooLong: Error {}
 
     private let handle: FileHandle
     private var buffer = ByteBuffer()
-    /// The bytes of the buffer that are known to hold no newline.
+    /// The number of bytes in the buffer that are known to hold no newline.
     private var searched = 0
     private var isAtEnd = false
     /// True if the last line read ended with a newline.
@@ -27,7 +27,8 @@ package struct LineInput {
         }
     }
 
-    /// Returns the next line without its newline; `nil` at the end. Bytes behind the last newline are a line too.
+    /// Returns the next line without its newline. Returns `nil` at the end. Bytes after the last newline are a line
+    /// too.
     package mutating func next() throws -> ByteBuffer? {
         while true {
             let view = self.buffer.readableBytesView
@@ -55,7 +56,7 @@ package struct LineInput {
 }
 
 extension AuditSinkVerifier {
-    /// Reads a file; several files are the parts of one sink, oldest first.
+    /// Reads a file. Several files are the parts of one sink, oldest first.
     ///
     /// The result is in ``finding`` and ``warning``.
     package mutating func read(_ path: String) throws {

@@ -4,21 +4,23 @@ import GatewayUpstream
 
 /// Divides the process's descriptors among the kinds of connections.
 ///
-/// 64, four per event loop, and PostgreSQL's pool are reserved for everything else: the store, the spool, the log, the
-/// loops, the resolver. Operators get a sixteenth of the limit, upstreams a quarter, callers the rest. Upstreams also
-/// get what the callers' configured maximum leaves over. No kind exceeds its configuration.
+/// 64 descriptors, four per event loop, and PostgreSQL's pool are reserved for everything else: the store, the spool,
+/// the log, the loops, the resolver. Operators get a sixteenth of the limit, upstreams get a quarter, and callers get
+/// the rest. Upstreams also get the descriptors that callers can't use because of their configured maximum. No kind
+/// gets more than its configuration allows.
 ///
-/// Example: of 4,096 descriptors, with two loops, SQLite and enough connections configured, 72 are reserved. Operators
-/// get 256, callers 2,744, upstreams 1,024; of these, each loop opens at most 256 to one upstream.
+/// Example: a process with two loops and SQLite has 4,096 descriptors, and enough connections are configured. The plan
+/// reserves 72 descriptors. Operators get 256, callers 2,744, and upstreams 1,024. Each loop opens at most 256
+/// connections to one upstream.
 package struct DescriptorPlan: Equatable {
     package let dataConnections: Int
     package let adminConnections: Int
     package let upstreamConnections: Int
-    /// HTTP/1.1 connections of one event loop to one upstream. All loops together get half of ``upstreamConnections``,
-    /// so that a slow upstream leaves connections for others.
+    /// The maximum number of HTTP/1.1 connections of one event loop to one upstream. All loops together get half of
+    /// ``upstreamConnections``, so that a slow upstream leaves connections for others.
     package let upstreamConnectionsPerLoop: Int
 
-    /// `limit` is the process's own; `nil` for none.
+    /// Creates a plan. `limit` is the process's own limit. `nil` means that there is none.
     package init(_ configuration: GatewayConfiguration, limit: Int?) {
         let loops = configuration.eventLoops
         // Far from overflow, and larger than any configuration.
@@ -48,7 +50,7 @@ package struct DescriptorPlan: Equatable {
         return 64 + 4 * configuration.eventLoops + store
     }
 
-    /// The process's own limit; `nil` if the system does not report it.
+    /// The process's own limit. `nil` if the system does not report a limit.
     package static var currentLimit: Int? {
         var limits = rlimit()
         #if canImport(Glibc)

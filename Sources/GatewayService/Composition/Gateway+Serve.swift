@@ -6,16 +6,17 @@ import ServiceLifecycle
 import UnixSignals
 
 extension Gateway {
-    /// Runs a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration.
+    /// Runs a gateway until SIGTERM or SIGINT. A SIGHUP reloads the configuration.
     ///
-    /// Throws `ConfigurationProblems` for settings to change, such as a port in use, else the error of the service that
-    /// failed. Flushes the log before it throws. Logs warnings about the configuration.
+    /// Throws `ConfigurationProblems` if settings must be changed, for example because a port is in use. Otherwise
+    /// throws the error of the service that failed. Flushes the log before it throws. Logs warnings about the
+    /// configuration.
     package static func serve(
         reading input: @escaping @Sendable () -> ConfigurationInput,
         warning: (GatewayConfiguration) -> [Logger.Metadata] = { _ in [] }
     ) async throws {
         let (started, secrets) = try LoadedConfiguration.read(input())
-        // From here on SIGHUP must not end the process, whatever it is doing.
+        // From here on, a SIGHUP must not end the process at any time.
         let signals = await UnixSignalsSequence(trapping: .sighup)
         let logLevel = LogLevelSetting(started.configuration.log)
         let logger = started.configuration.log.bootstrap(logLevel)
@@ -90,7 +91,7 @@ extension Gateway {
         return try result.get()
     }
 
-    /// Returns the facts that a stop logs; without a signal, a part has failed.
+    /// Returns the facts that a stop logs. Without a signal, a part has failed.
     fileprivate func stopMetadata(after signal: (name: String, time: ContinuousClock.Instant)?) -> Logger.Metadata {
         let cutOff = self.reloadable.dataServer.requestsCutOff + self.reloadable.adminServer.requestsCutOff
         let records = self.audit.left
@@ -108,7 +109,7 @@ extension Gateway {
 }
 
 extension LoadedConfiguration {
-    /// Returns the facts that a start logs; the store's address holds no password.
+    /// Returns the facts that a start logs. The store's address holds no password.
     fileprivate var startMetadata: Logger.Metadata {
         let configuration = self.configuration
         let isFile = configuration.postgreSQL == nil

@@ -11,7 +11,7 @@ import PrometheusMetrics
 package import ServiceLifecycle
 package import UnixSignals
 
-/// A complete gateway; the one place that knows all parts.
+/// A complete gateway. No other type knows all parts.
 package struct Gateway: Sendable {
     /// An open store, with this process's membership among its replicas.
     private struct OpenStore {
@@ -67,14 +67,14 @@ package struct Gateway: Sendable {
                 configuration.admin.server,
                 maxConnections: DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit).adminConnections,
                 certificate: certificate,
-                // Requests that are refused before any route get the same words from the complete listener.
+                // The complete listener answers requests that are refused before any route in the same words.
                 serving: starting
             )
             server.bodyLimit = { _ in Administration.maxBodyBytes }
             self.server = HTTPServer(
                 configuration: server,
                 responder: self.responder,
-                // A loop of its own, so that a long list of metrics never holds up a send.
+                // The admin listener has its own loop, so that a long list of metrics never delays a send.
                 eventLoopGroup: MultiThreadedEventLoopGroup(numberOfThreads: 1),
                 logger: logger.part(.http)
             )
@@ -87,26 +87,26 @@ package struct Gateway: Sendable {
         }
     }
 
-    /// Changes the directory, for `dev`, which configures itself.
+    /// Changes the directory. Only `dev` uses this, because it configures itself.
     package let administration: Administration
     package let dataListener: ListenerService
     package let adminListener: ListenerService
     package let readiness: Readiness
     let audit: AuditLog
-    /// `nil` for a process that has its store to itself.
+    /// The process's id among the store's replicas. `nil` for a process that has its store to itself.
     let replica: ReplicaID?
     let reloadable: ConfigurationReloader.Parts
     /// The audit's second sink, if it is a file.
     let auditSinkFile: AuditSinkFile?
     private let drainLimit: Duration
-    /// The services, each before those that depend on it; stopped in reverse.
+    /// The services. Each service precedes those that depend on it. They stop in reverse order.
     let services: [any Service]
 
     /// Opens the store and assembles the parts.
     ///
-    /// Nothing listens yet. With PostgreSQL the admin listener does, to answer probes while the start waits for the
-    /// server. Without `tokenHosts`, the configuration's hosts may issue access tokens. Throws problems of the store,
-    /// the secrets or the configuration, in words for an operator.
+    /// Does not start the listeners, except for the admin listener with PostgreSQL. It answers probes while the start
+    /// waits for the server. Without `tokenHosts`, the configuration's hosts may issue access tokens. Throws problems
+    /// of the store, the secrets or the configuration, in words for an operator.
     package init(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
@@ -152,7 +152,8 @@ package struct Gateway: Sendable {
         let leave: @Sendable () async -> Void = { try? await replicaStore.leave(replicas.id) }
         do {
             if database.isShared { stop?.beforeEnd(leave) }
-            // Before anything is read, as with SQLite's lock. Only a replica with a heartbeat can begin an audit chain.
+            // The replica sends a heartbeat before anything is read, like SQLite's lock. Only a replica with a
+            // heartbeat can begin an audit chain.
             if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
             try await self.init(
                 configuration,
@@ -166,7 +167,7 @@ package struct Gateway: Sendable {
                 metrics: metrics
             )
         } catch {
-            // The replica does not serve, so it must not count as a live one.
+            // The replica does not serve, so it must not count as a live replica.
             if database.isShared { await leave() }
             throw error
         }
@@ -468,12 +469,12 @@ package struct Gateway: Sendable {
 
     /// The time for operators' running requests when the admin listener ends.
     private static let adminDrainLimit = Duration.seconds(5)
-    /// The time for the parts that write to the store to end, as far as the listeners have left it.
+    /// The time in which the parts that write to the store must end, if the listeners have left that much.
     private static let storeLimit = Duration.seconds(15)
-    /// The time for everything behind the listeners to end, even if the listeners used all of theirs.
+    /// The time in which everything behind the listeners must end, even if the listeners used all of their own.
     private static let closingLimit = Duration.seconds(5)
 
-    /// Creates a group, not started, that runs this gateway and other services, which end first.
+    /// Creates a group that runs this gateway and other services, which end first. Does not start the group.
     ///
     /// At shutdown the services end in reverse order, each within its limit:
     ///
@@ -486,8 +487,8 @@ package struct Gateway: Sendable {
         stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],
         logger: Logger
     ) -> ServiceGroup {
-        // If a service fails, such as a listener whose port is taken, the audit's writer must still end in order: only
-        // that closes the chain.
+        // A service may fail, for example if a listener's port is taken. Even then the audit's writer must end in
+        // order, because only an orderly end closes the chain.
         let services = (self.services + others)
             .map {
                 ServiceGroupConfiguration.ServiceConfiguration(

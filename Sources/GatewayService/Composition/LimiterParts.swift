@@ -12,7 +12,7 @@ struct LimiterParts: Sendable {
     /// Services that run beside the gateway and end after its listeners.
     let services: [any Service]
 
-    /// Throws if the Redis server can't be used as configured; an unreachable one may become available later.
+    /// Throws if the Redis server can't be used as configured. An unreachable server may become available later.
     init(
         _ configuration: GatewayConfiguration,
         replicas: @escaping @Sendable () -> Int,
@@ -47,13 +47,13 @@ struct LimiterParts: Sendable {
 }
 
 extension GatewayConfiguration.Limits {
-    /// The authorities that verify Redis' certificate; the system's without a file.
+    /// The authorities that verify Redis' certificate. Without a file, these are the system's.
     func redisTrustRoots() throws(ConfigurationProblems) -> NIOSSLTrustRoots {
         guard let file = self.redisCAFile else { return .default }
         return .certificates(try PEMFile.certificates(in: file, key: "limits.redisCaFile"))
     }
 
-    /// The remedy for an operator whose Redis refuses.
+    /// Returns the problem to report to an operator whose Redis refuses the gateway.
     fileprivate func problem(_ error: RedisClientError) -> ConfigurationProblem {
         guard error.code == .authenticationFailed, self.redisPassword == nil else {
             return ConfigurationProblem(key: "limits.redisUrl", message: error.message)
@@ -77,9 +77,9 @@ extension GatewayConfiguration {
         return try RedisClient(client, eventLoopGroup: eventLoops, logger: logger)
     }
 
-    /// Sends a request to the limits' Redis, if there is one, as a start does.
+    /// Sends a request to the limits' Redis, as a start does. Does nothing if no Redis is configured.
     ///
-    /// - Throws: a `ConfigurationProblems` with the reason why it does not answer.
+    /// - Throws: a `ConfigurationProblems` with the reason that Redis does not answer.
     package func askRedis(eventLoop: any EventLoop) async throws {
         let logger = Logger(label: "redis") { _ in SwiftLogNoOpLogHandler() }
         let client = try self.redisClient(eventLoops: eventLoop, logger: logger)

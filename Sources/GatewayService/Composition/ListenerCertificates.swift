@@ -9,10 +9,10 @@ package struct ListenerCertificate: Sendable {
     private let file: String
     private let key: String
 
-    /// Reads the files of a listener; `nil` if it speaks plain HTTP.
+    /// Reads the files of a listener. Returns `nil` if the listener speaks plain HTTP.
     ///
-    /// With authorities, only clients with a certificate of theirs may connect. Throws the faults of the files, by
-    /// their keys in the listener's section.
+    /// If authorities are configured, only clients with a certificate from one of them may connect. Throws the faults
+    /// of the files, by their keys in the listener's section.
     init?(_ files: GatewayConfiguration.TLSFiles, section: String) throws(ConfigurationProblems) {
         guard let certificateFile = files.certificateFile, let privateKeyFile = files.privateKeyFile else { return nil }
         let key = "\(section).tls.certificateFile"
@@ -42,7 +42,8 @@ package struct ListenerCertificate: Sendable {
         self.key = key
     }
 
-    /// Returns why clients will reject the certificate at a time; `nil` if it is valid then.
+    /// Returns the reason that clients will reject the certificate at a time. Returns `nil` if the certificate is valid
+    /// then.
     package func untimeliness(at now: Timestamp) -> ConfigurationProblem? {
         let text: String
         if now.seconds > self.leaf.notValidAfter {
@@ -56,23 +57,23 @@ package struct ListenerCertificate: Sendable {
         return ConfigurationProblem(key: self.key, message: message)
     }
 
-    /// In seconds since 1970.
+    /// The end of the certificate's validity, in seconds since 1970.
     package var notValidAfter: Int { Int(self.leaf.notValidAfter) }
 
-    /// True if it is the same certificate as another, regardless of key file and chain.
+    /// True if both certificates are the same, regardless of key file and chain.
     func isSame(as other: ListenerCertificate) -> Bool {
         self.leaf == other.leaf
     }
 }
 
-/// The certificates of both listeners; `nil` for one that speaks plain HTTP.
+/// The certificates of both listeners. `nil` for a listener that speaks plain HTTP.
 package struct ListenerCertificates: Sendable {
     package var data: ListenerCertificate?
     package var admin: ListenerCertificate?
 
     package init() {}
 
-    /// Reads the files that a configuration names; throws the first fault of each listener.
+    /// Reads the files that a configuration names. Throws the first fault of each listener.
     package init(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         var problems: [ConfigurationProblem] = []
         func read(_ files: GatewayConfiguration.TLSFiles, _ section: String) -> ListenerCertificate? {

@@ -17,14 +17,14 @@ import ServiceLifecycle
 /// that takes at most 26 s. A second signal ends both phases at once.
 package struct ListenerService: Service {
     struct Drain: Sendable {
-        /// The time, after readiness has failed, in which new connections are still accepted.
+        /// The time for which new connections are still accepted after readiness has failed.
         var grace: Duration
         /// The time that running requests have after the grace.
         var timeout: Duration
         var forced = ForcedShutdown()
         /// 1 once readiness has failed, else 0.
         var gauge: Meter?
-        /// Waits for the grace; throws if the task is cancelled.
+        /// Waits for the grace. Throws if the task is cancelled.
         var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     }
 
@@ -37,8 +37,8 @@ package struct ListenerService: Service {
     private let ports: AsyncStream<Int>
     private let portsContinuation: AsyncStream<Int>.Continuation
 
-    /// A listener without readiness is not watched by a balancer. `mayBegin` waits until the gateway can serve; false
-    /// if it can't.
+    /// Creates a service for a server. `readiness` is `nil` if no balancer watches the listener. `mayBegin` waits until
+    /// the gateway can serve, and returns false if it can't.
     init(
         server: HTTPServer,
         place: (section: String, host: String, port: Int),
@@ -55,13 +55,14 @@ package struct ListenerService: Service {
         drain.gauge?.set(0)
     }
 
-    /// Waits for the port in use; throws `cancelled` if the server did not start. May be called once.
+    /// Waits for the server's start and returns the port in use. Throws `cancelled` if the server did not start. May be
+    /// called once.
     package func boundPort() async throws(GatewayError) -> Int {
         for await port in self.ports { return port }
         throw GatewayError(.cancelled, "The listener did not start")
     }
 
-    /// Starts to accept connections, before ``run()`` or as a part of it; a second call does nothing.
+    /// Starts to accept connections, before ``run()`` or as a part of it. A second call does nothing.
     func listen() async throws {
         guard self.server.port == nil else { return }
         do {
@@ -88,7 +89,7 @@ package struct ListenerService: Service {
         try await self.listen()
         self.readiness?.set(true)
         try? await gracefulShutdown()
-        // Balancers need a moment to notice; until then they still send new connections.
+        // Balancers need a moment to notice that readiness has failed. Until then they still send new connections.
         self.readiness?.set(false)
         self.server.beginDraining()
         self.drain.gauge?.set(1)
@@ -101,7 +102,7 @@ package struct ListenerService: Service {
             group.addTask {
                 if await self.drain.forced.isRequested() { await self.server.shutdown(grace: .zero) }
             }
-            // Either task ends the other: no connection is left then.
+            // The first task to end ends the other one, because no connection is left then.
             await group.next()
             group.cancelAll()
         }
@@ -109,7 +110,7 @@ package struct ListenerService: Service {
 }
 
 extension ListenerService {
-    /// Returns the problem with the address, under the key to change.
+    /// Returns the problem with the address, under the key that the operator must change.
     private func explained(_ error: any Error) -> any Error {
         let (section, host, port) = self.place
         let (key, message): (String, String)
@@ -125,7 +126,8 @@ extension ListenerService {
 }
 
 extension HTTPServerConfiguration {
-    /// Completes the configured settings: the planned connections, and the responder to refusals and their counter.
+    /// Completes the configured settings with the planned number of connections, the certificate, and the functions
+    /// that answer refusals and count them.
     init(
         _ name: String,
         _ configured: HTTPServerConfiguration,

@@ -9,16 +9,16 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// A configuration whose files were all read and checked; `serve` starts with one, and a reload reads another.
+/// A configuration whose files have all been read and checked. `serve` starts with one, and each reload reads another.
 struct LoadedConfiguration: Sendable {
     /// All settings, without the secrets.
     var configuration: GatewayConfiguration
     var certificates: ListenerCertificates
-    /// The identity of each value, by the keys' paths; digests of secrets.
+    /// The identity of each value, by the key's path. The identity of a secret is a digest.
     var fingerprints: [String: String]
     let sources: ConfigurationInput.Sources
 
-    /// Reads and checks everything; throws all problems that would keep `serve` from starting, by place and key.
+    /// Reads and checks everything. Throws all problems that would keep `serve` from starting, by place and key.
     static func read(
         _ input: ConfigurationInput
     ) throws(ConfigurationProblems) -> (LoadedConfiguration, ServingSecrets) {
@@ -44,7 +44,7 @@ struct LoadedConfiguration: Sendable {
 }
 
 extension ConfigurationInput {
-    /// The listeners' certificates; throws the faults of their files, by place and key.
+    /// Returns the listeners' certificates. Throws the faults of their files, by place and key.
     package func certificates(_ configuration: GatewayConfiguration) throws(ConfigurationProblems)
         -> ListenerCertificates
     {
@@ -123,8 +123,9 @@ final class ConfigurationReloader: Sendable {
         self.warnOfTime(started)
     }
 
-    /// Reloads; on a problem, logs it and changes nothing. One call at a time, since reloads must not overtake each
-    /// other.
+    /// Reloads the configuration. If there is a problem, logs it and changes nothing.
+    ///
+    /// Only one call may run at a time, because a reload must not overtake another.
     func reload() async {
         do {
             let loaded = try self.load()
@@ -146,8 +147,8 @@ final class ConfigurationReloader: Sendable {
 
     // MARK: Certificates
 
-    /// An expired or not yet valid certificate does not replace another. If the one in use has expired, the same files
-    /// are no reason to refuse the rest of the configuration.
+    /// Refuses a new certificate that has expired or is not valid yet. An unchanged certificate is never refused, so
+    /// that the rest of the configuration can be reloaded even if the certificate in use has expired.
     private func refuseUntimely(
         _ loaded: LoadedConfiguration,
         instead current: ListenerCertificates
@@ -195,7 +196,7 @@ final class ConfigurationReloader: Sendable {
         var next = current
         next.certificates = loaded.certificates
         var postponed: Set<String> = []
-        // A switch between plain HTTP and TLS would have to be simultaneous for all of a listener's clients.
+        // All clients of a listener would have to switch between plain HTTP and TLS at the same moment.
         if (current.certificates.data == nil) != (loaded.certificates.data == nil) {
             next.certificates.data = current.certificates.data
             postponed.formUnion(Self.tlsKeys("http"))
@@ -238,7 +239,8 @@ final class ConfigurationReloader: Sendable {
 
 /// Reloads the configuration at every SIGHUP, one at a time.
 struct ReloadService: Service {
-    /// The signals, trapped since before the start began: SIGHUP must not end the process then either.
+    /// The signals. They are trapped before the start begins, because a SIGHUP during the start must not end the
+    /// process.
     let signals: UnixSignalsSequence
     let reloader: ConfigurationReloader
     /// Reopens files that were moved away, even if the configuration can't be read.

@@ -4,11 +4,13 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// Stops the gateway at SIGTERM and SIGINT: before it serves by ending the process, afterwards by a drain.
+/// Stops the gateway at SIGTERM and SIGINT. Ends the process if the gateway does not serve yet, and drains it
+/// otherwise.
 ///
 /// A container's first process gets no signal that it does not trap. A stop during the start would be lost, and the
-/// container killed later, in the middle of its work. Before the gateway serves there is nothing to drain, so the
-/// process just ends: it has accepted nothing, and the store applies each step of an upgrade completely or not at all.
+/// container would be killed later, in the middle of its work. Before the gateway serves, there is nothing to drain.
+/// The process may just end, because it has accepted nothing. The store applies each step of an upgrade completely or
+/// not at all.
 package final class StopSignals: Sendable {
     /// The time for the process to end if it is stopped before it serves.
     private static let limit = Duration.seconds(2)
@@ -27,7 +29,7 @@ package final class StopSignals: Sendable {
     /// The signal that stops the gateway, and its time.
     var first: (name: String, time: ContinuousClock.Instant)? { self.firstSignal.withLock { $0 } }
 
-    /// Runs a body. A signal before ``arm(_:)`` ends the process; a later one shuts the group down.
+    /// Runs a body. A signal before ``arm(_:)`` ends the process. A later signal shuts the group down.
     func watching<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         let watch = Task {
             for await signal in self.signals {
@@ -66,7 +68,7 @@ package final class StopSignals: Sendable {
     /// Sets the work to be done before a stop ends the process.
     func beforeEnd(_ leave: @escaping @Sendable () async -> Void) { self.leave.withLock { $0 = leave } }
 
-    /// Makes later signals stop a group, which may not run yet.
+    /// Makes later signals stop a group. The group need not run yet.
     func arm(_ group: ServiceGroup) { self.group.withLock { $0 = group } }
 }
 
@@ -91,7 +93,7 @@ final class ForcedShutdown: Sendable {
         }
     }
 
-    /// Waits for the request; returns false if the task is cancelled first.
+    /// Waits for the request. Returns false if the task is cancelled first.
     func isRequested() async -> Bool {
         let (stream, listener) = AsyncStream.makeStream(of: Void.self)
         let isRequested = self.state.withLock { state in
@@ -119,7 +121,7 @@ struct ForcedShutdownService: Service {
 
 /// Runs a service, cancels it if it does not end in time, and rethrows its error.
 struct BoundedService: Service, CustomStringConvertible {
-    /// The time that several services share; it begins when the first of them is asked to end.
+    /// The time that several services share. It begins when the first of these services is asked to end.
     final class Time: Sendable {
         private let limit: Duration
         private let deadline = Mutex<ContinuousClock.Instant?>(nil)
@@ -149,7 +151,7 @@ struct BoundedService: Service, CustomStringConvertible {
                 guard (try? await gracefulShutdown()) != nil else { return }
                 try? await self.time.pass()
             }
-            // The first to end decides.
+            // The first task to end decides.
             try await group.next()
             group.cancelAll()
             try await group.waitForAll()

@@ -4,7 +4,7 @@ import Logging
 
 /// Opens the configured store, SQLite or PostgreSQL.
 extension GatewayConfiguration {
-    /// The store's address and its other settings, if it is PostgreSQL.
+    /// The settings of a PostgreSQL store. `nil` if the store is SQLite's.
     package var postgreSQL: PostgreSQLSettings? {
         guard PostgreSQLSettings.isAddress(self.storeURL) else { return nil }
         return PostgreSQLSettings(
@@ -14,7 +14,7 @@ extension GatewayConfiguration {
         )
     }
 
-    /// Opens the store for serving; also returns the function that closes it.
+    /// Opens the store for serving. Also returns the function that closes the store.
     func openStore(
         announcing fingerprint: String,
         metrics: GatewayMetrics,
@@ -39,12 +39,12 @@ extension GatewayConfiguration {
             return (database, close)
         }
         let database = try SQLiteDatabase(path: self.databasePath, metrics: StoreMetrics(store: "sqlite", metrics))
-        // Before anything is read, so that no command can change the master key in between.
+        // The key is announced before anything is read, so that no command can change the master key in between.
         try database.announce(masterKey: fingerprint)
         return (database, { try database.close() })
     }
 
-    /// Opens the store for a read-only command; never creates, migrates or changes it.
+    /// Opens the store for a read-only command. Never creates, migrates or changes the store.
     package func openStoreForReading() async throws(GatewayError) -> any SQLDatabase {
         guard var settings = self.postgreSQL else { return try SQLiteReadOnlyDatabase(path: self.databasePath) }
         settings.poolSize = Self.commandPoolSize
@@ -54,13 +54,13 @@ extension GatewayConfiguration {
     /// A store that a command may change while gateways serve it.
     package struct JoinedStore: Sendable {
         package let database: any SQLDatabase
-        /// Throws `conflict` if a gateway serves the store with another master key; none starts to before the
-        /// transaction ends.
+        /// Throws `conflict` if a gateway serves the store with another master key. No such gateway can start before
+        /// the transaction ends.
         package let requireMasterKey: @Sendable (any SQLConnection) throws -> Void
         package let close: @Sendable () -> Void
     }
 
-    /// Opens the store for a command that changes it with a master key; never creates or migrates it.
+    /// Opens the store for a command that changes it with a master key. Never creates or migrates the store.
     package func joinStore(sealingBy fingerprint: String) async throws(GatewayError) -> JoinedStore {
         if var settings = self.postgreSQL {
             settings.poolSize = Self.commandPoolSize
@@ -84,7 +84,7 @@ extension GatewayConfiguration {
         try? StandardStream.errors.write("The store can't be reached yet, waiting for it: \(reason)\n")
     }
 
-    /// A command runs one query at a time.
+    /// The smallest allowed pool, because a command runs one query at a time.
     private static var commandPoolSize: Int { 4 }
 
     /// True if a gateway writes to the data directory at this moment.
@@ -93,7 +93,7 @@ extension GatewayConfiguration {
         return try StoreLock.isHeld(at: path)
     }
 
-    /// True if a gateway serves SQLite's file, so that the last chain is still open; for PostgreSQL,
+    /// True if a gateway serves SQLite's file, so that the last chain is still open. Always false for PostgreSQL, where
     /// ``SQLAuditStore/liveWriters()`` returns the writers.
     package func isStoreServed() throws(GatewayError) -> Bool {
         guard self.postgreSQL == nil else { return false }

@@ -4,7 +4,7 @@ import Logging
 import NIOSSL
 import ServiceLifecycle
 
-/// The configured recording of spans; without a receiver, only callers' traces are passed on.
+/// The configured recording of spans. Without a receiver, the gateway only passes on callers' traces.
 struct TracingParts: Sendable {
     /// The time to export the remaining spans at the end, after all other parts.
     private static let flushLimit = Duration.seconds(2)
@@ -14,7 +14,7 @@ struct TracingParts: Sendable {
     private let queue: SpanQueue?
 
     init(_ configuration: GatewayConfiguration.Tracing, metrics: GatewayMetrics) {
-        // The series exist without a receiver too, as 0.
+        // The series exist even without a receiver. Their value is then 0.
         let spans = SpanQueue(metrics: metrics)
         self.queue = configuration.otlpEndpoint.isEmpty ? nil : spans
         let recorder = self.queue.map { RequestTracer.Recorder(sampling: configuration.sampleRatio, record: $0.add) }
@@ -22,7 +22,7 @@ struct TracingParts: Sendable {
         self.configuration = configuration
     }
 
-    /// The services that export spans; they end after everything that ends spans.
+    /// The services that export spans. They end after every part that ends spans.
     func services(instance: String?, logger: Logger) throws -> [any Service] {
         guard let queue = self.queue else { return [] }
         let (endpoint, fields) = (self.configuration.otlpEndpoint, self.configuration.otlpHeaders?.revealed)
@@ -38,7 +38,7 @@ struct TracingParts: Sendable {
 }
 
 extension GatewayConfiguration.Tracing {
-    /// TLS that trusts the authorities of the file in addition to the system's; `nil` without a file.
+    /// TLS that trusts the file's authorities in addition to the system's. `nil` without a file.
     func tls() throws(ConfigurationProblems) -> TLSConfiguration? {
         guard let file = self.caFile else { return nil }
         var tls = TLSConfiguration.makeClientConfiguration()

@@ -3,7 +3,7 @@ import Yams
 
 /// A YAML file checked against the table: the values of its keys, their lines, and all problems.
 struct ConfigurationFile {
-    /// The largest file read; a configuration is a few hundred lines.
+    /// The maximum size of the file. A configuration has a few hundred lines.
     static let maxBytes = 1 << 20
 
     let name: String
@@ -20,7 +20,7 @@ struct ConfigurationFile {
 
     private mutating func walkSection(_ node: Node, path: String?) {
         if case .scalar(let scalar) = node, scalar.resolvedTagName == .null {
-            // A section whose keys are all commented out.
+            // An empty section is one whose keys are all commented out.
             return
         }
         guard case .mapping(let mapping) = node else {

@@ -1,14 +1,14 @@
 import FCMModel
 
-/// The merged configuration: environment over file over defaults.
+/// The merged configuration. The environment overrides the file, and the file overrides the defaults.
 package struct ConfigurationInput {
-    /// The variables of the command line's verbs; they configure no server.
+    /// The variables of the command line's verbs. They do not configure a server.
     private static let clientVariables: Set<String> = [
         "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_ADMIN_URL", "GATEWAY_ADMIN_TOKEN",
         "GATEWAY_ADMIN_TOKEN_FILE", "GATEWAY_CA_FILE", "GATEWAY_CLIENT_CERTIFICATE_FILE", "GATEWAY_CLIENT_KEY_FILE",
     ]
 
-    /// The sources of the values in force, by path; a key that nothing sets has its default.
+    /// The sources of the values in force, by path. A key without a source has its default.
     package struct Sources: Sendable {
         fileprivate var byPath: [String: ConfigurationProblem.Source] = [:]
         /// The path of the file, as given.
@@ -16,7 +16,8 @@ package struct ConfigurationInput {
 
         package subscript(path: String) -> ConfigurationProblem.Source { self.byPath[path] ?? .builtIn }
 
-        /// Adds to a problem the place where its key was set, or else the other key involved.
+        /// Adds the place where the problem's key was set. If only the other key involved was set, adds the place of
+        /// that key.
         package func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
             var located = problem
             let path = [problem.key, problem.otherKey].compactMap(\.self).first { self[$0] != .builtIn }
@@ -28,7 +29,7 @@ package struct ConfigurationInput {
     /// One line of `config show`.
     package struct Row: Sendable {
         package let key: ConfigurationKey
-        /// The value in force as text; empty if there is none, `<redacted>` for a secret.
+        /// The value in force as text. Empty if there is none, and `<redacted>` for a secret.
         package let value: String
         package let source: ConfigurationProblem.Source
     }
@@ -38,7 +39,7 @@ package struct ConfigurationInput {
     private var values = GatewayConfiguration()
     private var problems: [ConfigurationProblem]
 
-    /// Reads the file, if there is one, and the environment; ``configuration()`` throws their problems.
+    /// Reads the environment and, if there is one, the file. ``configuration()`` throws the problems of both.
     package init(file path: String?, environment: [String: String]) {
         let file = path.map { ConfigurationFile(YAMLSource(path: $0, maxBytes: ConfigurationFile.maxBytes)) }
         self.init(file: file, environment: environment)
@@ -73,8 +74,8 @@ package struct ConfigurationInput {
         self.problems += self.values.problems.map(self.sources.locate)
     }
 
-    /// Returns a key's variable and its text, for a secret also from the file that a variable names; `nil` if none is
-    /// set.
+    /// Returns a key's variable and its text. A secret may also come from the file that a variable names. Returns `nil`
+    /// if no variable is set.
     private static func text(
         of key: ConfigurationKey,
         in environment: [String: String]
@@ -83,7 +84,7 @@ package struct ConfigurationInput {
         return try SecretVariable.find(key.variable, in: environment).map { ($0.value.revealed, $0.variable) }
     }
 
-    /// The configuration in force; throws all problems of the file, the environment and the values, by place.
+    /// Returns the configuration in force. Throws all problems of the file, the environment and the values, by place.
     package func configuration() throws(ConfigurationProblems) -> GatewayConfiguration {
         guard self.problems.isEmpty else { throw ConfigurationProblems(self.problems) }
         return self.values

@@ -4,7 +4,7 @@ import Yams
 
 /// A key that an operator can set: a row of ``ConfigurationTable``.
 ///
-/// The part that reads the value owns the property; the property's initial value is the key's default.
+/// The part that reads the value owns the property. The property's initial value is the key's default.
 package struct ConfigurationKey: Sendable {
     /// Converts between an operator's text and the value of a property.
     struct Format<Written: ConfigurationValue, Value: Sendable>: Sendable {
@@ -24,11 +24,11 @@ package struct ConfigurationKey: Sendable {
     /// The allowed values, for documents; ``doc`` is what the key sets.
     package let values: String
     package let doc: String
-    /// True if a reload can change the value; otherwise only a start can.
+    /// True if a reload can change the value. Otherwise only a start can change it.
     package let isReloadable: Bool
     package let isSecret: Bool
 
-    /// Reads a node of the file; the assignment checks ranges, since a variable may replace the value.
+    /// Reads a node of the file. The assignment checks ranges later, because a variable may replace the value.
     let assignmentOfNode: @Sendable (Node) throws(ConfigurationFaults) -> Assignment
     let assignmentOfText: @Sendable (String) -> Assignment
     private let text: @Sendable (GatewayConfiguration) -> String
@@ -81,7 +81,7 @@ package struct ConfigurationKey: Sendable {
         self.copy = { $0[keyPath: part][keyPath: property] = $1[keyPath: part][keyPath: property] }
     }
 
-    /// The value as in the file or a variable; empty if there is none, masked if it is secret.
+    /// The value as in the file or a variable. Empty if there is none, and masked if it is secret.
     package func shown(_ configuration: GatewayConfiguration) -> String {
         let text = self.text(configuration)
         return self.isSecret && !text.isEmpty ? Redacted("").description : text
@@ -94,7 +94,7 @@ package struct ConfigurationKey: Sendable {
 
     package var variable: String { Self.variable(self.path) }
 
-    /// The environment variables that set the key; for a secret also the one that names a file.
+    /// The environment variables that set the key. A secret has a second variable, which names a file.
     package var variables: [String] { self.isSecret ? [self.variable, "\(self.variable)_FILE"] : [self.variable] }
 
     /// The variable of a path: `http.keepAliveTimeoutMs` is `GATEWAY_HTTP_KEEP_ALIVE_TIMEOUT_MS`.

@@ -21,9 +21,9 @@ package struct ConfigurationProblem: Sendable, Equatable {
     package var source: Source
     /// The key's path; `nil` if the problem is the whole file's or no key's.
     package var key: String?
-    /// Another key involved; the problem is reported at its place if only that one was set.
+    /// Another key involved. If only this other key was set, the problem is reported at the place of this key.
     package var otherKey: String?
-    /// The problem in words; never holds a secret.
+    /// The problem in words. Never holds a secret.
     package var message: String
 
     package init(
@@ -49,7 +49,7 @@ extension ConfigurationProblem: CustomStringConvertible {
     }
 }
 
-/// All problems of the configuration in the order of printing; never empty.
+/// All problems of the configuration, in the order of printing. Never empty.
 package struct ConfigurationProblems: Error, Sendable, Equatable {
     package let problems: [ConfigurationProblem]
 

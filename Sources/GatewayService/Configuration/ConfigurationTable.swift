@@ -214,7 +214,7 @@ package enum ConfigurationTable {
 
     private static let emptiness: @Sendable (String) -> String? = { $0.isEmpty ? "must not be empty" : nil }
 
-    /// Does not repeat the text, which may hold a password.
+    /// The message does not repeat the text, which may hold a password.
     @Sendable private static func redisProblem(_ text: String) -> String? {
         guard !text.isEmpty else { return nil }
         do throws(RedisLocation.Fault) {
@@ -267,8 +267,8 @@ package enum ConfigurationTable {
             text: { $0 }
         )
 
-    /// Returns why a store's address can't be used; does not repeat it, since another store's address may hold a
-    /// password.
+    /// Returns the reason that a store's address can't be used. Does not repeat the address, because an address of
+    /// another kind of store may hold a password.
     @Sendable package static func storeProblem(_ text: String) -> String? {
         if PostgreSQLSettings.isAddress(text) { return PostgreSQLSettings.problem(text) }
         guard text.hasPrefix(GatewayConfiguration.sqliteScheme) else {

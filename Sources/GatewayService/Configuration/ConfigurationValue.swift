@@ -8,7 +8,7 @@ protocol ConfigurationValue: Sendable {
     init(variable: String) throws(ConfigurationFaults)
 }
 
-/// The reasons why something is not a value of a key, each with its line if the node spans several.
+/// The reasons that something is not a value of a key. Each has its line if the node spans several lines.
 struct ConfigurationFaults: Error {
     var faults: [(line: Int?, message: String)]
 
@@ -87,7 +87,7 @@ extension [String]: ConfigurationValue {
         for element in sequence { self.append(try String(node: element)) }
     }
 
-    /// Commas separate the elements; an empty variable is an empty list, not a list with an empty text.
+    /// Commas separate the elements. An empty variable is an empty list, not a list with an empty text.
     init(variable: String) {
         let elements = variable.split(separator: ",", omittingEmptySubsequences: false)
             .map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }

@@ -7,7 +7,7 @@ import NIOCore
 import RedisClient
 package import RedisLimits
 
-/// All settings of an operator, in sections; if a single part reads a section, the section is that part's own struct.
+/// All settings of an operator, in sections. If only one part reads a section, the section is that part's own struct.
 ///
 /// The initial values are the defaults. ``ConfigurationTable`` defines their keys and meaning, and
 /// ``ConfigurationInput`` reads them.
@@ -17,8 +17,8 @@ package struct GatewayConfiguration: Sendable {
         /// The address and the limits; sections 8 and 9 of the reliability document explain them.
         package var server = HTTPServerConfiguration(host: "0.0.0.0", port: 8080)
         package var tls = TLSFiles()
-        /// The most requests in flight; one tenant gets at most half of them, messages without high priority four
-        /// fifths.
+        /// The maximum number of requests in flight. One tenant gets at most half of them. Messages without high
+        /// priority get at most four fifths.
         package var maxInFlight = 1_024
         package var maxLag = Duration.milliseconds(4)
         package var drainGrace = Duration.seconds(5)
@@ -31,7 +31,7 @@ package struct GatewayConfiguration: Sendable {
     package struct AdminListener: Sendable {
         package var server = HTTPServerConfiguration(host: "127.0.0.1", port: 8081)
         package var tls = TLSFiles()
-        /// The operators' token; only `config check` and `config show` work without it.
+        /// The operators' token. Only `config check` and `config show` work without this token.
         package var token: Redacted<String>?
         /// The names that requests may use for the listener, in lower case, besides `localhost` and addresses.
         package var allowedHosts: [String] = []
@@ -60,15 +60,15 @@ package struct GatewayConfiguration: Sendable {
         package var poolSize = 8
         /// True if `serve` migrates the schema by itself.
         package var migrates = false
-        /// The length of a replica's lease; the replica renews it after a third.
+        /// The length of a replica's lease. The replica renews the lease after a third of this time.
         package var lease = Duration.seconds(30)
-        /// The longest use of a directory snapshot that can't be compared with the store.
+        /// The longest time for which a directory snapshot is used that can't be compared with the store.
         package var maxStale = Duration.seconds(900)
     }
 
-    /// Rate limiting; its state is in memory or, if replicas share it, in Redis.
+    /// Rate limiting. Its state is in memory or, if replicas share it, in Redis.
     package struct Limits: Sendable {
-        /// Empty for limits in memory.
+        /// The server's address. Empty if limits are kept in memory.
         package var redisURL = ""
         package var redisPassword: Redacted<String>?
         /// The authorities of Redis' certificate, instead of the system's.
@@ -82,7 +82,7 @@ package struct GatewayConfiguration: Sendable {
         package var topic = RatePolicy.topicDefaults
         package var tenant = RatePolicy.tenantDefaults
 
-        /// The policies of tenants without their own.
+        /// The policies of tenants that have none of their own.
         package var defaults: LimitPolicies {
             LimitPolicies(
                 tenant: self.tenant,
@@ -93,7 +93,7 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// Traces: which callers' traces are passed to FCM, and the receiver of the gateway's own spans.
+    /// The traces of callers that are passed to FCM, and the receiver of the gateway's own spans.
     package struct Tracing: Sendable {
         /// The callers' traces that are passed to FCM.
         package enum Propagation: String, Sendable, CaseIterable {
@@ -120,7 +120,7 @@ package struct GatewayConfiguration: Sendable {
     package var tracing = Tracing()
     package var eventLoops = System.coreCount
     package var dataDir = "/var/lib/fcm-gateway"
-    /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` work without it.
+    /// The 32-byte key that seals all other secrets. Only `config check` and `config show` work without this key.
     package var masterKey: Redacted<[UInt8]>?
     package var previousMasterKey: Redacted<[UInt8]>?
 
@@ -146,7 +146,7 @@ package struct GatewayConfiguration: Sendable {
 
     // MARK: Relations between values
 
-    /// The problems between values that are each valid alone.
+    /// The problems in the relations between values that are each valid alone.
     var problems: [ConfigurationProblem] {
         var problems = Self.problems(self.http.tls, "http") + Self.problems(self.admin.tls, "admin")
         func report(_ key: String, or other: String? = nil, _ message: String) {
@@ -168,8 +168,8 @@ package struct GatewayConfiguration: Sendable {
                 "upstream.timeoutMs must not exceed upstream.deadlineMs"
             )
         }
-        // A lease is renewed between a third and half of its length, so it must outlast an attempt that begins just
-        // before.
+        // A lease is renewed between a third and a half of its length. An attempt may begin just before the renewal,
+        // so half a lease must outlast an attempt.
         if !self.storeURL.hasPrefix(Self.sqliteScheme), self.store.lease / 2 <= self.upstream.timeout {
             report(
                 "store.leaseMs",
@@ -213,9 +213,9 @@ package struct GatewayConfiguration: Sendable {
         return [ConfigurationProblem(key: "\(section).\(problem.name)", message: "needs \(problem.missing)")]
     }
 
-    /// The problems that keep `serve`, but no command, from starting.
+    /// The problems that keep `serve` from starting, but no other command.
     ///
-    /// PostgreSQL is for several replicas; without Redis each of them would allow the full limits by itself.
+    /// PostgreSQL is for several replicas. Without Redis, each of them would allow the full limits by itself.
     var servingProblems: [ConfigurationProblem] {
         guard self.postgreSQL != nil, self.limits.redisURL.isEmpty, !self.limits.perReplica else { return [] }
         return [
@@ -228,7 +228,7 @@ package struct GatewayConfiguration: Sendable {
         ]
     }
 
-    /// Warnings that do not stop `serve`, which logs them at each start.
+    /// The warnings that `serve` logs at each start. They do not stop it.
     ///
     /// Redis keys are derived from the store's secrets, so gateways of different stores never share limits.
     var servingWarnings: [ConfigurationProblem] {
@@ -245,7 +245,7 @@ package struct GatewayConfiguration: Sendable {
         return warnings
     }
 
-    /// Secrets that leave this machine unencrypted, or go to a server whose certificate is not verified.
+    /// The secrets that leave this machine unencrypted, or go to a server whose certificate is not verified.
     private var transportWarnings: [ConfigurationProblem] {
         var warnings: [ConfigurationProblem] = []
         for (section, host, tls, secret) in [
@@ -301,7 +301,7 @@ package struct GatewayConfiguration: Sendable {
 
     // MARK: Secrets
 
-    /// Problems that do not fail `config check`: secrets that `serve` needs, and the warnings at its start.
+    /// The problems that do not fail `config check`: missing secrets that `serve` needs, and the warnings at its start.
     package var warnings: [ConfigurationProblem] { self.missingSecrets + self.servingWarnings }
 
     private var missingSecrets: [ConfigurationProblem] {
@@ -309,7 +309,7 @@ package struct GatewayConfiguration: Sendable {
             .map { Self.missingSecret($0.0) }
     }
 
-    /// The secrets that serving needs; throws a problem for each missing one.
+    /// Returns the secrets that serving needs. Throws a problem for each missing secret.
     package func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
         guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
             throw ConfigurationProblems(self.missingSecrets)
@@ -317,7 +317,7 @@ package struct GatewayConfiguration: Sendable {
         return ServingSecrets(masterKey: masterKey, previousMasterKey: self.previousMasterKey, adminToken: adminToken)
     }
 
-    /// The problem of opening the store's secrets without a master key.
+    /// The problem if the store's secrets are to be opened without a master key.
     package static var missingMasterKey: ConfigurationProblems {
         ConfigurationProblems([Self.missingSecret("masterKey")])
     }

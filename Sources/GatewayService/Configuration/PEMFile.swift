@@ -1,7 +1,7 @@
 import Foundation
 package import NIOSSL
 
-/// Reads certificates and keys; throws a file's fault, under the key or option that names the file.
+/// Reads certificates and keys. Throws a file's fault, under the key or option that names the file.
 package enum PEMFile {
     package static func certificates(
         in file: String,
@@ -17,7 +17,7 @@ package enum PEMFile {
         throw self.problem(key, "\(file) holds no certificate in PEM, or one that is cut off")
     }
 
-    /// True if every block of a PEM file is complete; the library ignores a truncated one.
+    /// True if every block of a PEM file is complete. The library ignores a truncated block.
     private static func isWhole(_ data: Data) -> Bool {
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
             .map { $0.trimmingCharacters(in: .whitespaces) }

@@ -1,7 +1,7 @@
 package import Foundation
 package import GatewayCore
 
-/// A secret that prints, reflects and interpolates as `<redacted>`; its uses are easy to find by `revealed`.
+/// A secret that prints, reflects and interpolates as `<redacted>`. Each use is easy to find by the name `revealed`.
 package struct Redacted<Value: Sendable>: Sendable {
     package let revealed: Value
 
@@ -20,7 +20,7 @@ extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, Custo
 /// The secrets that the gateway needs to start.
 package struct ServingSecrets: Sendable {
     package let masterKey: Redacted<[UInt8]>
-    /// Set while secrets may still be sealed with it.
+    /// The key before the current one. Set while secrets may still be sealed with it.
     package var previousMasterKey: Redacted<[UInt8]>?
     package let adminToken: Redacted<String>
 
@@ -36,7 +36,7 @@ package struct ServingSecrets: Sendable {
 }
 
 extension MasterKey {
-    /// The configured master key and the previous one; throws `invalid` for a wrong length.
+    /// Creates the configured master key with the previous one. Throws `invalid` for a wrong length.
     package init(_ key: Redacted<[UInt8]>, previous: Redacted<[UInt8]>?) throws(GatewayError) {
         guard
             let masterKey = MasterKey(
@@ -58,16 +58,16 @@ package enum SecretVariable {
         package var variable: String
     }
 
-    /// The reason why a file holds no secret; never holds the secret itself.
+    /// The reason that a file holds no secret. Never holds the secret itself.
     package struct Unusable: Error {
         package let message: String
     }
 
-    /// The largest secret file read, in bytes.
+    /// The maximum size of a secret file, in bytes.
     static let maxBytes = 64 * 1_024
 
-    /// Finds a secret by its variable, or by the file that the variable with the suffix `_FILE` names; `nil` if neither
-    /// is set.
+    /// Finds a secret by its variable, or by the file that the variable with the suffix `_FILE` names. Returns `nil` if
+    /// neither variable is set.
     package static func find(_ name: String, in environment: [String: String]) throws(ConfigurationProblems) -> Found? {
         let fileVariable = "\(name)_FILE"
         switch (environment[name], environment[fileVariable]) {
@@ -99,7 +99,7 @@ package enum SecretVariable {
         return try Self.secret(data, from: path)
     }
 
-    /// Returns the secret in a file's content; the file's name is for messages.
+    /// Returns the secret in a file's content. Messages mention the file by `name`.
     package static func secret(_ data: Data, from name: String) throws(Unusable) -> String {
         guard data.count <= Self.maxBytes, let text = String(bytes: data, encoding: .utf8) else {
             throw Unusable(message: "\(name) is not a secret: text of at most \(Self.maxBytes) bytes")

@@ -1,17 +1,17 @@
 import Foundation
 package import Yams
 
-/// A YAML file as nodes with their lines, or its problem.
+/// A YAML file as nodes with their lines, or the problem with the file.
 package struct YAMLSource {
-    /// The most uses of anchors: each can multiply the content of earlier ones, and the YAML reader compares keys by
-    /// their whole content.
+    /// The maximum number of uses of anchors. Each use can multiply the content of earlier uses, and the YAML reader
+    /// compares keys by their whole content.
     static let maxAliases = 16
 
     /// The path as the operator wrote it.
     package let name: String
-    /// The root node; `nil` for an empty file, or one with a problem.
+    /// The root node. `nil` for an empty file, or for a file with a problem.
     package private(set) var root: Node?
-    /// The reason why the file can't be read; `nil` if it can.
+    /// The reason that the file can't be read. `nil` if the file can be read.
     package private(set) var problem: ConfigurationProblem?
 
     package init(path: String, maxBytes: Int) {
@@ -52,7 +52,7 @@ package struct YAMLSource {
         self.problem = ConfigurationProblem(.file(name, line: nil), message: message)
     }
 
-    /// Returns the kind of a node without quoting it, since it may be a misplaced secret.
+    /// Returns the kind of a node. Does not quote the node, because it may be a misplaced secret.
     package static func kind(of node: Node) -> String {
         switch node {
         case .mapping: "keys and values"
@@ -85,7 +85,7 @@ package struct YAMLSource {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            // The reader notices a missing end on a line behind the last one.
+            // The reader notices a missing end only on the line after the last one.
             line = min(mark.line, Self.lineCount(of: text))
             message = problem
         case .duplicatedKeysInMapping(let duplicates, let context):
@@ -102,15 +102,15 @@ package struct YAMLSource {
         return ConfigurationProblem(.file(name, line: line), key: key, message: message)
     }
 
-    /// The number of lines of a text, as YAML breaks them; 1 for an empty text.
+    /// Returns the number of lines of a text, as YAML breaks them. An empty text has one line.
     private static func lineCount(of text: String) -> Int {
         let breaks = text.count(where: \.isNewline)
         return max(1, text.last?.isNewline == true ? breaks : breaks + 1)
     }
 
-    /// Returns the line of the first excess use of an anchor; `nil` if there is none.
+    /// Returns the line of the first use of an anchor beyond ``maxAliases``. Returns `nil` if there is no such use.
     ///
-    /// Also counts what only looks like a use, in comments and quotes.
+    /// Text in comments and quotes that only looks like a use counts too.
     private static func lineOfExcessAlias(in text: String) -> Int? {
         var aliases = 0
         var line = 1
@@ -143,8 +143,8 @@ package struct YAMLSource {
 extension Node {
     /// The value of a plain decimal whole number.
     ///
-    /// YAML also calls `0x1F`, `1_000` and `1:30` integers. They are refused: the last would surprise an operator who
-    /// meant a time, and none of them has a form for the environment.
+    /// YAML also calls `0x1F`, `1_000` and `1:30` integers. These forms are refused, because a variable can't have
+    /// them. An operator could also take `1:30` for a time.
     package var wholeNumber: Int? {
         guard case .scalar(let scalar) = self, scalar.resolvedTagName == .int else { return nil }
         return Int(scalar.string)
@@ -152,7 +152,7 @@ extension Node {
 }
 
 extension Node.Scalar {
-    /// The scalar's tag in YAML: the written one, or the one that its unquoted text implies.
+    /// The scalar's tag in YAML: the tag as written, or the tag that the unquoted text implies.
     package var resolvedTagName: Tag.Name {
         Tag.Name(rawValue: Node.scalar(self).tag.rawValue)
     }

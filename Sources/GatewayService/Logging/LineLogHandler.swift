@@ -3,9 +3,9 @@ import GatewayHTTP
 package import Logging
 
 extension LogConfiguration {
-    /// Creates the logger of the whole process as configured; ``Logger/flush()`` writes its last lines.
+    /// Creates the logger of the whole process as configured. ``Logger/flush()`` writes the logger's last lines.
     ///
-    /// If a reload may change levels, they are passed in.
+    /// Pass in the levels if a reload may change them.
     package func bootstrap(_ levels: LogLevelSetting? = nil) -> Logger {
         let format = self.lineFormat(environment: ProcessInfo.processInfo.environment, isTerminal: isatty(2) == 1)
         let clock = LogClock()
@@ -26,7 +26,7 @@ extension LogConfiguration {
             clock: clock,
             output: output
         )
-        // A log whose reader is gone must not end the process.
+        // A log without a reader must not end the process.
         signal(SIGPIPE, SIG_IGN)
         LoggingSystem.bootstrap { LineLogHandler(label: $0, shared: shared) }
         return Logger(label: Part.gateway.rawValue)
@@ -42,8 +42,8 @@ extension LogConfiguration {
 
 /// Writes log events as lines, at levels that may change for all loggers at once.
 ///
-/// Metadata given as an `Int` (`.stringConvertible(8080)`) is a number in JSON; interpolated text (`"\(port)"`) is
-/// text.
+/// Metadata given as an `Int` (`.stringConvertible(8080)`) is a number in JSON. Interpolated text (`"\(port)"`) is a
+/// string.
 struct LineLogHandler: LogHandler {
     struct Shared: Sendable {
         let levels: LogLevelSetting
@@ -52,7 +52,7 @@ struct LineLogHandler: LogHandler {
         let output: LogOutput
     }
 
-    /// The names of the line's own fields; metadata with these names is renamed.
+    /// The names of the line's own fields. Metadata with one of these names is renamed.
     private static let ownNames: Set<String> = ["time", "level", "logger", "message"]
 
     var metadata: Logger.Metadata = [:]
@@ -63,7 +63,7 @@ struct LineLogHandler: LogHandler {
     /// The level of a single logger, if it has one of its own.
     private var ownLevel: Logger.Level?
 
-    /// Creates a handler for a logger's name; a part's name gives it that part's level.
+    /// Creates a handler for a logger's name. A part's name gives the handler that part's level.
     init(label: String, shared: Shared) {
         self.label = label
         self.part = LogConfiguration.Part(rawValue: label)
@@ -92,7 +92,7 @@ struct LineLogHandler: LogHandler {
         var fields = self.metadata
         if let provided = self.metadataProvider?.get() { fields.merge(provided) { $1 } }
         if let own = event.metadata { fields.merge(own) { $1 } }
-        // An error's text is unchecked: it may hold an address with a token.
+        // An error's text is unchecked, so it may hold an address with a token.
         if let error = event.error, fields["error"] == nil { fields["error"] = "\(type(of: error))" }
         var line = LogLine(
             self.shared.format,
@@ -122,7 +122,7 @@ extension Logger {
         return Logger(label: part.rawValue) { _ in handler.handler(for: part) }
     }
 
-    /// Returns once all earlier lines are written, or can't be written now.
+    /// Returns as soon as all earlier lines are written, or if they can't be written now.
     package func flush() {
         (self.handler as? LineLogHandler)?.shared.output.flush()
     }
@@ -132,7 +132,7 @@ extension Logger {
 struct LineAccessLog: AccessLogSink {
     private let shared: LineLogHandler.Shared
 
-    /// Shares a logger's output; `nil` for a logger with another handler.
+    /// Shares a logger's output. Returns `nil` for a logger with another handler.
     init?(beside logger: Logger) {
         guard let handler = logger.handler as? LineLogHandler else { return nil }
         self.init(handler.shared)

@@ -1,7 +1,7 @@
 package import Logging
 import Synchronization
 
-/// The section `log`: levels, and the form of a line.
+/// The section `log`: the levels, and the form of a line.
 package struct LogConfiguration: Sendable, Equatable {
     /// The parts of the gateway with levels of their own; each also names its logger.
     package enum Part: String, Sendable, CaseIterable {
@@ -39,7 +39,8 @@ package struct LogConfiguration: Sendable, Equatable {
 /// The minimum levels that are logged; they may change while the gateway runs.
 package final class LogLevelSetting: Sendable {
     private static let levels = Logger.Level.allCases
-    /// A byte per part, after the general level's: all change at once, and reading takes no lock.
+    /// One byte for the general level, followed by one for each part. All levels change at once, and reading takes no
+    /// lock.
     private let indices: Atomic<UInt64>
 
     init(_ configuration: LogConfiguration) {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// One line of the log while it is being written.
 ///
-/// No content can end a line or begin another: everything but plain text is escaped.
+/// Everything except plain text is escaped, so no content can end a line or begin another one.
 struct LogLine {
     enum Format: Sendable, Hashable {
         case json
@@ -83,11 +83,11 @@ struct LogLine {
         }
     }
 
-    /// Begins a field; escapes its name if necessary.
+    /// Begins a field. Escapes the field's name if necessary.
     private mutating func begin(_ writeName: (inout [UInt8]) -> Void) {
         switch self.format {
         case .json:
-            // Byte by byte, at a tenth of the cost of short strings.
+            // Copying byte by byte costs a tenth of creating short strings.
             self.bytes.append(UInt8(ascii: ","))
             self.bytes.append(UInt8(ascii: "\""))
             writeName(&self.bytes)
@@ -121,7 +121,7 @@ private enum LogText {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Appends text as one word: quoted unless it is a single word.
+    /// Appends text as one word. Quotes the text unless it is a single word.
     static func appendWord(_ text: String, to bytes: inout [UInt8]) {
         let isWord = !text.isEmpty && text.utf8.allSatisfy { Self.isPlain($0) && $0 != 0x20 && $0 != UInt8(ascii: "=") }
         if isWord {
@@ -131,10 +131,10 @@ private enum LogText {
         }
     }
 
-    /// Appends text; escapes quotes, backslashes, and all that a reader could treat as a line end or a command.
+    /// Appends text. Escapes quotes, backslashes, and everything that a reader could treat as a line end or a command.
     static func append(_ text: String, to bytes: inout [UInt8]) {
         let start = bytes.count
-        // Nearly all texts are plain, so they are copied first and checked in place.
+        // Nearly all texts are plain, so they are copied first and then checked in place.
         bytes.append(utf8: text)
         if Self.isPlain(bytes.span, from: start) { return }
         bytes.removeSubrange(start...)
@@ -178,7 +178,7 @@ private enum LogText {
     }
 }
 
-/// The time in log lines; the text of a second is created once.
+/// The time in log lines. The text of each second is created once.
 final class LogClock: Sendable {
     private struct Second {
         var number = Int.min

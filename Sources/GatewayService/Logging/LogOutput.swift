@@ -4,21 +4,21 @@ import Synchronization
 
 /// Writes log lines completely, in order and never mixed.
 ///
-/// No caller waits for a line to be written, so a log reader that stalls can't stop the gateway. A queue writes
-/// the collected lines together: after 5 ms, at once for an urgent line, or at once from 64 KiB on.
+/// No caller waits for a line to be written, so a log reader that stalls can't stop the gateway. A queue writes the
+/// collected lines together, after 5 ms. It writes at once if a line is urgent or 64 KiB have been collected.
 final class LogOutput: Sendable {
-    /// The most bytes that wait or are being written; further lines are dropped and counted.
+    /// The maximum number of bytes that wait or are being written. Further lines are dropped and counted.
     static let maxBytes = 8 * 1_024 * 1_024
-    /// The bytes reserved for urgent lines: a flood of others must not hide its cause.
+    /// The number of bytes reserved for urgent lines. A flood of other lines must not hide the cause of the flood.
     private static let urgentBytes = 1_024 * 1_024
     private static let fullBytes = 64 * 1_024
     private static let delay = DispatchTimeInterval.milliseconds(5)
 
     private struct State {
         var pending: [UInt8] = []
-        /// The buffer of the last write, emptied, so that its memory is reused.
+        /// The buffer of the last write. It is emptied and used again, which saves an allocation.
         var spare: [UInt8] = []
-        /// The bytes being written.
+        /// The number of bytes being written.
         var writing = 0
         var lost = 0
         var isScheduled = false
@@ -31,7 +31,7 @@ final class LogOutput: Sendable {
     private let timeout: DispatchTimeInterval
     private let lossLine: @Sendable (Int) -> [UInt8]
 
-    /// Creates an output to a file. At the end of the process, a flush waits for the reader until the timeout;
+    /// Creates an output to a file. At the end of the process, a flush waits for the reader until the timeout.
     /// `lossLine` creates the line that reports the number of lost lines.
     init(
         _ handle: sending FileHandle,
@@ -43,7 +43,8 @@ final class LogOutput: Sendable {
         self.lossLine = lossLine
     }
 
-    /// Queues a line; an urgent one is written at once, since it may say why the process is about to end.
+    /// Queues a line. An urgent line is written at once, because it may name the reason that the process is about to
+    /// end.
     func write(_ line: [UInt8], isUrgent: Bool) {
         let bound = isUrgent ? Self.maxBytes : Self.maxBytes - Self.urgentBytes
         let deadline: DispatchTime? = self.state.withLock { state in
@@ -60,7 +61,7 @@ final class LogOutput: Sendable {
         if let deadline { self.queue.asyncAfter(deadline: deadline) { self.drain() } }
     }
 
-    /// Returns once all earlier lines are written, or at the timeout if they are not read.
+    /// Returns as soon as all earlier lines are written. Returns at the timeout if the lines are not read.
     func flush() {
         let isDrained = DispatchSemaphore(value: 0)
         self.queue.async {
@@ -70,9 +71,9 @@ final class LogOutput: Sendable {
         _ = isDrained.wait(timeout: .now() + self.timeout)
     }
 
-    /// Writes the waiting lines; on the queue only, so that they stay in order.
+    /// Writes the waiting lines. Runs only on the queue, so that the lines stay in order.
     ///
-    /// A line that can't be written is dropped and counted: a broken log must stop nothing.
+    /// A line that can't be written is dropped and counted, because a broken log must stop nothing.
     private func drain() {
         var (bytes, lost) = self.state.withLock { state in
             let taken = (state.pending, state.lost)
@@ -85,7 +86,7 @@ final class LogOutput: Sendable {
         bytes.removeAll(keepingCapacity: bytes.capacity <= 2 * Self.fullBytes)
         self.state.withLock { state in
             (state.spare, state.writing) = (bytes, 0)
-            // The line about losses is not itself one of the lost lines.
+            // The line about losses is not counted as a lost line.
             if unwritten > 0 { state.lost += max(unwritten - (lost > 0 ? 1 : 0), 0) + lost }
         }
     }

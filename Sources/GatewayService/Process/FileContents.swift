@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The reason why a file can't be read, in the system's words; never holds any of its content.
+/// The reason that a file can't be read, in the system's words. Never holds any of the file's content.
 package struct UnreadableFile: Error, CustomStringConvertible {
     private let path: String
     /// The reason without the file's name.
@@ -26,21 +26,21 @@ package struct UnreadableFile: Error, CustomStringConvertible {
 }
 
 extension Data {
-    /// Reads a file whole.
+    /// Reads a whole file.
     package init(contentsOfFile path: String) throws(UnreadableFile) {
         guard let data = FileManager.default.contents(atPath: path) else { throw UnreadableFile(path) }
         self = data
     }
 }
 
-/// The system's errors in words.
+/// Puts the system's errors into words.
 package enum SystemError {
     package static func text(_ number: Int32) -> String {
-        // The system owns the text, which is copied at once.
+        // The system owns the text, so it is copied at once.
         unsafe String(cString: strerror(number))
     }
 
-    /// The reason of a Foundation file error, whose own text may be only its number.
+    /// Returns the reason for a Foundation file error. The error's own text may be only a number.
     package static func text(_ error: any Error) -> String {
         guard let reason = (error as? CocoaError)?.underlying as? POSIXError else { return error.localizedDescription }
         return self.text(reason.code.rawValue)

@@ -6,9 +6,9 @@ import Musl
 import Glibc
 #endif
 
-/// The machine's name, which tells operators the replica.
+/// The machine's name, by which operators recognise a replica.
 enum HostName {
-    /// The system's own name for the machine, without a query to a name server.
+    /// Returns the system's own name for the machine, without a query to a name server.
     static var current: String {
         // POSIX allows 255 bytes and a zero.
         var name = [CChar](repeating: 0, count: 256)

@@ -1,21 +1,21 @@
 package import Foundation
 
-/// A standard stream of this process; no failed write goes unnoticed.
+/// A standard stream of this process. Every failed write is reported.
 package enum StandardStream: Int32, Sendable {
     case output = 1
     case errors = 2
 
-    /// The reason why a stream accepted no more, as the system's error number.
+    /// The reason that a stream accepted no more bytes, as the system's error number.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
         package let number: Int32
 
-        /// True if the reader has closed the pipe, as `| head` does when it has enough.
+        /// True if the reader has closed the pipe, as `| head` does when it has read enough.
         package var isClosedPipe: Bool { self.number == EPIPE }
 
         package var description: String { SystemError.text(self.number) }
     }
 
-    /// Writes a text; throws unless all of it was written.
+    /// Writes a text. Throws unless all of the text was written.
     package func write(_ text: String) throws(Failure) {
         _ = Self.ignoresClosedPipes
         let bytes = Array(text.utf8)
@@ -23,12 +23,12 @@ package enum StandardStream: Int32, Sendable {
         if count < bytes.count { throw Failure(number: error) }
     }
 
-    /// Writes all bytes to a descriptor, waiting while it accepts none; returns the number written and, if that is not
-    /// all, the system's error number.
+    /// Writes all bytes to a descriptor, and waits while it accepts none. Returns the number of bytes written. If that
+    /// is not all of them, also returns the system's error number.
     static func write(_ bytes: Span<UInt8>, to descriptor: Int32) -> (count: Int, error: Int32) {
         var written = 0
         while written < bytes.count {
-            // POSIX reads the bytes during the call. `fputs` would buffer them, and its failure would go unnoticed.
+            // POSIX reads the bytes during the call. `fputs` would buffer them and hide a failure.
             let count = unsafe bytes.extracting(written...)
                 .withUnsafeBytes { rest in unsafe writeBytes(descriptor, rest.baseAddress, rest.count) }
             if count > 0 {
@@ -73,15 +73,15 @@ package struct Terminal: Sendable {
 
     /// True if text may be coloured.
     ///
-    /// `NO_COLOR` forbids colours; otherwise `CLICOLOR_FORCE` requires them; without either, terminals that support
-    /// colours get them.
+    /// `NO_COLOR` forbids colours. Otherwise `CLICOLOR_FORCE` requires them. Without either variable, terminals that
+    /// support colours get them.
     package var showsColour: Bool {
         if self.isSet("NO_COLOR") { return false }
         if self.isSet("CLICOLOR_FORCE"), self.environment["CLICOLOR_FORCE"] != "0" { return true }
         return self.rewritesLines && self.environment["CLICOLOR"] != "0"
     }
 
-    /// True if a line can be overwritten: a terminal that is not a dumb one.
+    /// True if a line can be overwritten, which needs a terminal that is not a dumb one.
     package var rewritesLines: Bool {
         self.isTerminal && self.isSet("TERM") && self.environment["TERM"] != "dumb"
     }
