@@ -41,11 +41,11 @@ package enum ConfigurationTable {
                 "bytes of request bodies held at once"),
             // A turn of the loop may take two milliseconds in normal operation.
             Key("http.maxLagMs", \.http.maxLag, .milliseconds(3...60_000),
-                "the longest wait of a request for an overloaded event loop; then it is refused"),
+                "the longest time that a request waits for an overloaded event loop before it is refused"),
             Key("http.drainGraceMs", \.http.drainGrace, .milliseconds(0...300_000),
-                "at a stop: the time in which requests are still accepted while `/readyz` says no"),
+                "the time after SIGTERM for which requests are still accepted, while `/readyz` fails"),
             Key("http.shutdownTimeoutMs", \.http.shutdownTimeout, .milliseconds(1_000...600_000),
-                "after that: the time that running requests have"),
+                "the time after `drainGraceMs` that running requests have to end"),
         ]
 
     // swift-format-ignore
@@ -53,7 +53,7 @@ package enum ConfigurationTable {
         Self.listener("admin", \.admin.server, \.admin.tls) + [
             Key("admin.allowedHosts", \.admin.allowedHosts,
                 .hosts("hosts, without a port", problem: Self.plainHostProblem),
-                "names that requests may use for it, besides `admin.host`, `localhost` and any "
+                "names that requests may use for the listener, besides `admin.host`, `localhost` and any "
                 + "address; a request that names another host gets 421"),
             Key("admin.token", \.admin.token, Self.adminToken, "the operators' token"),
         ]
@@ -73,23 +73,24 @@ package enum ConfigurationTable {
         Key("store.maxStaleMs", \.store.maxStale, .milliseconds(1_000...86_400_000),
             "the longest time that keys are accepted from memory while a store of several replicas is unreachable"),
         Key("limits.redisUrl", \.limits.redisURL,
-            .text("`redis://`, `rediss://` or `redis+sentinel://`, and where it is", problem: Self.redisProblem),
+            .text("`redis://`, `rediss://` or `redis+sentinel://`, then the address", problem: Self.redisProblem),
             "the Redis or Valkey server that replicas of one PostgreSQL share for limits; none for limits in each "
             + "replica's memory"),
-        Key("limits.redisPassword", \.limits.redisPassword, Self.redisPassword, "the password of that server"),
+        Key("limits.redisPassword", \.limits.redisPassword, Self.redisPassword, "the password of the Redis server"),
         Key("limits.redisCaFile", \.limits.redisCAFile, .file,
-            "PEM authorities of that server's certificate, in place of the system's"),
+            "PEM authorities of the Redis server's certificate, in place of the system's"),
         Key("limits.redisTimeoutMs", \.limits.redisTimeout, .milliseconds(1...1_000),
-            "the timeout of one decision; then it counts as failing"),
+            "the timeout of one decision; a server that exceeds it counts as failing"),
         Key("limits.whenRedisFails", \.limits.whenRedisFails, .choice,
-            "the rule while it fails: each replica allows its share, everything is allowed, or everything is refused"),
+            "the rule while the Redis server fails: each replica allows its share, everything is allowed, or "
+            + "everything is refused"),
         Key("limits.perReplica", \.limits.perReplica, .flag,
-            "true if each replica on PostgreSQL may allow the full limits by itself; without it, or `limits.redisUrl`, "
-            + "`serve` does not start there"),
+            "true if each replica on PostgreSQL may allow the full limits by itself; on PostgreSQL, `serve` "
+            + "needs this or `limits.redisUrl`"),
         Key("limits.defaults.device", \.limits.device, .policies,
             "messages to one device, of tenants that have no limits of their own", reloads: true),
         Key("limits.defaults.deviceCollapsible", \.limits.deviceCollapsible, .policies,
-            "messages with a `collapse_key` to one device, on top of it", reloads: true),
+            "messages with a `collapse_key` to one device, in addition to `limits.defaults.device`", reloads: true),
         Key("limits.defaults.topic", \.limits.topic, .policies, "messages to one topic", reloads: true),
         Key("limits.defaults.tenant", \.limits.tenant, .policies, "all messages of a tenant", reloads: true),
     ]
@@ -103,12 +104,12 @@ package enum ConfigurationTable {
             "the API for the subscriptions of tenants that send by HTTP v1"),
         Key("upstream.allowedTokenHosts", \.upstream.allowedTokenHosts,
             .hosts("hosts, with the port unless it is 443", problem: Self.hostProblem),
-            "hosts that service accounts may get access tokens from; beyond this machine itself and `allowPlainHTTP` "
-            + "only by https", reloads: true),
+            "hosts that service accounts may get access tokens from; only by https, except for this machine itself "
+            + "and the hosts of `allowPlainHTTP`", reloads: true),
         Key("upstream.allowPlainHTTP", \.upstream.allowPlainHTTP,
             .hosts("hosts, without a port", problem: Self.plainHostProblem),
-            "hosts that server keys, access tokens and assertions may go to by plain http: for `upstream.*Endpoint`, "
-            + "credentials' endpoints and `token_uri`; this machine itself always may"),
+            "hosts that may receive server keys, access tokens and assertions by plain http, for "
+            + "`upstream.*Endpoint`, credentials' endpoints and `token_uri`; this machine itself is always allowed"),
         Key("upstream.caFile", \.upstream.caFile, .file, "PEM authorities of upstream servers, besides the system's"),
         Key("upstream.timeoutMs", \.upstream.timeout, .milliseconds(100...600_000),
             "the timeout of one attempt; at most `deadlineMs`", reloads: true),
@@ -130,20 +131,20 @@ package enum ConfigurationTable {
         Key("audit.sink", \.audit.sink, .text("`stdout`, or `file:` and a path", problem: Self.sinkProblem),
             "a second place for all records; a file's path is relative to `dataDir`"),
         Key("audit.flushIntervalMs", \.audit.flushInterval, .milliseconds(1...1_000),
-            "the time that records are collected before a write; a killed process may lose that much"),
+            "the time for which records are collected before a write; a killed process may lose them"),
         Key("audit.commitTimeoutMs", \.audit.commitTimeout, .milliseconds(100...60_000),
             "the longest wait of operators' changes, and of sends in strict mode, for their record; from 2,000 on, "
             + "`/readyz` also fails once nothing could be recorded for this long"),
         Key("audit.spoolAfterMs", \.audit.spoolAfter, .milliseconds(10...60_000),
             "the longest write to the store before records go to the spool"),
         Key("audit.queueRecords", \.audit.queueRecords, .wholeNumber(100...1_000_000),
-            "records that may wait for the disk; beyond it sends are refused"),
+            "records that may wait for the disk; beyond this number, sends are refused"),
         Key("audit.queueBytes", \.audit.queueBytes, .wholeNumber((1 << 20)...(4 << 30)),
-            "bytes of records that may wait for the disk; beyond it sends are refused"),
+            "bytes of records that may wait for the disk; beyond this number, sends are refused"),
         Key("audit.spoolDir", \.audit.spoolDir, .text("path"),
             "the directory for records while the store fails, relative to `dataDir`; none for `dataDir` itself"),
         Key("audit.spoolBytes", \.audit.spoolBytes, .wholeNumber((1 << 20)...(64 << 30)),
-            "bytes of records that wait there; beyond it sends are refused"),
+            "bytes of records that may wait in the spool; beyond this number, sends are refused"),
     ]
 
     // swift-format-ignore
@@ -151,7 +152,7 @@ package enum ConfigurationTable {
         [Key("log.level", \.log.level, .choice, "the least severe level that is logged", reloads: true)]
         + LogConfiguration.Part.allCases.map { part in
             Key("log.levels.\(part.rawValue)", \.log.levels[part], .optionalChoice(),
-                "the same of this part alone; none for `log.level`", reloads: true)
+                "the least severe level that is logged of this part; none for `log.level`", reloads: true)
         } + [
             Key("log.format", \.log.format, .choice, "the form of a line"),
         ]
@@ -161,11 +162,12 @@ package enum ConfigurationTable {
         Key("tracing.propagate", \.tracing.propagation, .choice, "the callers' traces that are passed to FCM"),
         Key("tracing.otlpEndpoint", \.tracing.otlpEndpoint,
             .text("`http://` or `https://`, host, port and path", problem: OTLPReceiver.problem),
-            "the receiver of spans: a base URL, to which `/v1/traces` is added, for OTLP over HTTP with JSON; none "
-            + "records no spans"),
+            "the receiver of spans: a base URL, to which `/v1/traces` is added, for OTLP over HTTP with JSON; "
+            + "without it, no spans are recorded"),
         Key("tracing.otlpHeaders", \.tracing.otlpHeaders, Self.receiverFields,
-            "header fields for it, such as `Authorization`, percent-encoded"),
-        Key("tracing.caFile", \.tracing.caFile, .file, "PEM authorities of its certificate, besides the system's"),
+            "header fields for the receiver of spans, such as `Authorization`, percent-encoded"),
+        Key("tracing.caFile", \.tracing.caFile, .file,
+            "PEM authorities of the receiver's certificate, besides the system's"),
         Key("tracing.sampleRatio", \.tracing.sampleRatio, .ratio,
             "the part of requests without a trace whose spans are recorded; a caller's trace is recorded if it is "
             + "sampled"),
@@ -191,20 +193,21 @@ package enum ConfigurationTable {
             Key("\(name).host", in: server, \.host, .text("address", problem: Self.emptiness),
                 "the address to listen on"),
             Key("\(name).port", in: server, \.port, .wholeNumber(0...65_535),
-                "the port, not that of the other listener; 0 is any that is free"),
+                "the port, different from the other listener's; 0 means any free port"),
             Key("\(name).tls.certificateFile", in: tls, \.certificateFile, .file,
                 "PEM certificate chain, leaf first; none for plain HTTP", reloads: true),
-            Key("\(name).tls.privateKeyFile", in: tls, \.privateKeyFile, .file, "its PEM private key", reloads: true),
+            Key("\(name).tls.privateKeyFile", in: tls, \.privateKeyFile, .file,
+                "PEM private key of the certificate", reloads: true),
             Key("\(name).tls.clientCaFile", in: tls, \.clientCAFile, .file,
                 "PEM authorities of clients' certificates; none lets every client connect", reloads: true),
             Key("\(name).keepAliveTimeoutMs", in: server, \.keepAliveTimeout, .milliseconds(1_000...3_600_000),
                 "the time until an idle connection is closed"),
             Key("\(name).headTimeoutMs", in: server, \.headTimeout, .milliseconds(100...60_000),
-                "for a request's head"),
+                "the timeout of a request's head"),
             Key("\(name).bodyTimeoutMs", in: server, \.bodyTimeout, .milliseconds(100...600_000),
-                "for a request's body"),
+                "the timeout of a request's body"),
             Key("\(name).writeStallTimeoutMs", in: server, \.writeStallTimeout, .milliseconds(100...600_000),
-                "for a caller that does not read its answer"),
+                "the timeout of a caller that does not read its answer"),
             Key("\(name).maxConnections", in: server, \.maxConnections, .wholeNumber(1...1_000_000),
                 "connections at once; fewer if descriptors run short"),
         ]
