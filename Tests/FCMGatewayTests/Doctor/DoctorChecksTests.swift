@@ -20,7 +20,7 @@ struct DoctorChecksTests {
     @Test(
         "Descriptors are too few where any kind of connection gets fewer than configured",
         arguments: [
-            (22_294, "22294 are enough for the connections that are configured"),
+            (22_294, "22294 are enough for the configured connections"),
             (20_000, "20000 leave room for 14664 of the 16384 connections of http.maxConnections"),
             (
                 1_024,
