@@ -170,7 +170,8 @@ struct ExplainRoutesTests {
             let warnings = (json["warnings"]?.elements ?? [])
                 .filter { $0["detail"]?.text?.contains("credential for FCM") == false }
             #expect(warnings.map { $0["pointer"]?.text } == pointers)
-            if pointers == ["/tokens"] { #expect(warnings.first?["detail"]?.text?.hasPrefix("2 entries repeat") == true) }
+            guard pointers == ["/tokens"] else { return }
+            #expect(warnings.first?["detail"]?.text?.hasPrefix("2 entries repeat") == true)
         }
     }
 
