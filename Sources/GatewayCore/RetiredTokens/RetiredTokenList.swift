@@ -69,6 +69,11 @@ final class RetiredTokenList: Sendable {
         self.update { table, outbox in outbox += table.learn(reports, accepted: self.takeAccepted(), at: now) }
     }
 
+    /// Counts dead recipients whose reports are dropped.
+    func countDead(_ count: Int) {
+        self.update { table, _ in table.countDead(count) }
+    }
+
     /// Queues the count of recipients judged since the last one.
     func count() {
         self.update { table, outbox in outbox += table.count(accepted: self.takeAccepted()) }
@@ -230,6 +235,11 @@ extension RetiredTokenList {
         mutating func learn(_ reports: [Report], accepted: Int, at now: Timestamp) -> [RetiredToken.Change] {
             let changes = reports.compactMap { self.note($0, at: now) }
             return self.count(accepted: accepted) + changes
+        }
+
+        /// Counts dead recipients whose reports are dropped.
+        mutating func countDead(_ count: Int) {
+            self.tally += RetiredTokenCounts.Tally(judged: count, unregistered: count)
         }
 
         /// Returns the count of the recipients judged since the last one.

@@ -231,7 +231,11 @@ package final class RetiredTokens: Service {
         let list = self.list(of: profile)
         list.accept(accepted)
         guard !reports.isEmpty else { return }
-        guard self.writer.hasRoom else { return self.leaveOut(reports.count) }
+        guard self.writer.hasRoom else {
+            // A fault must show as a spike even if its reports are dropped.
+            list.countDead(reports.count { $0.evidence == .dead })
+            return self.leaveOut(reports.count)
+        }
         list.learn(reports, at: now)
     }
 

@@ -9,7 +9,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     fileprivate static let isPending = "position IS NULL AND state <> 'suspected'"
     /// The most tokens that one transaction feeds or suspects, so that others need not wait long.
     private static let tokensPerTransaction = 1_000
-    /// Each read of news overlaps the last one by this time, since a transaction commits after its statements ran. No
+    /// Each read of news overlaps the last one by this time, because a transaction commits after its statements ran. No
     /// statement of a gateway takes as long.
     private static let newsOverlap = Duration.seconds(60)
 
@@ -40,7 +40,10 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         }
         // One order, so that transactions of two replicas don't deadlock. The sort keeps the order of changes to one
         // token.
-        rows.sort { ($0.change.owner.tenant.text, $0.change.key) < ($1.change.owner.tenant.text, $1.change.key) }
+        func place(_ change: RetiredToken.Change) -> (String, Int64) {
+            (change.owner.tenant.text, Int64(bitPattern: change.key))
+        }
+        rows.sort { place($0.change) < place($1.change) }
         let sorted = rows
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             var writer = Writer(db: db, bucket: try Self.bucket(db))

@@ -447,6 +447,19 @@ struct SendPipelineRetirementTests {
         #expect(changes("written") > 0)
     }
 
+    @Test("Dead tokens whose reports find no room count towards a spike")
+    func droppedReports() async throws {
+        let fixture = self.fixture(configuration: .sample(queueCapacity: 1))
+        let principal = try Principal.sample(limits: Self.ampleLimits())
+        self.registrations.setDead(Self.audience)
+        fixture.retiredStore.refuse()
+        for token in Self.audience.prefix(30) { _ = await self.send(fixture, principal, .token(token)) }
+        fixture.retiredStore.refuse(false)
+        await fixture.retired.settleAndFlush()
+        await fixture.retired.settle()
+        #expect(try self.spikeGauge(fixture) == 1)
+    }
+
     @Test(
         "A queue that is full, of changes or of bytes, turns reports away, counts them, and hears of them again later",
         arguments: [RetiredTokens.Configuration.sample(queueCapacity: 4), .sample(queueBytes: 2)]
