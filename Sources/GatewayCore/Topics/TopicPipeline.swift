@@ -29,7 +29,7 @@ package struct TopicPipeline: Sendable {
         func spread(_ outcomes: [SubscriptionOutcome]) -> [SubscriptionOutcome] {
             self.places.map { place in
                 guard let place else { return .rejected(.invalidToken) }
-                // Each device has an outcome; one that an upstream owes is nobody's success.
+                // Each device has an outcome. A missing one does not count as a success.
                 return outcomes.indices.contains(place) ? outcomes[place] : .rejected(.upstreamProtocol)
             }
         }
@@ -235,10 +235,10 @@ package struct SubscriptionCall: Sendable {
     }
 }
 
-/// What became of the devices of a ``SubscriptionCall``.
+/// The outcomes of a ``SubscriptionCall``, one for each device.
 package struct SubscriptionResult: Sendable, Hashable {
     package var outcomes: [SubscriptionOutcome]
-    /// What FCM itself said, bounded and free of tokens: an HTTP status or an error's name.
+    /// FCM's own code, bounded and free of tokens: an HTTP status or an error's name.
     package var upstreamCode: String
 
     package init(_ outcomes: [SubscriptionOutcome], upstreamCode: String) {
@@ -249,7 +249,7 @@ package struct SubscriptionResult: Sendable, Hashable {
 
 /// A checked request to look a device up.
 package struct RegistrationCall: Sendable {
-    /// What is to be known of the device.
+    /// The requested facts about the device.
     package enum Part: Sendable, Hashable {
         case subscriptions
         /// Its app and platform as well, which only the Instance ID API tells.

@@ -62,7 +62,7 @@ struct RequestPipeline: Sendable {
     let tracer: RequestTracer
     let logger: Logger
 
-    @inline(__always)  // Saves an async frame in each endpoint's witness.
+    @inline(__always)  // Saves an async frame in each endpoint.
     func respond<E: Endpoint>(
         to request: HTTPServerRequest,
         _ parameters: PathParameters,

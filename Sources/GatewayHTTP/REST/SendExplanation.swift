@@ -271,7 +271,7 @@ extension SendExplanation {
         }
 
         private static let dataPointers: Set<String> = ["/data", "/message/data"]
-        /// What only a silent push has (TR-SILENT).
+        /// The member that only a silent push has (TR-SILENT).
         private static let pushType = "/message/apns/headers/apns-push-type"
 
         /// The field that each member of a v1 body comes from.
