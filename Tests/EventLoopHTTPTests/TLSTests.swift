@@ -12,17 +12,14 @@ struct TLSTests {
     @Test("A trusted certificate is accepted by name and by address", arguments: ["localhost", "127.0.0.1"])
     func trusted(host: String) async throws {
         let responder = ClosureResponder { request in
-            HTTPServerResponse(
-                status: .ok,
-                body: ByteBuffer(string: "\(request.connection.isTLS) \(request.head.httpRequest.scheme ?? "")")
-            )
+            HTTPServerResponse(status: .ok, body: ByteBuffer(string: "\(request.connection.isTLS)"))
         }
         let tls = try TestCertificate.server()
         try await withServer(responder, configure: { $0.tls = tls }) { _, port in
             let pool = try HTTPClientPool.make("https://\(host):\(port)")
             for _ in 0..<3 {
                 let response = try await pool.answer(body: ByteBuffer(repeating: 1, count: 50_000))
-                #expect(String(buffer: response.body) == "true https")
+                #expect(String(buffer: response.body) == "true")
             }
             await pool.shutdown()
         }

@@ -10,11 +10,9 @@ package final class HTTPRequestHead: Sendable {
     package let fields: HTTPFieldLines
     /// `Host` as received. `nil` if it is missing, which HTTP/1.0 allows.
     package let authority: String?
-    private let scheme: String
 
-    init(method: HTTPRequest.Method, scheme: String, authority: String?, path: [UInt8], fields: HTTPFieldLines) {
+    init(method: HTTPRequest.Method, authority: String?, path: [UInt8], fields: HTTPFieldLines) {
         self.method = method
-        self.scheme = scheme
         self.authority = authority
         self.pathBytes = path
         self.fields = fields
@@ -24,7 +22,6 @@ package final class HTTPRequestHead: Sendable {
     package convenience init(_ request: HTTPRequest) {
         self.init(
             method: request.method,
-            scheme: request.scheme ?? "http",
             authority: request.authority,
             path: Array((request.path ?? "/").utf8),
             fields: HTTPFieldLines(request.headerFields)
@@ -32,19 +29,6 @@ package final class HTTPRequestHead: Sendable {
     }
 
     package var path: String { String(decoding: self.pathBytes, as: UTF8.self) }
-
-    /// The head as an HTTPTypes request. `Host` is its authority and not a field.
-    package var httpRequest: HTTPRequest {
-        var fields = self.fields.fields
-        fields[.host] = nil
-        return HTTPRequest(
-            method: self.method,
-            scheme: self.scheme,
-            authority: self.authority,
-            path: self.path,
-            headerFields: fields
-        )
-    }
 }
 
 /// Parses a complete head, including the empty line at its end, and ensures that it has exactly one meaning (RFC 9112).
@@ -73,14 +57,6 @@ enum HTTPHeadParser {
         var expectsContinue: Bool
     }
 
-    /// A connection's expectations of its requests.
-    struct RequestRules {
-        /// The most bytes of the request target.
-        var maxURIBytes: Int
-        /// The scheme of requests: `https` on an encrypted connection.
-        var scheme: String
-    }
-
     private static let versionPrefix = Array("HTTP/".utf8)
     private static let chunked = Array("chunked".utf8)
     private static let hundredContinue = Array("100-continue".utf8)
@@ -89,8 +65,8 @@ enum HTTPHeadParser {
 
     // MARK: Requests
 
-    static func request(_ head: ByteBuffer, _ rules: RequestRules) throws(HTTPServerRefusal) -> AcceptedRequest {
-        let line = try RequestLine(head.readableBytesUInt8Span, maxURIBytes: rules.maxURIBytes)
+    static func request(_ head: ByteBuffer, maxURIBytes: Int) throws(HTTPServerRefusal) -> AcceptedRequest {
+        let line = try RequestLine(head.readableBytesUInt8Span, maxURIBytes: maxURIBytes)
         guard let fields = HTTPFieldLines(parsing: head, from: line.end) else {
             throw .badRequest(reason: "A header field is malformed.")
         }
@@ -112,13 +88,7 @@ enum HTTPHeadParser {
             }
         let expectsContinue = try Self.expectsContinue(fields, head)
         return AcceptedRequest(
-            head: HTTPRequestHead(
-                method: line.method,
-                scheme: rules.scheme,
-                authority: host,
-                path: path,
-                fields: fields
-            ),
+            head: HTTPRequestHead(method: line.method, authority: host, path: path, fields: fields),
             framing: framing,
             isHTTP10: line.isHTTP10,
             keepsAlive: Self.keepsAlive(fields, isHTTP10: line.isHTTP10),

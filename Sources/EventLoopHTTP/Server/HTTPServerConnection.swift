@@ -45,7 +45,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     private let server: HTTPServer
     private let loop: HTTPServerLoop
     private var info: HTTPServerRequest.ConnectionInfo
-    private let rules: HTTPHeadParser.RequestRules
     private let timer: RearmingTimer
     private var context: ChannelHandlerContext?
 
@@ -70,10 +69,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.server = server
         self.loop = loop
         self.info = info
-        self.rules = HTTPHeadParser.RequestRules(
-            maxURIBytes: server.configuration.maxURIBytes,
-            scheme: info.isTLS ? "https" : "http"
-        )
         self.timer = RearmingTimer(eventLoop: info.eventLoop)
         self.scanner = HTTPHeadScanner(limits: server.scanLimits)
         self.isSecured = !info.isTLS
@@ -320,7 +315,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             guard let bytes = self.pending.readSlice(length: byteCount) else { return }
             self.head.gather(bytes)
             do throws(HTTPServerRefusal) {
-                self.accept(try HTTPHeadParser.request(self.head, self.rules))
+                let maxURIBytes = self.server.configuration.maxURIBytes
+                self.accept(try HTTPHeadParser.request(self.head, maxURIBytes: maxURIBytes))
             } catch {
                 self.refuse(error)
             }

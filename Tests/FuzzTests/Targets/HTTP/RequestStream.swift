@@ -37,7 +37,7 @@ struct RequestStream {
         maxFieldBytes: 256,
         maxFields: 16
     )
-    private static let rules = HTTPHeadParser.RequestRules(maxURIBytes: 200, scheme: "http")
+    private static let maxURIBytes = 200
     private static let maxBodyBytes = 256
     private static let maxOverheadBytes = 256
 
@@ -85,7 +85,7 @@ struct RequestStream {
             guard var bytes = self.pending.readSlice(length: byteCount) else { return }
             self.head.writeBuffer(&bytes)
             do throws(HTTPServerRefusal) {
-                self.accept(try HTTPHeadParser.request(self.head, Self.rules))
+                self.accept(try HTTPHeadParser.request(self.head, maxURIBytes: Self.maxURIBytes))
             } catch {
                 self.end = .refused(status: error.status.code)
             }
