@@ -57,7 +57,7 @@ struct AuditShare: Sendable {
     private static let overdraft: Int64 = 1_000_000_000
 
     /// Takes a place in the queue; false if the tenant has its share already.
-    mutating func reserve(_ configuration: AuditConfiguration) -> Bool {
+    mutating func reserve(_ configuration: AuditLog.Configuration) -> Bool {
         guard self.records < max(1, configuration.queueRecords / 2), self.bytes < max(1, configuration.queueBytes / 2),
             self.spooledBytes + self.bytes < max(1, configuration.spoolBytes / 2)
         else { return false }

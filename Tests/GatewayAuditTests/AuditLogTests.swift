@@ -63,7 +63,7 @@ struct AuditLogTests {
 
     @Test("Records that wait take up to so many bytes, and those under way count until they are durable")
     func byteBound() async throws {
-        var configuration = AuditConfiguration.sample(queueCapacity: 1_000)
+        var configuration = AuditLog.Configuration.sample(queueCapacity: 1_000)
         configuration.queueBytes = 40_000
         let log = AuditLog.sample(store: self.store, configuration: configuration)
         let record = Self.largeRecord

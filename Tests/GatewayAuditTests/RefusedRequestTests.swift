@@ -60,7 +60,7 @@ struct RefusedRequestTests {
     @Test("A summary is written while the log runs, and the next one begins anew")
     func summaryInterval() async throws {
         let store = InMemoryAuditStore()
-        var configuration = AuditConfiguration.sample()
+        var configuration = AuditLog.Configuration.sample()
         configuration.summaryInterval = .zero
         let log = AuditLog.sample(store: store, configuration: configuration)
         try await log.whileRunning {
@@ -116,7 +116,7 @@ struct RefusedRequestTests {
     func spoolShare() async throws {
         let store = InMemoryAuditStore()
         let spool = InMemorySpoolFile()
-        var configuration = AuditConfiguration.sample()
+        var configuration = AuditLog.Configuration.sample()
         configuration.spoolBytes = 40_000
         let log = AuditLog.sample(store: store, spool: spool, spoolBytes: 40_000, configuration: configuration)
         try await log.whileOpen {

@@ -87,9 +87,7 @@ final class GroupLease: Sendable {
     var end: ContinuousClock.Instant { self.state.withLock { $0.lease.end } ?? self.leases.terms.uptime() }
 
     /// Renews the lease while the closure runs, and releases it then.
-    func renewing<Answer: Sendable>(
-        _ body: () async throws(Refusal) -> Answer
-    ) async throws(Refusal) -> Answer {
+    func renewing<Answer: Sendable>(_ body: () async throws(Refusal) -> Answer) async throws(Refusal) -> Answer {
         let result: Result<Answer, Refusal> = await withDiscardingTaskGroup { tasks in
             tasks.addTask { await self.renewRegularly() }
             defer { tasks.cancelAll() }

@@ -105,9 +105,7 @@ final class RetiredTokenList: Sendable {
 
     private func takeAccepted() -> Int { self.accepted.exchange(0, ordering: .relaxed) }
 
-    private func update<Result: Sendable>(
-        _ body: (inout Table, inout [RetiredToken.Change]) -> Result
-    ) -> Result {
+    private func update<Result: Sendable>(_ body: (inout Table, inout [RetiredToken.Change]) -> Result) -> Result {
         let (result, handsOver) = self.state.withLock { state in
             let result = body(&state.table, &state.outbox)
             self.listed.store(state.table.count, ordering: .relaxed)

@@ -238,10 +238,7 @@ package final class Directory: Service {
     /// If the store's answer is lost, the store is read: a change that is there was made. An error that leaves the
     /// outcome unknown is thrown only if the reading fails too or finds no change. During shutdown a change is refused,
     /// or made and not shown.
-    package func apply(
-        _ change: Change,
-        plannedAt version: Version
-    ) async throws(GatewayError) -> Bool {
+    package func apply(_ change: Change, plannedAt version: Version) async throws(GatewayError) -> Bool {
         guard self.enter({ _ in }) else { throw Self.ended }
         let rows: Contents?
         do throws(GatewayError) {

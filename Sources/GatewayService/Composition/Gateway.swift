@@ -250,7 +250,7 @@ package struct Gateway: Sendable {
         )
         self.auditSinkFile = configuration.auditSinkPath.map { AuditSinkFile(path: $0, name: HostName.current) }
         var sink: (any AuditSink)? = self.auditSinkFile
-        if configuration.audit.sink == AuditConfiguration.sinkOutput { sink = AuditSinkOutput() }
+        if configuration.audit.sink == AuditLog.Configuration.sinkOutput { sink = AuditSinkOutput() }
         let leadership: SQLLeadership? =
             database.isShared ? SQLLeadership(database: database, logger: logger.part(.audit)) : nil
         let sharing: AuditSharing? =

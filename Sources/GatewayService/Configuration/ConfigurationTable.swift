@@ -290,9 +290,11 @@ package enum ConfigurationTable {
     }
 
     @Sendable private static func sinkProblem(_ text: String) -> String? {
-        if text.isEmpty || text == AuditConfiguration.sinkOutput { return nil }
-        guard text.hasPrefix(AuditConfiguration.sinkFileScheme) else { return "must be stdout, or file: and a path" }
-        let path = text.dropFirst(AuditConfiguration.sinkFileScheme.count)
+        if text.isEmpty || text == AuditLog.Configuration.sinkOutput { return nil }
+        guard text.hasPrefix(AuditLog.Configuration.sinkFileScheme) else {
+            return "must be stdout, or file: and a path"
+        }
+        let path = text.dropFirst(AuditLog.Configuration.sinkFileScheme.count)
         return path.isEmpty || path.hasSuffix("/") ? "names no file after file:" : nil
     }
 

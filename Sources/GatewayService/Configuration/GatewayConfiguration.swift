@@ -115,7 +115,7 @@ package struct GatewayConfiguration: Sendable {
     package var store = Store()
     package var limits = Limits()
     package var upstream = UpstreamConfiguration()
-    package var audit = AuditConfiguration()
+    package var audit = AuditLog.Configuration()
     package var log = LogConfiguration()
     package var tracing = Tracing()
     package var eventLoops = System.coreCount

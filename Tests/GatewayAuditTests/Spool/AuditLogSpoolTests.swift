@@ -13,7 +13,7 @@ struct AuditLogSpoolTests {
 
     /// A log; a store that takes no longer than this is waited for.
     private func log(
-        _ configuration: AuditConfiguration = .sample(),
+        _ configuration: AuditLog.Configuration = .sample(),
         spoolAfter: Duration = .seconds(3_600),
         spoolBytes: Int = 1 << 24,
         metrics: GatewayMetrics = GatewayMetrics(),

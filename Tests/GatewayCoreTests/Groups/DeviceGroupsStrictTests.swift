@@ -9,7 +9,7 @@ struct DeviceGroupsStrictTests {
     @Test("A change is recorded before and after, and not made when it can't be recorded before")
     func change() async throws {
         let store = InMemoryAuditStore()
-        var configuration = AuditConfiguration.sample()
+        var configuration = AuditLog.Configuration.sample()
         configuration.mode = .strict
         let audit = AuditLog.sample(store: store, configuration: configuration)
         let upstream = InMemoryGroupUpstream()
@@ -41,7 +41,7 @@ struct DeviceGroupsStrictTests {
     @Test("There is no intent of what the tenant has no room for")
     func refused() async throws {
         let store = InMemoryAuditStore()
-        var configuration = AuditConfiguration.sample()
+        var configuration = AuditLog.Configuration.sample()
         configuration.mode = .strict
         let audit = AuditLog.sample(store: store, configuration: configuration)
         let groups = DeviceGroups(

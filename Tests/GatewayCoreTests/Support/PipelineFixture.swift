@@ -40,7 +40,7 @@ struct PipelineFixture {
             metrics: GatewayMetrics(factory: self.metrics),
             profiles: { profiles }
         )
-        var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity, commitTimeout: commitTimeout)
+        var configuration = AuditLog.Configuration.sample(queueCapacity: queueCapacity, commitTimeout: commitTimeout)
         configuration.mode = isStrict ? .strict : .bounded
         self.audit = .sample(store: self.store, spool: spool, clock: self.clock, configuration: configuration)
         self.pipeline = SendPipeline(

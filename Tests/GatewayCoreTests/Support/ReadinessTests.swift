@@ -75,7 +75,7 @@ struct ReadinessTests {
     @Test("A commit that the store refuses counts in strict mode, whatever the spool takes", arguments: [false, true])
     func stalledCommits(isStrict: Bool) async throws {
         let store = InMemoryAuditStore()
-        var configuration = AuditConfiguration.sample()
+        var configuration = AuditLog.Configuration.sample()
         configuration.mode = isStrict ? .strict : .bounded
         let log = AuditLog.sample(store: store, spool: InMemorySpoolFile(), configuration: configuration)
         let readiness = Self.ready(with: log)

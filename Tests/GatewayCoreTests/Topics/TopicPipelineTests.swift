@@ -17,7 +17,7 @@ struct TopicPipelineTests {
         let pipeline: TopicPipeline
 
         init(queueCapacity: Int = 100, isStrict: Bool = false) {
-            var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity)
+            var configuration = AuditLog.Configuration.sample(queueCapacity: queueCapacity)
             configuration.mode = isStrict ? .strict : .bounded
             self.audit = .sample(store: self.store, clock: self.clock, configuration: configuration)
             self.pipeline = TopicPipeline(

@@ -58,10 +58,10 @@ extension Directory {
     }
 }
 
-extension AuditConfiguration {
+extension AuditLog.Configuration {
     /// No pause between batches, a millisecond between attempts, and no time that is up before a test's is.
     package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(600)) -> Self {
-        var configuration = AuditConfiguration()
+        var configuration = AuditLog.Configuration()
         configuration.queueRecords = queueCapacity
         configuration.flushInterval = .zero
         configuration.retryInterval = .milliseconds(1)
@@ -78,7 +78,7 @@ extension AuditLog {
         spoolBytes: Int = 1 << 24,
         clock: any WallClock = ManualClock(),
         auditKey: Secret = .sample("audit"),
-        configuration: AuditConfiguration = .sample(),
+        configuration: AuditLog.Configuration = .sample(),
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         afterCheckpoint: Int = 0,
