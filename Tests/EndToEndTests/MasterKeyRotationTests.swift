@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTestKit
 import ProcessTestKit
 import Testing
@@ -98,39 +97,6 @@ extension EndToEnd {
                     #expect(try await self.send(gateway, site.key) == 200)
                     #expect(try await gateway.audit("&action=credential.rewrap").count == 3)
                     try await gateway.stopInOrder()
-                }
-            }
-        }
-
-        @Test("Killed amid it, the store opens whole with one key or the other")
-        func killed() async throws {
-            try await PrivateDirectory.with { directory in
-                let environment = Self.environment(directory, Self.old)
-                try await RunningGateway.serving(environment) { gateway in
-                    for number in 1...20 {
-                        _ = try await gateway.makeTenant("t\(number)", serverKey: "k", endpoint: "http://127.0.0.1:9")
-                    }
-                    try await gateway.stopInOrder()
-                }
-                var (current, other) = (Self.old, Self.new)
-                for _ in 1...12 {
-                    let change = Self.environment(directory, other, previous: current)
-                    try await ChildProcess.with(Program.gateway(), ["credential", "rewrap"], environment: change) {
-                        one in
-                        // As soon as it has begun to write, if it has not ended by then.
-                        let log = directory.path("data/gateway.sqlite-wal")
-                        for _ in 1...100_000 where FileManager.default.fileExists(atPath: log) { break }
-                        one.signal(SIGKILL)
-                        _ = try await one.end()
-                    }
-                    let byNew = try await Self.rewrap(Self.environment(directory, other))
-                    if byNew.end == .code(0) {
-                        #expect(Self.moved(byNew) == 0)
-                        (current, other) = (other, current)
-                    } else {
-                        try await Self.rewrap(Self.environment(directory, current)).expect(0)
-                    }
-                    try await Program.auditVerify(Self.environment(directory, current)).expect(0)
                 }
             }
         }

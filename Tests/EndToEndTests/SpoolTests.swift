@@ -143,28 +143,6 @@ extension EndToEnd {
             }
         }
 
-        @Test("Killed between the store's commit and the emptying of the spool, nothing is there twice")
-        func killedBeforeEmptying() async throws {
-            try await PrivateDirectory.with { directory in
-                let data = directory.path("data")
-                let spool = URL(filePath: "\(data)/audit.spool")
-                let (ids, kept) = try await DevGateway.with(data) { dev in
-                    let (ids, kept) = try await StoreHold.on(data) {
-                        (try await self.fillSpool(dev), try Data(contentsOf: spool))
-                    }
-                    try await self.wait(dev, Self.spoolBytes) { $0 == 0 }
-                    try await dev.gateway.kill()
-                    return (ids, kept)
-                }
-                #expect(!kept.isEmpty)
-                // What a kill just before would have left.
-                try kept.write(to: spool)
-                try await self.check(data, ids, actions: ["audit.recovered": 1])
-                try kept.write(to: spool)
-                try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
-            }
-        }
-
         @Test("Killed during the start that empties the spool, at whichever moment, each record is there once")
         func killedWhileStarting() async throws {
             try await PrivateDirectory.with { directory in
