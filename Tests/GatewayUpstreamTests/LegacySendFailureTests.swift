@@ -29,14 +29,6 @@ struct LegacySendFailureTests {
         }
     }
 
-    @Test("A caller's nearer deadline counts instead")
-    func callDeadline() async throws {
-        try await FCMClient.run(against: .nothing, attemptTimeout: .seconds(3_600)) { sender, upstream in
-            let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
-            #expect(await sender.send(call).refusal?.code == .outcomeUnknown)
-        }
-    }
-
     @Test("A deadline that has passed lets nothing out")
     func passedDeadline() async throws {
         let metrics = TestMetrics()
@@ -48,21 +40,6 @@ struct LegacySendFailureTests {
         // Nor is a call measured that never was.
         let timers = metrics.timers(label: "fcmgw_upstream_attempt_duration_seconds")
         #expect(timers.flatMap(\.values) == [])
-    }
-
-    @Test("A caller that goes away leaves the outcome open and closes the exchange")
-    func cancelled() async throws {
-        try await FCMClient.run(against: .nothing) { sender, upstream in
-            let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
-            try await withThrowingTaskGroup(of: SendResult.self) { group in
-                group.addTask { await sender.send(call) }
-                try await upstream.seen.wait { $0.requests.count == 1 }
-                group.cancelAll()
-                let result = try await group.next()
-                #expect(result == .failed(.outcomeUnknown, "cancelled"))
-            }
-            try await upstream.seen.wait { $0.closed == 1 }
-        }
     }
 
     @Test("A sender whose connections are shut down leaves what is under way open and lets nothing more out")

@@ -109,16 +109,19 @@ struct ShownRequestTests {
     }
 
     @Test(
-        "The project is encoded in the path as it is sent",
-        arguments: ["demo-project", "example.com:demo", "a/b c", "ü?#%"]
+        "A project's id can't lead out of its place in the path, shown or sent",
+        arguments: [
+            ("demo-project", "demo-project"), ("example.com:demo", "example.com:demo"), ("a/b", "a%2Fb"),
+            ("a?b#c d", "a%3Fb%23c%20d"), ("ü%", "%C3%BC%25"), ("a\r\nb", "a%0D%0Ab"),
+        ]
     )
-    func project(project: String) async throws {
+    func project(project: String, segment: String) async throws {
         try await V1Fixture.run { fixture in
             let call = try fixture.call(projectID: project)
             let shown = fixture.client.requests(of: call, limit: 10)
             _ = await fixture.client.send(call)
             #expect(shown.map(Request.init) == fixture.messages.map { Request($0, at: fixture.endpoint) })
-            #expect(fixture.messages.count == 1)
+            #expect(fixture.messages.map(\.path) == ["/v1/projects/\(segment)/messages:send"])
         }
     }
 

@@ -106,18 +106,6 @@ struct TopicCallTests {
         }
     }
 
-    @Test("A message to a topic reaches exactly its subscribers", arguments: UpstreamKind.allCases)
-    func delivery(upstream: UpstreamKind) async throws {
-        try await V1Fixture.run { fixture in
-            let profile = try fixture.profile(upstream)
-            _ = try await fixture.change(["a", "b", "c"], of: profile)
-            _ = try await fixture.change(["d"], topic: "other", of: profile)
-            _ = try await fixture.change(.unsubscribe, ["b"], of: profile)
-            _ = try await fixture.send(to: .topic(try #require(TopicName("news"))))
-            #expect(fixture.emulator.deliveries(topic: "news").map(\.token).sorted() == ["a", "c"])
-        }
-    }
-
     @Test("A device's subscriptions are listed page by page")
     func pages() async throws {
         try await V1Fixture.run { fixture in
