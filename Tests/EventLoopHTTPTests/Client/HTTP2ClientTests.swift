@@ -129,39 +129,6 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("Beyond the queue, requests are refused")
-    func queueLimit() async throws {
-        let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 1)]) {
-            _ in .hold
-        }
-        let pool = try peer.pool {
-            $0.http2.maxConnectionsPerLoop = 1
-            $0.maxWaitersPerLoop = 1
-        }
-        async let held = pool.answer()
-        await peer.record.requested.wait()
-        await withTaskGroup(of: HTTPClientError.Code?.self) { group in
-            for _ in 0..<2 {
-                group.addTask {
-                    do {
-                        _ = try await pool.answer()
-                        return nil
-                    } catch {
-                        return (error as? HTTPClientError)?.code
-                    }
-                }
-            }
-            // Whichever of the two comes second finds the queue full.
-            #expect(await group.next() == .some(.poolExhausted))
-            peer.release()
-            await peer.record.requested.wait(for: 2)
-            peer.release()
-            #expect(await group.next() == .some(nil))
-        }
-        #expect(try await held.status == .ok)
-        await peer.stop()
-    }
-
     @Test("A large body is sent and another received, through small windows")
     func largeBodies() async throws {
         let megabyte = 1024 * 1024

@@ -16,12 +16,10 @@ final class RawConnection: Sendable {
     static func open(
         host: String = "127.0.0.1",
         port: Int,
-        reads: Bool = true,
         greeting: String = ""
     ) async throws -> RawConnection {
         let inbox = RawInbox()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelOption(.autoRead, value: reads)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(RawInboxHandler(inbox: inbox, greeting: greeting))
@@ -47,10 +45,6 @@ final class RawConnection: Sendable {
 
     func offer(_ bytes: [UInt8]) {
         self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
-    }
-
-    func startReading() async throws {
-        try await self.channel.setOption(.autoRead, value: true).get()
     }
 
     /// The first answers, or fewer if the peer closes before.
