@@ -81,15 +81,6 @@ struct JSONBodyTests {
         }
     }
 
-    @Test("An empty body is refused like any that ends too early")
-    func empty() async throws {
-        try await TestGateway.run { gateway, key in
-            let answer = await gateway.send("", key: key, headers: ["Content-Type": "application/json"])
-            try answer.expectProblem(400, "malformed_json")
-            #expect(try answer.json["offset"] == 0)
-        }
-    }
-
     @Test(
         "Only JSON is taken",
         arguments: [

@@ -58,38 +58,6 @@ struct AuthenticationTests {
         }
     }
 
-    @Test("A foreign tenant and one that does not exist are told apart by nobody")
-    func foreignTenant() async throws {
-        try await TestGateway.run { gateway, key in
-            func answers(_ tenant: String) async -> [Answer] {
-                let headers = ["X-Request-ID": "the-same"]
-                let base = "/v1/tenants/\(tenant)"
-                return [
-                    await gateway.data(.post, "\(base)/messages", key: key, body: Self.message, headers: headers),
-                    await gateway.data(.post, "\(base)/messages", key: key, body: "{", headers: headers),
-                    await gateway.data(.get, "\(base)/audit", key: key, headers: headers),
-                    await gateway.data(.get, "\(base)/audit?limit=x", key: key, headers: headers),
-                ]
-            }
-            let foreign = await answers("other")
-            for name in ["nobody", "OTHER", "dem%6f", "demo%00", "-", "%2e%2e", String(repeating: "x", count: 900)] {
-                for (answer, known) in zip(await answers(name), foreign) {
-                    #expect(answer.status == 404)
-                    #expect(answer.body == known.body)
-                    #expect(answer.headers == known.headers)
-                }
-            }
-            let problem = try foreign[0].problem()
-            #expect(
-                problem.without("title", "detail") == [
-                    "type": "/problems/not_found", "status": 404, "code": "not_found", "retryable": false,
-                    "action": "fix_request",
-                ]
-            )
-            #expect(gateway.upstream.calls.isEmpty)
-        }
-    }
-
     @Test("How authentication went is counted, and keys are not in the counts")
     func metrics() async throws {
         try await TestGateway.run { gateway, key in

@@ -140,21 +140,34 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("Under a foreign tenant's name, or one that nobody has, no route is found; a foreign project is forbidden")
+    @Test("A foreign tenant and one that does not exist get the same answer; a foreign project is forbidden")
     func foreign() async throws {
         try await TestGateway.run { gateway, key in
+            let names = ["nobody", "OTHER", "dem%6f", "demo%00", "-", "%2e%2e", String(repeating: "x", count: 900)]
             for asked in try Self.routes(gateway) where asked.path() != asked.path("other") {
-                for tenant in ["other", "nobody"] {
-                    let answer = await gateway.data(asked.route.method, asked.path(tenant), key: key, body: "no json")
-                    if asked.route.dialect == .v1 {
-                        #expect(answer.status == 403, "\(asked.name)")
-                        #expect(answer.value["error"]?["code"] == 403, "\(asked.name)")
-                    } else {
-                        let problem = try answer.expectProblem(404, "not_found", "\(asked.name)")
-                        #expect(problem["detail"] == "There is no such tenant", "\(asked.name)")
+                func answer(_ tenant: String) async -> Answer {
+                    let headers = ["X-Request-ID": "the-same"]
+                    let path = asked.path(tenant)
+                    return await gateway.data(asked.route.method, path, key: key, body: "no json", headers: headers)
+                }
+                let foreign = await answer("other")
+                guard asked.route.dialect != .v1 else {
+                    for refused in [foreign, await answer("nobody")] {
+                        #expect(refused.status == 403, "\(asked.name)")
+                        #expect(refused.value["error"]?["code"] == 403, "\(asked.name)")
                     }
+                    continue
+                }
+                let problem = try foreign.expectProblem(404, "not_found", "\(asked.name)")
+                #expect(problem["detail"] == "There is no such tenant", "\(asked.name)")
+                for name in names {
+                    let unknown = await answer(name)
+                    #expect(unknown.status == 404, "\(asked.name) \(name)")
+                    #expect(unknown.body == foreign.body, "\(asked.name) \(name)")
+                    #expect(unknown.headers == foreign.headers, "\(asked.name) \(name)")
                 }
             }
+            #expect(gateway.upstream.calls.isEmpty)
         }
     }
 
