@@ -183,19 +183,6 @@ struct JSONDocumentTests {
         }
     }
 
-    @Test("A text damaged at any byte is read or refused at an offset within it")
-    func survivesDamage() {
-        let text = Array("{\"to\":\"tøken\\n\",\"data\":{\"k\":[1.5e+10,true,null,{}]}}".utf8)
-        for position in text.indices {
-            for byte in UInt8.min...UInt8.max {
-                var damaged = text
-                damaged[position] = byte
-                let offset = JSONParsing.refusal(damaged)?.offset ?? 0
-                #expect((0...text.count).contains(offset))
-            }
-        }
-    }
-
     @Test("Only the readable bytes of a buffer are the text, and offsets count from there")
     func startsAtReaderIndex() throws {
         var buffer = ByteBuffer(string: "garbage{\"a\":\"long enough to be no small string\"}garbage")

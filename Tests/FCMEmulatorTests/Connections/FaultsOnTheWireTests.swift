@@ -21,6 +21,17 @@ struct FaultsOnTheWireTests {
         }
     }
 
+    @Test("A page is HTML that names its status")
+    func page() async throws {
+        try await withEmulator { emulator, client in
+            emulator.addFault(Fault(action: .page(502)))
+            let reply = try await client.send(Self.message)
+            #expect(reply.status == 502)
+            #expect(reply.header("content-type") == "text/html; charset=UTF-8")
+            #expect(reply.body.contains("<h1>Error 502</h1>"))
+        }
+    }
+
     @Test("Garbage is no JSON")
     func garbage() async throws {
         try await withEmulator { emulator, client in

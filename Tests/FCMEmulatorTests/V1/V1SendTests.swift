@@ -114,41 +114,6 @@ struct V1SendTests {
         }
     }
 
-    @Test("Faults are played for v1 requests, also by token")
-    func faults() async throws {
-        try await withSender { emulator, client, token in
-            emulator.addFault(Fault(path: Self.path, token: "tok", action: .page(502)))
-            let other = #"{"message":{"token":"other"}}"#
-            #expect(try await client.send(message: other, token: token).status == 200)
-            let reply = try await client.send(message: Self.message, token: token)
-            #expect(reply.status == 502)
-            #expect(reply.header("content-type") == "text/html; charset=UTF-8")
-            #expect(reply.body.contains("<h1>Error 502</h1>"))
-            emulator.addFault(Fault(path: Self.path, action: .garbage))
-            #expect(try await client.send(message: Self.message, token: token).body.hasPrefix("<<<<"))
-            emulator.addFault(Fault(path: Self.path, action: .reset))
-            #expect(try await client.send(message: Self.message, token: token).end == .reset)
-            #expect(try await client.send(message: Self.message, token: token).status == 200)
-        }
-    }
-
-    @Test("The token endpoint can be down and slow")
-    func tokenFaults() async throws {
-        let clock = StepClock()
-        try await withSender(clock: clock) { emulator, client, _ in
-            let form = TestAccount.form(try await TestAccount.assertion())
-            emulator.addFault(Fault(path: "/token", action: .status(503, body: nil, headers: [])))
-            #expect(try await client.token(form: form).status == 503)
-            emulator.addFault(Fault(path: "/token", action: .delay(.seconds(5))))
-            async let reply = client.token(form: form)
-            #expect(await clock.sleeps.first { _ in true } == .seconds(5))
-            clock.step()
-            let answer = try await reply
-            #expect(answer.status == 200)
-            #expect(emulator.journal().first?.fault == "delay")
-        }
-    }
-
     @Test("Answers come with the latency that is set, after the message was delivered")
     func latency() async throws {
         let clock = StepClock()

@@ -41,45 +41,6 @@ struct RateBoundTests {
         }
     }
 
-    /// All of it happens within a second of the manual clock, so that no caller, however long the machine keeps it from
-    /// running, seems to have had its clock set back.
-    @Test("Ten concurrent callers at one device are admitted no more than one would be", arguments: 0..<8)
-    func concurrentCallers(seed: UInt64) async throws {
-        var generator = SeededGenerator(seed: seed)
-        let policies = try (0..<2)
-            .map { _ in
-                try RatePolicy.sample(
-                    .random(in: 10...200, using: &generator),
-                    per: 1,
-                    burst: .random(in: 1...30, using: &generator)
-                )
-            }
-        let limiter = MemoryRateLimiter.withoutJitter()
-        let clock = ManualClock()
-        let start = clock.now().microseconds
-        let total = await withTaskGroup(of: Int.self) { group in
-            for caller in 0..<10 {
-                group.addTask {
-                    var admitted = 0
-                    for _ in 0..<300 {
-                        clock.advance(by: .microseconds(60 * caller))
-                        let decision = await limiter.admit(Self.request(policies), now: clock.now())
-                        admitted += decision.admitted(of: 1)
-                    }
-                    return admitted
-                }
-            }
-            return await group.reduce(0, +)
-        }
-        let span = clock.now().microseconds - start
-        for policy in policies {
-            #expect(Self.isWithin(policy, total, inMicroseconds: span), "\(total) in \(span) µs under \(policy)")
-        }
-        // What the policies allow is nearly used up: refusing everybody would keep the bound too.
-        let allowed = policies.map { Int64($0.burst) + Int64($0.rate) * span / Int64($0.periodSeconds) / 1_000_000 }
-        #expect(Int64(total) >= (allowed.min() ?? 0) / 2)
-    }
-
     @Test("A clock that steps costs or gives at most one burst", arguments: 0..<40)
     func clockStep(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
