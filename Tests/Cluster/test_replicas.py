@@ -93,7 +93,7 @@ class ReplicaTests(FleetTests):
     def test_a_replica_without_its_store_serves_its_snapshot(self) -> None:
         proofs_directory.cut_off_replica_revokes_in_the_end(self.cluster)
 
-    def test_a_dead_token_is_asked_for_once_by_each_replica(self) -> None:
+    def test_a_dead_token_is_refused_by_all_replicas(self) -> None:
         proofs_directory.retired_tokens(self.cluster)
 
     def test_a_report_that_commits_late_is_not_missed(self) -> None:

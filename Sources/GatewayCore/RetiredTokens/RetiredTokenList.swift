@@ -79,28 +79,22 @@ final class RetiredTokenList: Sendable {
         self.update { table, outbox in outbox += table.count(accepted: self.takeAccepted()) }
     }
 
-    /// Takes a token off the list. Returns false if it was not on it.
-    func delete(_ key: UInt64) -> Bool {
-        self.update { table, outbox in
-            let change = table.delete(key)
-            if let change { outbox.append(change) }
-            return change != nil
+    /// Takes over tokens as they are in the store.
+    func restore(_ entries: [RetiredToken.Entry]) {
+        // In parts, so that sends need not wait long for the lock.
+        for start in stride(from: 0, to: entries.count, by: 1_000) {
+            self.update { table, _ in table.restore(entries[start...].prefix(1_000)) }
         }
     }
 
-    /// Lists stored tokens.
-    func restore(_ entries: [RetiredToken.Entry]) {
-        self.update { table, _ in table.restore(entries) }
-    }
-
-    /// Forgets tokens that left the list in the store.
-    func forget(_ keys: [UInt64]) {
-        self.update { table, _ in table.forget(keys) }
+    /// Forgets a token that left the list in the store.
+    func forget(_ key: UInt64) {
+        self.update { table, _ in table.forget(key) }
     }
 
     /// Notes whether the last hour is a spike. Returns false if that was known.
-    func setSpiking(_ isSpiking: Bool, at now: Timestamp) -> Bool {
-        self.update { table, _ in table.setSpiking(isSpiking, at: now) }
+    func setSpiking(_ isSpiking: Bool) -> Bool {
+        self.update { table, _ in table.setSpiking(isSpiking) }
     }
 
     private func takeAccepted() -> Int { self.accepted.exchange(0, ordering: .relaxed) }
@@ -168,8 +162,6 @@ extension RetiredTokenList {
         private static let clockToleranceSeconds = 3_600
         /// The shortest time between two stored reports of a token.
         private static let repeatSeconds = 86_400
-        /// The greatest age of a report that is pending in the store: 13 buckets.
-        private static let pendingSeconds = 3_900
 
         private let owner: RetiredToken.Owner
         private var marks: [UInt64: Mark] = [:]
@@ -197,33 +189,29 @@ extension RetiredTokenList {
             }
         }
 
-        mutating func restore(_ entries: [RetiredToken.Entry]) {
+        /// Takes over tokens as they are in the store.
+        ///
+        /// A change of this replica that is not stored yet may be undone by that. The next reading brings it back.
+        mutating func restore(_ entries: some Sequence<RetiredToken.Entry>) {
             for entry in entries {
+                guard let state = entry.state else {
+                    self.forget(entry.key)
+                    continue
+                }
                 let seconds = UInt32(clamping: entry.reportedAt.seconds)
-                let mark = Mark(state: entry.state, replacement: entry.replacement, reportedAt: seconds)
-                self.set(mark, of: entry.key)
+                self.set(Mark(state: state, replacement: entry.replacement, reportedAt: seconds), of: entry.key)
             }
         }
 
-        mutating func forget(_ keys: [UInt64]) {
-            for key in keys { self.remove(key) }
+        /// Takes a token off the list in memory.
+        mutating func forget(_ key: UInt64) {
+            if let before = self.marks.removeValue(forKey: key) { self.counts[before.state, default: 0] -= 1 }
         }
 
-        /// Takes a token off the list. Returns `nil` if it was not on it.
-        mutating func delete(_ key: UInt64) -> RetiredToken.Change? {
-            self.remove(key) ? .remove(self.owner, key) : nil
-        }
-
-        /// Notes whether the last hour is a spike. When one begins, tokens that may be pending are suspected, which may
-        /// include some that were fed and reported again. Returns false if nothing changed.
-        mutating func setSpiking(_ isSpiking: Bool, at now: Timestamp) -> Bool {
-            guard isSpiking != self.isSpiking else { return false }
-            self.isSpiking = isSpiking
-            guard isSpiking else { return true }
-            let start = UInt32(clamping: now.seconds - Self.pendingSeconds)
-            let pending = self.marks.filter { $0.value.state == .unregistered && $0.value.reportedAt >= start }
-            for (key, mark) in pending { self.set(Mark(state: .suspected, reportedAt: mark.reportedAt), of: key) }
-            return true
+        /// Notes whether the last hour is a spike. Returns false if that was known.
+        mutating func setSpiking(_ isSpiking: Bool) -> Bool {
+            defer { self.isSpiking = isSpiking }
+            return isSpiking != self.isSpiking
         }
 
         /// Learns what one answer of FCM says of tokens that are on the list or are to be put there, and how many other
@@ -254,7 +242,9 @@ extension RetiredTokenList {
             case .alive:
                 self.tally += RetiredTokenCounts.Tally(judged: 1)
                 // A replaced token still works.
-                return known?.state == .replaced ? nil : self.delete(report.key)
+                guard let known, known.state != .replaced else { return nil }
+                self.forget(report.key)
+                return .remove(self.owner, report.key)
             case .dead:
                 var state = RetiredToken.State.unregistered
                 // One caller that repeats one dead token is no spike.
@@ -298,14 +288,6 @@ extension RetiredTokenList {
         private mutating func set(_ mark: Mark, of key: UInt64) {
             if let before = self.marks.updateValue(mark, forKey: key) { self.counts[before.state, default: 0] -= 1 }
             self.counts[mark.state, default: 0] += 1
-        }
-
-        /// Returns false if the token was not on the list.
-        @discardableResult
-        private mutating func remove(_ key: UInt64) -> Bool {
-            guard let before = self.marks.removeValue(forKey: key) else { return false }
-            self.counts[before.state, default: 0] -= 1
-            return true
         }
     }
 }

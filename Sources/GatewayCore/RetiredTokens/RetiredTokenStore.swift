@@ -19,6 +19,17 @@ package struct RetiredToken: Sendable, Hashable {
             }
         }
 
+        /// A report of a dead token from before a moment becomes suspected.
+        ///
+        /// The store counts recipients at the time of the writing, so it can't judge an older report.
+        func suspected(ifReportedBefore moment: Timestamp) -> RetiredToken.Change {
+            guard case .report(let owner, let key, var token, let replacement) = self, token.state == .unregistered,
+                token.since < moment
+            else { return self }
+            token.state = .suspected
+            return .report(owner, key, token, replacement: replacement)
+        }
+
         package var owner: RetiredToken.Owner {
             switch self {
             case .report(let owner, _, _, _), .remove(let owner, _), .count(let owner, _): owner
@@ -34,12 +45,13 @@ package struct RetiredToken: Sendable, Hashable {
         }
     }
 
-    /// A retired token without its texts.
+    /// A retired token without its texts, or one that left the list.
     package struct Entry: Sendable, Hashable {
         package var tenant: TenantID
         /// The first 64 bits of the token's pseudonym.
         package var key: UInt64
-        package var state: RetiredToken.State
+        /// `nil` if it left the list.
+        package var state: RetiredToken.State?
         /// When FCM last reported it.
         package var reportedAt: Timestamp
         /// Some bits of the replacement's pseudonym, by which another replacement is noticed; 0 without one.
@@ -48,7 +60,7 @@ package struct RetiredToken: Sendable, Hashable {
         package init(
             tenant: TenantID,
             key: UInt64,
-            state: RetiredToken.State,
+            state: RetiredToken.State?,
             reportedAt: Timestamp,
             replacement: UInt16
         ) {
@@ -158,18 +170,18 @@ extension RetiredToken {
 
 /// Some tokens of a tenant's feed, in the order in which they came to be fed.
 package struct RetiredTokenFeed: Sendable, Hashable {
-    /// The part of what all replicas did that each of them must know.
+    /// What all replicas did since the last reading.
     package struct News: Sendable, Hashable {
         /// The tenants for which the last hour is a spike.
         package var spiking: Set<TenantID>
-        /// The tokens that left the list.
-        package var removed: [TenantID: [UInt64]]
+        /// The tokens that came to the list, changed on it or left it, as they are now.
+        package var changed: [RetiredToken.Entry]
         /// When they were read, by the database's time.
         package var readAt: Timestamp
 
-        package init(spiking: Set<TenantID>, removed: [TenantID: [UInt64]], readAt: Timestamp) {
+        package init(spiking: Set<TenantID>, changed: [RetiredToken.Entry], readAt: Timestamp) {
             self.spiking = spiking
-            self.removed = removed
+            self.changed = changed
             self.readAt = readAt
         }
     }
@@ -205,14 +217,15 @@ package struct RetiredTokenFeed: Sendable, Hashable {
 /// The store decides how a reported token stands, since each replica knows only its own reports. Its calls throw
 /// `storeUnavailable`; one that writes has changed nothing then.
 package protocol RetiredTokenStore: Sendable {
-    /// Reads all tokens in one snapshot, and when that was by the database's time. A store that was restored or copied
+    /// Reads all tokens of the list in one snapshot, and when that was by the database's time. A store that was restored or copied
     /// gets another epoch first.
     func load() async throws(GatewayError) -> (entries: [RetiredToken.Entry], readAt: Timestamp)
 
     /// Makes changes in one transaction, those of one token in their order. Leaves out changes of a tenant that is
     /// gone.
     ///
-    /// A report of a token that stands on the list with the same news only notes the time.
+    /// A report of a token that is on the list with the same news only notes the time. A report in the state `suspected`
+    /// lists a token that was not on the list, and changes nothing else.
     func apply(_ changes: [RetiredToken.Change]) async throws(GatewayError)
 
     /// Takes a token off the list. Returns false if it was not on it.

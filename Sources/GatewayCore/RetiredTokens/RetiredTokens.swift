@@ -10,9 +10,8 @@ import Synchronization
 /// writer stores the reports within the flush interval. A killed process loses the waiting ones, and learns them again
 /// with the next send to the token.
 ///
-/// A replica refuses tokens that FCM reported to it, and those that were stored when it started. So each replica asks
-/// FCM once about a token that another replica knows to be dead. The store decides which tokens are fed, for all
-/// replicas (``RetiredTokenCounts``).
+/// Every few seconds a replica reads what changed in the store, so that all refuse the same tokens. The store decides
+/// which tokens are fed, for all replicas (``RetiredTokenCounts``).
 package final class RetiredTokens: Service {
     /// The result of comparing a send's recipients with the list of retired tokens.
     package enum Screening: Sendable, Hashable {
@@ -107,8 +106,9 @@ package final class RetiredTokens: Service {
             retryInterval: configuration.retryInterval,
             byteCount: { $0.byteCount },
             transaction: { (changes: [RetiredToken.Change]) async throws(GatewayError) -> [Void] in
+                let bucketStart = clock.now().advanced(by: .zero - RetiredTokenCounts.bucketDuration)
                 do throws(GatewayError) {
-                    try await store.apply(changes)
+                    try await store.apply(changes.map { $0.suspected(ifReportedBefore: bucketStart) })
                 } catch {
                     refused.increment(by: changes.count)
                     outage.failed(error)
@@ -123,13 +123,18 @@ package final class RetiredTokens: Service {
 
     /// Reads the list into memory, before serving.
     package func load() async throws(GatewayError) {
-        let (all, readAt) = try await self.store.load()
+        let (entries, readAt) = try await self.store.load()
         self.newsReadAt.withLock { $0 = readAt }
-        let entries = Dictionary(grouping: all, by: \.tenant)
+        self.restore(entries)
+        self.countTokens()
+    }
+
+    private func restore(_ entries: [RetiredToken.Entry]) {
+        guard !entries.isEmpty else { return }
+        let entries = Dictionary(grouping: entries, by: \.tenant)
         for profile in self.profiles() {
             if let own = entries[profile.id] { self.list(of: profile).restore(own) }
         }
-        self.countTokens()
     }
 
     private func list(of profile: TenantProfile) -> RetiredTokenList {
@@ -268,9 +273,11 @@ package final class RetiredTokens: Service {
     ///
     /// This replica asks FCM with the next send, the others after their next settling.
     func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) async throws(GatewayError) -> Bool {
-        if self.list(of: profile).delete(pseudonym.high) { return true }
-        // Another replica may have reported it.
-        return try await self.store.remove(pseudonym.high, of: RetiredToken.Owner(profile))
+        // A report that waits would list it again.
+        await self.writer.flush()
+        let wasListed = try await self.store.remove(pseudonym.high, of: RetiredToken.Owner(profile))
+        self.list(of: profile).forget(pseudonym.high)
+        return wasListed
     }
 
     // MARK: Background work
@@ -309,18 +316,19 @@ package final class RetiredTokens: Service {
         } while (try? await Task.sleep(for: self.configuration.trimInterval)) != nil
     }
 
-    /// Lets the store feed due tokens, reads which tenants have a spike and which tokens left the list, and queues the
-    /// counts of judged recipients.
+    /// Lets the store feed due tokens, reads which tenants have a spike and which tokens changed, and queues the counts of
+    /// judged recipients.
     package func settle() async {
+        // What is read includes this replica's own changes then.
+        await self.writer.flush()
         do throws(GatewayError) {
             let news = try await self.store.settle(newsSince: self.newsReadAt.withLock { $0 })
             self.newsReadAt.withLock { $0 = news.readAt }
-            let now = self.clock.now()
+            self.restore(news.changed)
             for list in self.allLists {
                 let tenant = list.owner.tenant
-                list.forget(news.removed[tenant] ?? [])
                 let isSpiking = news.spiking.contains(tenant)
-                if list.setSpiking(isSpiking, at: now) { self.report(isSpiking, of: tenant) }
+                if list.setSpiking(isSpiking) { self.report(isSpiking, of: tenant) }
                 // Skipped while the store fails, when nothing would bound the queue.
                 list.count()
             }

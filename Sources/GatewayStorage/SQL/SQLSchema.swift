@@ -174,10 +174,12 @@ enum SQLSchema {
     /// `key` is the first 64 bits of a token's pseudonym. A bucket is a number of five minutes since 1970.
     ///
     /// A token whose `position` is null is not fed. It gets a position when its bucket `due` arrives, unless it is
-    /// suspected. The row of `retired_token_feed` has the last position given to any tenant's token.
+    /// suspected or removed. A removed token keeps its row for a day, so that all replicas learn of the removal.
+    /// `changed_at` is the database's time of a row's last change.
     ///
-    /// `retired_token_counts` counts the judged recipients of each tenant and bucket. `retired_token_removals` has the
-    /// tokens that left the list within the last day, for the other replicas.
+    /// The row of `retired_token_feed` has the last position given to any tenant's token.
+    ///
+    /// `retired_token_counts` counts the judged recipients of each tenant and bucket.
     private static let retiredTokens = """
         CREATE TABLE retired_tokens (
             tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
@@ -190,15 +192,20 @@ enum SQLSchema {
             sealed BLOB NOT NULL,
             due INTEGER NOT NULL,
             position INTEGER,
+            changed_at INTEGER NOT NULL,
             PRIMARY KEY (tenant, key)
         ) STRICT, WITHOUT ROWID;
 
         CREATE INDEX retired_tokens_by_position ON retired_tokens (tenant, position) WHERE position IS NOT NULL;
 
         CREATE INDEX retired_tokens_pending ON retired_tokens (tenant, due, key)
-        WHERE position IS NULL AND state <> 'suspected';
+        WHERE position IS NULL AND state IN ('unregistered', 'replaced');
 
-        CREATE INDEX retired_tokens_by_report ON retired_tokens (reported_at);
+        CREATE INDEX retired_tokens_by_report ON retired_tokens (tenant, reported_at, key) WHERE state <> 'removed';
+
+        CREATE INDEX retired_tokens_by_change ON retired_tokens (changed_at);
+
+        CREATE INDEX retired_tokens_removed ON retired_tokens (changed_at) WHERE state = 'removed';
 
         CREATE TABLE retired_token_feed (
             id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
@@ -214,15 +221,6 @@ enum SQLSchema {
         ) STRICT, WITHOUT ROWID;
 
         CREATE INDEX retired_token_counts_by_bucket ON retired_token_counts (bucket);
-
-        CREATE TABLE retired_token_removals (
-            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
-            key INTEGER NOT NULL,
-            removed_at INTEGER NOT NULL,
-            PRIMARY KEY (tenant, key)
-        ) STRICT, WITHOUT ROWID;
-
-        CREATE INDEX retired_token_removals_by_time ON retired_token_removals (removed_at);
         """
 
     /// `key` is the SHA-256 of the caller's key. `content` is sealed.

@@ -6,7 +6,7 @@ package import GatewayCore
 /// transactions run one after the other, so that no position is committed after a higher one (decision 0055).
 package struct SQLRetiredTokenStore: RetiredTokenStore {
     /// A token that FCM reported, and that is neither fed nor suspected.
-    fileprivate static let isPending = "position IS NULL AND state <> 'suspected'"
+    fileprivate static let isPending = "position IS NULL AND state IN ('unregistered', 'replaced')"
     /// The most tokens that one transaction feeds or suspects, so that others need not wait long.
     private static let tokensPerTransaction = 1_000
     /// Each read of news overlaps the last one by this time, because a transaction commits after its statements ran. No
@@ -23,8 +23,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         try await StoreEpoch.confirm(in: self.database)
         return try await self.database.read(.scan, scope: .gateway) { db in
             let readAt = try Self.time(db)
-            let sql = "SELECT tenant, key, state, reported_at, replacement FROM retired_tokens"
-            return (try db.rows(sql, [], Self.entry), readAt)
+            return (try Self.entries("state <> 'removed'", [], db), readAt)
         }
     }
 
@@ -55,7 +54,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     package func remove(_ key: UInt64, of owner: RetiredToken.Owner) async throws(GatewayError) -> Bool {
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             guard try db.hasTenant(owner.tenant, createdAt: owner.createdAt) else { return false }
-            return try Self.removeRows([[.text(owner.tenant), .key(key)]], db) > 0
+            return try Self.removeRows([Int64(bitPattern: key)], of: owner.tenant.text, db) > 0
         }
     }
 
@@ -63,22 +62,25 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         // After a fail-over the server may have lost positions that readers have seen.
         try await StoreEpoch.confirm(in: self.database)
         let since = moment.advanced(by: .zero - Self.newsOverlap)
-        let (news, isDue) = try await self.database.read(scope: .gateway) { db in
+        let (spiking, isDue) = try await self.database.read(scope: .gateway) { db in
             let bucket = try Self.bucket(db)
-            let news = try Self.news(db, since: since, bucket)
             let isDue = try db.exists(
                 "SELECT 1 FROM retired_tokens WHERE \(Self.isPending) AND due <= $1 LIMIT 1",
                 [.int(bucket)]
             )
-            return (news, isDue)
+            return (try Self.spiking(in: bucket, db), isDue)
         }
-        for tenant in news.spiking {
+        for tenant in spiking {
             while try await self.suspectPending(of: tenant) {}
         }
         if isDue {
             while try await self.feedDue() {}
         }
-        return news
+        return try await self.database.read(scope: .gateway) { db in
+            let readAt = try Self.time(db)
+            let changed = try Self.entries("changed_at >= $1", [.time(since)], db)
+            return RetiredTokenFeed.News(spiking: spiking, changed: changed, readAt: readAt)
+        }
     }
 
     package func feed(
@@ -115,8 +117,8 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     // MARK: Settling
 
-    private static func news(_ db: any SQLConnection, since: Timestamp, _ bucket: Int) throws -> RetiredTokenFeed.News {
-        let readAt = try Self.time(db)
+    /// The tenants for which the last hour is a spike.
+    private static func spiking(in bucket: Int, _ db: any SQLConnection) throws -> Set<TenantID> {
         let hours = try db.rows(
             """
             SELECT tenant, CAST(sum(judged) AS BIGINT), CAST(sum(unregistered) AS BIGINT) FROM retired_token_counts
@@ -124,15 +126,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
             """,
             [.int(bucket - RetiredTokenCounts.bucketsPerHour), .int(bucket)]
         ) { row in (tenant: try row.tenant(0), tally: try Self.tally(row)) }
-        let removed = try db.rows(
-            "SELECT tenant, key FROM retired_token_removals WHERE removed_at >= $1",
-            [.time(since)]
-        ) { row in (tenant: try row.tenant(0), key: UInt64(bitPattern: try row.int64(1))) }
-        return RetiredTokenFeed.News(
-            spiking: Set(hours.filter(\.tally.isSpike).map(\.tenant)),
-            removed: Dictionary(grouping: removed, by: \.tenant).mapValues { $0.map(\.key) },
-            readAt: readAt
-        )
+        return Set(hours.filter(\.tally.isSpike).map(\.tenant))
     }
 
     /// Suspects a tenant's pending tokens. Returns true if there may be more.
@@ -140,7 +134,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             let changed = try db.execute(
                 """
-                UPDATE retired_tokens SET state = 'suspected'
+                UPDATE retired_tokens SET state = 'suspected', changed_at = gateway_time()
                 WHERE tenant = $1 AND position IS NULL AND state = 'unregistered' AND key IN (
                     SELECT key FROM retired_tokens
                     WHERE tenant = $1 AND \(Self.isPending) AND state = 'unregistered' ORDER BY due, key LIMIT $2
@@ -173,18 +167,25 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         }
     }
 
-    /// Removes tokens and notes it for other replicas. Returns how many of them were there.
+    /// Removes a tenant's tokens, and keeps their rows without their texts. Returns how many of them were on the list.
+    ///
+    /// With a moment, those that were reported later stay.
     @discardableResult
-    fileprivate static func removeRows(_ keys: [[SQLValue]], _ db: any SQLConnection) throws -> Int {
+    fileprivate static func removeRows(
+        _ keys: [Int64],
+        of tenant: String,
+        reportedBefore moment: Timestamp = Timestamp(microseconds: .max),
+        _ db: any SQLConnection
+    ) throws -> Int {
         try db.executeMany(
             """
-            INSERT INTO retired_token_removals (tenant, key, removed_at)
-            SELECT tenant, key, gateway_time() FROM retired_tokens WHERE tenant = $1 AND key = $2
-            ON CONFLICT (tenant, key) DO UPDATE SET removed_at = excluded.removed_at
+            UPDATE retired_tokens
+            SET state = 'removed', position = NULL, replacement = 0, sealed = $3, changed_at = gateway_time()
+            WHERE tenant = $1 AND key = $2 AND state <> 'removed' AND reported_at < $4
             """,
-            keys
+            // In the order in which reports are written, so that two transactions don't deadlock.
+            keys.sorted().map { [.string(tenant), .integer($0), .bytes([]), .time(moment)] }
         )
-        return try db.executeMany("DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2", keys)
     }
 
     private static func time(_ db: any SQLConnection) throws -> Timestamp {
@@ -203,15 +204,23 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     // MARK: Rows
 
-    private static func entry(_ row: SQLRow) throws -> RetiredToken.Entry {
-        guard let replacement = UInt16(exactly: try row.int64(4)) else { throw row.damaged(4) }
-        return RetiredToken.Entry(
-            tenant: try row.tenant(0),
-            key: UInt64(bitPattern: try row.int64(1)),
-            state: try row.parsed(2) { RetiredToken.State(rawValue: $0) },
-            reportedAt: try row.time(3),
-            replacement: replacement
-        )
+    private static func entries(
+        _ condition: String,
+        _ values: [SQLValue],
+        _ db: any SQLConnection
+    ) throws -> [RetiredToken.Entry] {
+        let sql = "SELECT tenant, key, state, reported_at, replacement FROM retired_tokens WHERE \(condition)"
+        return try db.rows(sql, values) { row in
+            guard let replacement = UInt16(exactly: try row.int64(4)) else { throw row.damaged(4) }
+            let isRemoved = try row.text(2) == "removed"
+            return RetiredToken.Entry(
+                tenant: try row.tenant(0),
+                key: UInt64(bitPattern: try row.int64(1)),
+                state: isRemoved ? nil : try row.parsed(2) { RetiredToken.State(rawValue: $0) },
+                reportedAt: try row.time(3),
+                replacement: replacement
+            )
+        }
     }
 
     /// A token of the feed, `nil` if it does not open.
@@ -261,7 +270,7 @@ extension SQLRetiredTokenStore {
             try db.executeMany(
                 // A token that another transaction changed meanwhile is left as it is.
                 """
-                UPDATE retired_tokens SET position = $4, state = $5
+                UPDATE retired_tokens SET position = $4, state = $5, changed_at = gateway_time()
                 WHERE tenant = $1 AND key = $2 AND due = $3 AND state = $6 AND position IS NULL
                 """,
                 keys.enumerated()
@@ -311,7 +320,7 @@ extension SQLRetiredTokenStore {
             case .report(_, let key, let token, let replacement):
                 try self.put(token, at: key, of: owner.tenant, sealed, replacement)
             case .remove(_, let key):
-                try SQLRetiredTokenStore.removeRows([[.text(owner.tenant), .key(key)]], self.db)
+                try SQLRetiredTokenStore.removeRows([Int64(bitPattern: key)], of: owner.tenant.text, self.db)
             case .count(_, let tally):
                 self.tallies[owner.tenant, default: RetiredTokenCounts.Tally()] += tally
             }
@@ -319,7 +328,8 @@ extension SQLRetiredTokenStore {
 
         /// Lists a token, unless it is listed with the same news: then only the time of the report is new.
         ///
-        /// A suspected token that is reported dead again keeps the time of its first report.
+        /// A suspected token that is reported dead again keeps the time of its first report. A report that is suspected
+        /// itself lists a token that is not on the list, and changes nothing else.
         private func put(
             _ token: RetiredToken,
             at key: UInt64,
@@ -327,26 +337,28 @@ extension SQLRetiredTokenStore {
             _ sealed: [UInt8],
             _ replacement: UInt16
         ) throws {
-            let isDead = token.state == .unregistered
+            let isDue = token.state == .replaced
             let isSame = "retired_tokens.state = excluded.state AND retired_tokens.replacement = excluded.replacement"
             let isConfirmed = "retired_tokens.state = 'suspected' AND excluded.state = 'unregistered'"
+            let condition = token.state == .suspected ? "WHERE retired_tokens.state = 'removed'" : ""
             try self.db.execute(
                 """
                 INSERT INTO retired_tokens
-                    (tenant, key, kind, state, since, reported_at, replacement, sealed, due, position)
-                VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, NULL)
+                    (tenant, key, kind, state, since, reported_at, replacement, sealed, due, position, changed_at)
+                VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, NULL, gateway_time())
                 ON CONFLICT (tenant, key) DO UPDATE SET
                     since = CASE WHEN \(isSame) OR \(isConfirmed) THEN retired_tokens.since ELSE excluded.since END,
                     due = CASE WHEN \(isSame) THEN retired_tokens.due ELSE excluded.due END,
                     position = CASE WHEN \(isSame) THEN retired_tokens.position END,
                     kind = excluded.kind, state = excluded.state, reported_at = excluded.reported_at,
-                    replacement = excluded.replacement, sealed = excluded.sealed
+                    replacement = excluded.replacement, sealed = excluded.sealed, changed_at = excluded.changed_at
+                \(condition)
                 """,
                 [
                     .text(tenant), .key(key), .text(token.kind.rawValue), .text(token.state.rawValue),
                     .time(token.since),
                     .int(Int(replacement)), .bytes(sealed),
-                    .int(isDead ? self.bucket + RetiredTokenCounts.bucketsUntilDue : self.bucket),
+                    .int(isDue ? self.bucket : self.bucket + RetiredTokenCounts.bucketsUntilDue),
                 ]
             )
         }
@@ -374,69 +386,81 @@ extension SQLRetiredTokenStore {
 // MARK: Trimming
 
 extension SQLRetiredTokenStore {
-    /// The most entries that one round drops, so that other writes don't wait long.
-    private static let maxDropped = 20_000
-
-    /// Drops tokens that are too old, then the oldest of the tenant that has most. The next round drops the rest.
+    /// Drops tokens that are too old, then the oldest of the tenants that have most.
     package func trim(reportedBefore cutoff: Timestamp, keeping maxEntries: Int) async throws(GatewayError) {
-        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
-            var dropped = try Self.drop(
-                "WHERE reported_at < $1 ORDER BY reported_at LIMIT $2",
-                [.time(cutoff), .int(Self.maxDropped)],
-                db
-            )
-            while dropped < Self.maxDropped, let excess = try Self.excess(over: maxEntries, db) {
-                dropped += try Self.drop(
-                    "WHERE tenant = $1 ORDER BY reported_at, key LIMIT $2",
-                    [.text(excess.tenant), .int(min(excess.count, Self.maxDropped - dropped))],
-                    db
-                )
-            }
-            try Self.dropPast(of: try Self.bucket(db), db)
+        var sizes = try await self.database.read(.scan, scope: .gateway) { db in
+            try db.rows(
+                """
+                SELECT tenant, count(*), min(reported_at) FROM retired_tokens WHERE state <> 'removed' GROUP BY tenant
+                """
+            ) { (tenant: try $0.text(0), count: try $0.int(1), oldest: try $0.time(2)) }
         }
+        for index in sizes.indices where sizes[index].oldest < cutoff {
+            sizes[index].count -= try await self.drop(of: sizes[index].tenant, reportedBefore: cutoff)
+        }
+        let share = Self.share(of: maxEntries, among: sizes.map(\.count))
+        for size in sizes where size.count > share {
+            _ = try await self.drop(of: size.tenant, atMost: size.count - share)
+        }
+        try await self.dropPast()
     }
 
-    /// Drops counts by which no pending report is judged any more, and removals that are a day old.
-    private static func dropPast(of bucket: Int, _ db: any SQLConnection) throws {
-        let due = try db.first("SELECT min(due) FROM retired_tokens WHERE \(Self.isPending)") {
-            $0.isNull(0) ? bucket : try $0.int(0)
-        }
-        let span = RetiredTokenCounts.bucketsUntilDue + RetiredTokenCounts.bucketsPerHour
-        try db.execute(
-            "DELETE FROM retired_token_counts WHERE bucket < $1",
-            [.int(min(due ?? bucket, bucket) - span)]
-        )
-        try db.execute(
-            "DELETE FROM retired_token_removals WHERE removed_at < gateway_time() - $1",
-            [.microseconds(.seconds(86_400))]
-        )
-    }
-
-    /// The tenant that must give up entries and their number, if there are too many.
+    /// Returns the most entries that each tenant may keep, so that all keep no more than a total.
     ///
-    /// It gives up at most its lead over the next largest, or a hundredth of its own if that is more. So tenants of
-    /// similar size share the loss in few steps. Example: with 900 and 700 entries and 300 too many, the first gives up
-    /// 200. Then both have 700 and take turns with 7 each.
-    private static func excess(
-        over maxEntries: Int,
-        _ db: any SQLConnection
-    ) throws -> (tenant: String, count: Int)? {
-        let total = try db.first("SELECT count(*) FROM retired_tokens") { try $0.int(0) } ?? 0
-        guard total > maxEntries else { return nil }
-        let sql = "SELECT tenant, count(*) AS entries FROM retired_tokens GROUP BY tenant ORDER BY entries DESC LIMIT 2"
-        let sizes = try db.rows(sql) { (tenant: try $0.text(0), count: try $0.int(1)) }
-        guard let largest = sizes.first else { return nil }
-        let lead = largest.count - (sizes.count > 1 ? sizes[1].count : 0)
-        return (largest.tenant, min(total - maxEntries, max(lead, largest.count / 100, 1)))
+    /// Example: of a total of 1,000, tenants with 100, 500 and 800 entries may keep 450 each.
+    static func share(of total: Int, among sizes: [Int]) -> Int {
+        var rest = total
+        for (index, size) in sizes.sorted().enumerated() {
+            let share = rest / (sizes.count - index)
+            if size > share { return share }
+            rest -= size
+        }
+        return .max
     }
 
-    /// Returns how many tokens were dropped.
-    private static func drop(_ condition: String, _ values: [SQLValue], _ db: any SQLConnection) throws -> Int {
-        let keys = try db.rows("SELECT tenant, key FROM retired_tokens \(condition)", values) { row in
-            [SQLValue.text(try row.text(0)), .integer(try row.int64(1))]
+    /// Drops a tenant's oldest tokens, some with each transaction. Returns their number.
+    private func drop(
+        of tenant: String,
+        atMost limit: Int = .max,
+        reportedBefore moment: Timestamp = Timestamp(microseconds: .max)
+    ) async throws(GatewayError) -> Int {
+        var dropped = 0
+        while dropped < limit {
+            let chunk = min(limit - dropped, Self.tokensPerTransaction)
+            let count = try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+                let keys = try db.rows(
+                    """
+                    SELECT key FROM retired_tokens WHERE tenant = $1 AND state <> 'removed' AND reported_at < $2
+                    ORDER BY reported_at, key LIMIT $3
+                    """,
+                    [.string(tenant), .time(moment), .int(chunk)]
+                ) { try $0.int64(0) }
+                try Self.removeRows(keys, of: tenant, reportedBefore: moment, db)
+                return keys.count
+            }
+            guard count > 0 else { break }
+            dropped += count
         }
-        try Self.removeRows(keys, db)
-        return keys.count
+        return dropped
+    }
+
+    /// Drops counts by which no pending report is judged any more, and tokens that were removed a day ago.
+    private func dropPast() async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            let bucket = try Self.bucket(db)
+            let due = try db.first("SELECT min(due) FROM retired_tokens WHERE \(Self.isPending)") {
+                $0.isNull(0) ? bucket : try $0.int(0)
+            }
+            let span = RetiredTokenCounts.bucketsUntilDue + RetiredTokenCounts.bucketsPerHour
+            try db.execute(
+                "DELETE FROM retired_token_counts WHERE bucket < $1",
+                [.int(min(due ?? bucket, bucket) - span)]
+            )
+            try db.execute(
+                "DELETE FROM retired_tokens WHERE state = 'removed' AND changed_at < gateway_time() - $1",
+                [.microseconds(.seconds(86_400))]
+            )
+        }
     }
 }
 

@@ -19,8 +19,8 @@ INJECTED = (
     "group on three replicas, one of them paused; a policy that changes under 16 callers."
 )
 EXPECTED = (
-    "Limits are as exact as in one process. Revoked keys are refused everywhere within 5 s. Each replica calls FCM "
-    "once for a dead token. The feed of retired tokens is the same on all replicas and misses nothing. The store and "
+    "Limits are as exact as in one process. Revoked keys are refused everywhere within 5 s. A token that is dead for one "
+    "replica is refused by all. The feed of retired tokens is the same on all replicas and misses nothing. The store and "
     "FCM agree on groups."
 )
 

@@ -17,7 +17,7 @@ struct RetiredTokenTableTests {
     /// A step of a token's life and what is seen after it.
     struct Turn: Sendable {
         enum Event: Sendable {
-            case dead, alive, replaced(UInt16), pause(Int), spike, calm
+            case dead, alive, replaced(UInt16), pause(Int), spike, calm, suspectedInStore
         }
 
         var event: Event
@@ -74,11 +74,11 @@ struct RetiredTokenTableTests {
             ]
         ),
         Life(
-            name: "dies 65 minutes before a spike is noticed, and once more in it and after it",
+            name: "dies before a spike, is suspected in it, and dies once more in it and after it",
             turns: [
                 Turn(event: .dead, note: .report(.unregistered), tally: news, state: .unregistered, standing: .refused),
-                Turn(event: .pause(3_900), state: .unregistered, standing: .refused),
-                Turn(event: .spike, state: .suspected, standing: .listed),
+                Turn(event: .spike, state: .unregistered, standing: .refused),
+                Turn(event: .suspectedInStore, state: .suspected, standing: .listed),
                 Turn(event: .dead, tally: news, state: .suspected, standing: .listed),
                 Turn(event: .pause(86_400), state: .suspected, standing: .listed),
                 Turn(event: .dead, note: .report(.unregistered), tally: news, state: .suspected, standing: .listed),
@@ -94,16 +94,6 @@ struct RetiredTokenTableTests {
                 Turn(event: .pause(86_400 * 30), state: .suspected, standing: .listed),
                 Turn(event: .calm, state: .suspected, standing: .listed),
                 Turn(event: .alive, note: .remove, tally: judged, state: nil, standing: .unknown),
-            ]
-        ),
-        Life(
-            name: "was fed before a spike, which changes nothing about it",
-            turns: [
-                Turn(event: .dead, note: .report(.unregistered), tally: news, state: .unregistered, standing: .refused),
-                Turn(event: .pause(3_901), state: .unregistered, standing: .refused),
-                Turn(event: .spike, state: .unregistered, standing: .refused),
-                Turn(event: .pause(82_499), state: .unregistered, standing: .listed),
-                Turn(event: .dead, note: .report(.unregistered), state: .unregistered, standing: .refused),
             ]
         ),
         Life(
@@ -127,6 +117,7 @@ struct RetiredTokenTableTests {
     @Test("A token's life", arguments: Self.lives)
     func life(_ life: Life) throws {
         var table = try self.table()
+        let tenant = try TenantID.sample()
         for (number, turn) in life.turns.enumerated() {
             var changes: [RetiredToken.Change] = []
             func learn(_ evidence: Table.Report.Evidence) {
@@ -137,8 +128,11 @@ struct RetiredTokenTableTests {
             case .alive: learn(.alive)
             case .replaced(let bits): learn(.replaced(by: "token of \(bits)", bits))
             case .pause(let seconds): self.clock.advance(by: .seconds(seconds))
-            case .spike: _ = table.setSpiking(true, at: self.clock.now())
-            case .calm: _ = table.setSpiking(false, at: self.clock.now())
+            case .spike: _ = table.setSpiking(true)
+            case .calm: _ = table.setSpiking(false)
+            case .suspectedInStore:
+                let now = self.clock.now()
+                table.restore([.init(tenant: tenant, key: 7, state: .suspected, reportedAt: now, replacement: 0)])
             }
             #expect(changes.compactMap(\.written).first == turn.note, "turn \(number)")
             #expect(changes.compactMap(\.tally).first ?? .init() == turn.tally, "turn \(number)")
@@ -172,7 +166,7 @@ struct RetiredTokenTableTests {
     @Test("A spike that is known changes nothing, and its end neither")
     func knownSpike() throws {
         var table = try self.table()
-        let changes = [false, true, true, false].map { table.setSpiking($0, at: self.clock.now()) }
+        let changes = [false, true, true, false].map { table.setSpiking($0) }
         #expect(changes == [false, true, false, true])
     }
 
@@ -180,20 +174,13 @@ struct RetiredTokenTableTests {
     func restored() throws {
         var table = try self.table()
         let tenant = try TenantID.sample()
-        let entries = RetiredToken.State.allCases.enumerated()
-            .map { index, state in
-                RetiredToken.Entry(
-                    tenant: tenant,
-                    key: UInt64(index),
-                    state: state,
-                    reportedAt: self.clock.now(),
-                    replacement: 0
-                )
-            }
-        table.restore(entries)
         let now = self.clock.now()
+        func entry(_ key: UInt64, _ state: RetiredToken.State?) -> RetiredToken.Entry {
+            RetiredToken.Entry(tenant: tenant, key: key, state: state, reportedAt: now, replacement: 0)
+        }
+        table.restore(RetiredToken.State.allCases.enumerated().map { entry(UInt64($0), $1) })
         #expect((0...3).map { table.standing(of: $0, at: now) } == [.refused, .listed, .listed, .unknown])
-        table.forget([0, 2, 9])
+        table.restore([0, 2, 9].map { entry($0, nil) })
         #expect(table.count == 1)
         #expect(table.counts == [.unregistered: 0, .suspected: 1, .replaced: 0])
     }

@@ -321,8 +321,8 @@ struct SendPipelineRetirementTests {
         [Duration.zero, .milliseconds(3_600)]
     )
     func massDeath(portion: Portion, pause: Duration) async throws {
-        let fixture = self.fixture()
         let principal = try Principal.sample(limits: Self.ampleLimits())
+        let fixture = self.fixture(profiles: [principal.profile])
         for _ in 0..<3 { await self.sendToAll(fixture, principal, by: portion, pause: pause) }
         self.registrations.setDead(Self.audience.dropFirst(50))
         await self.sendToAll(fixture, principal, by: portion, pause: pause)
@@ -422,7 +422,7 @@ struct SendPipelineRetirementTests {
         #expect(third.upstream.calls.count == 1)
     }
 
-    @Test("While the store refuses nothing is lost, and what it gets later is in order")
+    @Test("While the store refuses nothing is lost. What it gets later is in order, and suspected if it is old")
     func refusingStore() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -436,6 +436,12 @@ struct SendPipelineRetirementTests {
         _ = await self.send(fixture, principal, .token("x"))
         #expect(await fixture.retired.flush() == false)
         fixture.retiredStore.refuse(false)
+        await fixture.retired.flush()
+        fixture.clock.advance(by: .seconds(3_900))
+        #expect(try await self.fed(fixture, principal).isEmpty)
+        #expect(try await fixture.retiredStore.entries().map(\.state) == [.suspected])
+        self.registrations.setDead(["y"])
+        _ = await self.send(fixture, principal, .token("y"))
         await fixture.retired.flush()
         fixture.clock.advance(by: .seconds(3_900))
         #expect(try await self.fed(fixture, principal).map(\.text) == ["y"])

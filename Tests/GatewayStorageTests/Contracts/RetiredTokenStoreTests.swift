@@ -96,7 +96,7 @@ struct RetiredTokenStoreTests {
 
     private static func states(in store: SQLRetiredTokenStore) async throws -> [UInt64: RetiredToken.State] {
         let entries = try await store.load().entries
-        return Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.state) })
+        return Dictionary(uniqueKeysWithValues: entries.compactMap { entry in entry.state.map { (entry.key, $0) } })
     }
 
     // MARK: The list
@@ -114,7 +114,7 @@ struct RetiredTokenStoreTests {
             try await store.apply([])
             let news = try await Self.settle(store)
             #expect(news.spiking.isEmpty)
-            #expect(news.removed.isEmpty)
+            #expect(news.changed.isEmpty)
         }
     }
 
@@ -170,24 +170,33 @@ struct RetiredTokenStoreTests {
     }
 
     @Test(
-        "A token that is taken off is told to replicas, one that was not there is not",
+        "What changed is told to replicas as it is now, also that a token was taken off",
         arguments: StoreKind.available
     )
-    func removed(kind: StoreKind) async throws {
+    func news(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
-            try await store.apply([Self.dead(owner, 1), Self.dead(owner, 2), Self.dead(owner, 3)])
+            try await store.apply((1...4).map { Self.dead(owner, $0) })
             let start = try await store.load().readAt
             #expect(try await store.remove(1, of: owner))
             #expect(try await !store.remove(1, of: owner))
-            try await store.apply([.remove(owner, 2), .remove(owner, 7)])
+            try await store.apply([.remove(owner, 2), .remove(owner, 7), .remove(owner, 4), Self.replaced(owner, 4)])
             let news = try await store.settle(newsSince: start)
-            #expect(news.removed.mapValues(Set.init) == [owner.tenant: [1, 2]])
-            #expect(try await store.load().entries.map(\.key) == [3])
+            let states = Dictionary(uniqueKeysWithValues: news.changed.map { ($0.key, $0.state) })
+            #expect(states == [1: nil, 2: nil, 3: .unregistered, 4: .replaced])
+            #expect(try await Self.states(in: store) == [3: .unregistered, 4: .replaced])
             // They are told again for a while, and then no more.
-            #expect(try await store.settle(newsSince: news.readAt).removed == news.removed)
+            #expect(try await Set(store.settle(newsSince: news.readAt).changed) == Set(news.changed))
             let later = news.readAt.advanced(by: .seconds(61))
-            #expect(try await store.settle(newsSince: later).removed.isEmpty)
+            #expect(try await store.settle(newsSince: later).changed.isEmpty)
+            // A suspected one is told, and no text of a removed one is kept.
+            try await store.apply([Self.count(owner, 20, 20)])
+            let spike = try await store.settle(newsSince: later)
+            #expect(spike.changed.map(\.state) == [.suspected])
+            let sizes = try await database.read(scope: .gateway) { db in
+                try db.rows("SELECT sealed FROM retired_tokens WHERE state = 'removed'") { try $0.bytes(0).count }
+            }
+            #expect(sizes == [0, 0])
         }
     }
 
@@ -253,6 +262,24 @@ struct RetiredTokenStoreTests {
             try await Self.pass(2, in: database)
             try await Self.settle(store)
             #expect(try await Self.fed(owner, in: store) == [2, 1])
+        }
+    }
+
+    @Test("A late report is suspected, unless its token is on the list", arguments: StoreKind.available)
+    func lateReport(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
+            func late(_ key: UInt64) -> RetiredToken.Change {
+                .report(owner, key, Self.token(key, .suspected, after: 60), replacement: 0)
+            }
+            try await store.apply([Self.dead(owner, 1), Self.replaced(owner, 2), Self.dead(owner, 3)])
+            try await store.apply([.remove(owner, 3), late(1), late(2), late(3), late(4)])
+            try await Self.pass(Self.hour, in: database)
+            try await Self.settle(store)
+            #expect(
+                try await Self.states(in: store) == [1: .unregistered, 2: .replaced, 3: .suspected, 4: .suspected]
+            )
+            #expect(try await Set(Self.fed(owner, in: store)) == [1, 2])
         }
     }
 
@@ -339,7 +366,7 @@ struct RetiredTokenStoreTests {
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
             func rows() async throws -> [Int] {
                 try await database.read(scope: .gateway) { db in
-                    try ["retired_token_counts", "retired_token_removals"]
+                    try ["retired_token_counts", "retired_tokens"]
                         .map { table in
                             try db.first("SELECT count(*) FROM \(table)") { try $0.int(0) } ?? 0
                         }
@@ -351,7 +378,7 @@ struct RetiredTokenStoreTests {
             #expect(try await rows() == [1, 1])
             try await Self.pass(2, in: database)
             try await database.write(scope: .gateway, isolation: .readCommitted) { db in
-                _ = try db.execute("UPDATE retired_token_removals SET removed_at = removed_at - 86400000000")
+                _ = try db.execute("UPDATE retired_tokens SET changed_at = changed_at - 86400000000")
             }
             try await store.trim(reportedBefore: Self.start, keeping: 100)
             #expect(try await rows() == [0, 0])
@@ -460,11 +487,9 @@ struct RetiredTokenStoreTests {
             try await store.trim(reportedBefore: Self.start.advanced(by: .seconds(2)), keeping: 100)
             #expect(try await keys(acme) == Array(2..<10))
             #expect(try await keys(other) == [2, 3])
-            #expect(
-                try await Self.settle(store).removed.mapValues(Set.init) == [
-                    acme.tenant: [0, 1], other.tenant: [0, 1],
-                ]
-            )
+            let removed = try await Self.settle(store).changed.filter { $0.state == nil }
+            #expect(Set(removed.map(\.tenant)) == [acme.tenant, other.tenant])
+            #expect(removed.map(\.key).sorted() == [0, 0, 1, 1])
             try await store.trim(reportedBefore: Self.start, keeping: 6)
             #expect(try await keys(acme) == Array(6..<10))
             #expect(try await keys(other) == [2, 3])
@@ -472,6 +497,17 @@ struct RetiredTokenStoreTests {
             #expect(try await keys(acme) == [9])
             #expect(try await keys(other) == [3])
         }
+    }
+
+    @Test(
+        "Tenants that have more than an equal share of the bound give up the rest",
+        arguments: [
+            (10, [], .max), (10, [4, 6], .max), (9, [4, 6], 5), (1_000, [800, 100, 500], 450), (2, [8, 2], 1),
+            (0, [3], 0), (2, [5, 5, 5], 0),
+        ] as [(Int, [Int], Int)]
+    )
+    func shares(total: Int, sizes: [Int], share: Int) {
+        #expect(SQLRetiredTokenStore.share(of: total, among: sizes) == share)
     }
 
     @Test("After the store was restored or copied, cursors mean nothing", arguments: StoreKind.available)

@@ -34,9 +34,9 @@ struct StoreCopyTests {
                     INSERT INTO device_group_keys VALUES ('acme', 'APA91', 'g', 3, 0);
                     INSERT INTO retired_token_feed VALUES (1, 9);
                     INSERT INTO retired_token_counts VALUES ('acme', 5, 20, 3);
-                    INSERT INTO retired_token_removals VALUES ('acme', -7, 8);
-                    INSERT INTO retired_tokens VALUES ('acme', -5, 'token', 'fed', 1, 2, 3, x'00ff', 4, 9);
-                    INSERT INTO retired_tokens VALUES ('acme', 9223372036854775807, 'token', 'fed', 1, 2, 3, x'', 4, NULL);
+                    INSERT INTO retired_tokens VALUES ('acme', -5, 'token', 'fed', 1, 2, 3, x'00ff', 4, 9, 5);
+                    INSERT INTO retired_tokens
+                    VALUES ('acme', 9223372036854775807, 'token', 'fed', 1, 2, 3, x'', 4, NULL, 5);
                     INSERT INTO idempotency_records
                     VALUES (41, 'acme', 'r', x'01', x'02', 'm', 1, 2, 1, 'o', 0, 3, x'00');
                     INSERT INTO idempotency_usage VALUES ('acme', 1, 3);
