@@ -70,7 +70,7 @@ private struct FixedList: RetiredTokenStore {
     func remove(_ key: UInt64, of owner: RetiredToken.Owner) async throws(GatewayError) -> Bool { false }
 
     func settle(newsSince moment: Timestamp) async throws(GatewayError) -> RetiredTokenFeed.News {
-        RetiredTokenFeed.News(spiking: [], removed: [:], readAt: Self.readAt)
+        RetiredTokenFeed.News(spiking: [], changed: [], readAt: Self.readAt)
     }
 
     func feed(
