@@ -8,7 +8,7 @@ import Synchronization
 /// Another credential, or another tenant of the same name, gets another account; its breakers begin closed.
 final class FCMAccount: Sendable {
     enum Credential {
-        case serverKey(version: Int, endpoint: String?)
+        case serverKey(digest: UInt64, endpoint: String?)
         case serviceAccount(ServiceAccountCredential)
     }
 
@@ -66,9 +66,9 @@ final class FCMAccount: Sendable {
     func serves(_ profile: TenantProfile?) -> Bool {
         guard let profile, self.tenant == profile.limitKey else { return false }
         switch self.credential {
-        case .serverKey(let version, let endpoint):
+        case .serverKey(let digest, let endpoint):
             guard let present = profile.legacyCredential else { return false }
-            return version == profile.legacyCredentialVersion && endpoint == present.endpoint
+            return digest == present.digest && endpoint == present.endpoint
         case .serviceAccount(let credential):
             guard let present = profile.v1Credential else { return false }
             return
@@ -161,7 +161,7 @@ final class FCMAccounts: Sendable {
                 self.pools.pool(for: self.settings.configuration.endpoint(for: profile, by: kind))
                     .map { pool in
                         FCMAccount(
-                            .serverKey(version: profile.legacyCredentialVersion, endpoint: credential.endpoint),
+                            .serverKey(digest: credential.digest, endpoint: credential.endpoint),
                             by: .fixed(Authorization(serverKey: credential.serverKey)),
                             .legacy,
                             projectID: "",

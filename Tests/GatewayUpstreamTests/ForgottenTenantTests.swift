@@ -54,6 +54,26 @@ struct ForgottenTenantTests {
         }
     }
 
+    @Test("Another server key gets another account, even if its version is the same; the same key keeps its own")
+    func replacedServerKey() async throws {
+        try await FCMClient.run { client in
+            func profile(_ key: String) throws -> TenantProfile {
+                let credential = LegacyCredential(serverKey: Secret(key), endpoint: "http://127.0.0.1:1")
+                return TenantProfile(tenant: try .sample(), legacyCredential: credential, v1Credential: nil)
+            }
+            let (old, again, next) = (try profile("first"), try profile("first"), try profile("second"))
+            let account = try #require(try client.accounts.account(of: old, .legacy)?.get())
+            client.accounts.keep([again.id: again])
+            #expect(try client.accounts.account(of: again, .legacy)?.get() === account)
+            // A send may read the new profile before the accounts do.
+            let successor = try #require(try client.accounts.account(of: next, .legacy)?.get())
+            #expect(successor !== account)
+            client.accounts.keep([next.id: next])
+            #expect(try client.accounts.account(of: next, .legacy)?.get() === successor)
+            #expect(successor.serves(next) && !account.serves(next) && !successor.serves(old))
+        }
+    }
+
     @Test("A deleted tenant's health is forgotten, and its breaker shows nothing any more")
     func health() async throws {
         let metrics = TestMetrics()

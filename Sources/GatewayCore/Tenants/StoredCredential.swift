@@ -95,6 +95,8 @@ package struct LegacyCredential: TenantCredential {
 
     package let serverKey: Secret
     package let endpoint: String?
+    /// The first eight bytes of the server key's SHA-256. Tells credentials apart in every send.
+    package let digest: UInt64
 
     package var secret: Secret { self.serverKey }
     package var fingerprint: String { self.serverKey.fingerprint }
@@ -102,6 +104,7 @@ package struct LegacyCredential: TenantCredential {
     package init(serverKey: Secret, endpoint: String?) {
         self.serverKey = serverKey
         self.endpoint = endpoint
+        self.digest = serverKey.digest.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     package init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
@@ -112,9 +115,9 @@ package struct LegacyCredential: TenantCredential {
 
 extension Secret {
     /// The first 16 hexadecimal digits of its SHA-256, which identify it.
-    var fingerprint: String {
-        Hex.text(SHA256.hash(data: self.revealBytes()).prefix(8))
-    }
+    var fingerprint: String { Hex.text(self.digest) }
+
+    fileprivate var digest: [UInt8] { Array(SHA256.hash(data: self.revealBytes()).prefix(8)) }
 }
 
 /// Proves credentials against FCM without sending anything.

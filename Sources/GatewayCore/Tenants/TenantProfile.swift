@@ -8,8 +8,6 @@ package final class TenantProfile: Sendable {
     package let legacyCredential: LegacyCredential?
     package let v1Credential: ServiceAccountCredential?
     package let storedCredentials: [StoredCredential]
-    /// The version of its stored server key, 0 without one. Tells credentials apart in every send.
-    package let legacyCredentialVersion: Int
     package let limits: LimitPolicies
     package let limitOverrides: LimitOverrides
     package let pseudonymizer: Pseudonymizer
@@ -46,7 +44,6 @@ package final class TenantProfile: Sendable {
         self.legacyCredential = legacyCredential
         self.v1Credential = v1Credential
         self.storedCredentials = storedCredentials
-        self.legacyCredentialVersion = storedCredentials.first { $0.kind == .legacy }?.version ?? 0
         self.limits = limits
         self.limitOverrides = limitOverrides
         self.pseudonymizer = pseudonymizer
