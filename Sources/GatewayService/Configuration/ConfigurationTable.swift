@@ -70,7 +70,7 @@ package enum ConfigurationTable {
             "true if `serve` migrates PostgreSQL's schema; SQLite's is always migrated"),
         Key("store.leaseMs", \.store.lease, .milliseconds(2_000...60_000),
             "a replica's lease of an idempotency key or device group; more than twice `upstream.timeoutMs`"),
-        Key("store.maxStaleMs", \.store.maxStale, .milliseconds(1_000...86_400_000),
+        Key("store.maxStaleMs", \.store.maxStale, .milliseconds(5_000...86_400_000),
             "the longest time that keys are accepted from memory while a store of several replicas is unreachable"),
         Key("limits.redisUrl", \.limits.redisURL,
             .text("`redis://`, `rediss://` or `redis+sentinel://`, then the address", problem: Self.redisProblem),
