@@ -18,7 +18,9 @@ import Synchronization
 ///   thousands of credentials stall no event loop. It never waits for the store.
 /// - **Reader**: the one task that asks the store what changed. Callers that come during a reading share the next one.
 ///   A
-///   reading that fails is repeated within a second.
+///   reading that fails is repeated within a second. If other replicas change the store, a reading that hangs fails
+///   after three seconds, and its repetition may find another connection. Repetitions have the store's own timeout, so
+///   that a store which is only slow is read too.
 ///
 /// A change is written by its caller, beside the reader, so the owner may see them in either order. Versions decide:
 /// each change raises the store's version by one, and rows replace only what is shown of an earlier version. Example:
@@ -170,6 +172,7 @@ package final class Directory: Service {
     /// `nil` where no other replica changes the store.
     private let maxStale: Duration?
     private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let readingTimeout: @Sendable () async -> Void
     private let observer: @Sendable (DirectorySnapshot) -> Void
     private let initial: State
     private let current: Mutex<DirectorySnapshot>
@@ -188,6 +191,7 @@ package final class Directory: Service {
     ///   - maxStale: the age at which a snapshot expires that can't be compared with the store; `nil` where no other
     ///     replica changes the store.
     ///   - uptime: a monotonic clock.
+    ///   - readingTimeout: returns when a reading has taken too long, or when its task is cancelled.
     ///   - observer: gets each later snapshot once it is in force, outside locks and off the event loops.
     package init(
         store: any DirectoryStore,
@@ -196,6 +200,7 @@ package final class Directory: Service {
         defaultLimits: LimitPolicies,
         maxStale: Duration? = nil,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        readingTimeout: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .seconds(3)) },
         observer: @escaping @Sendable (DirectorySnapshot) -> Void = { _ in },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
@@ -204,6 +209,7 @@ package final class Directory: Service {
         self.auditKey = auditKey
         self.maxStale = maxStale
         self.uptime = uptime
+        self.readingTimeout = readingTimeout
         self.observer = observer
         self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
         self.age = maxStale.map { _ in metrics.gauge(.cacheAge, "directory") }
@@ -330,7 +336,7 @@ package final class Directory: Service {
             let result: Result<Void, GatewayError>
             do throws(GatewayError) {
                 let begin = self.uptime()
-                let news = try await self.store.changes(since: self.snapshot.version)
+                let news = try await self.changes(since: self.snapshot.version)
                 guard await self.submit(.reading(news, begunAt: begin)) else { throw Self.ended }
                 self.outage.succeeded()
                 result = .success(())
@@ -342,6 +348,28 @@ package final class Directory: Service {
             for reader in readers { reader.resume(returning: result) }
             if readers.isEmpty { try? await Task.sleep(for: Self.pause) }
         }
+    }
+
+    private func changes(since version: Version) async throws(GatewayError) -> News {
+        guard self.isShared, !self.outage.isFailing else { return try await self.store.changes(since: version) }
+        let silence = GatewayError(.storeUnavailable, "The store did not answer in time")
+        return try await withTaskGroup(of: Result<News, GatewayError>.self) { group in
+            group.addTask {
+                do throws(GatewayError) {
+                    return .success(try await self.store.changes(since: version))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            group.addTask {
+                await self.readingTimeout()
+                return .failure(silence)
+            }
+            // A store lets a cancelled reader go at once.
+            defer { group.cancelAll() }
+            return await group.next() ?? .failure(silence)
+        }
+        .get()
     }
 
     private func keepTime() async {
@@ -430,6 +458,6 @@ package protocol DirectoryStore: Sendable {
         plannedAt version: Directory.Version
     ) async throws(GatewayError) -> Directory.Contents?
 
-    /// Returns the changes since a version, all read at one version.
+    /// Returns the changes since a version, all read at one version. Ends as soon as its task is cancelled.
     func changes(since version: Directory.Version) async throws(GatewayError) -> Directory.News
 }

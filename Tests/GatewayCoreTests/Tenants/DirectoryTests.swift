@@ -376,6 +376,42 @@ extension DirectoryTests {
         #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 
+    @Test("A reading that hangs fails after a timeout; its repetitions have none, until one succeeds")
+    func hangingReading() async throws {
+        let (held, logs) = (HeldStore(base: self.store), InMemoryLogHandler())
+        let (timeouts, isOver) = (Observed(0), Observed(false))
+        let directory = try await Directory.sample(
+            store: held,
+            maxStale: .seconds(900),
+            readingTimeout: {
+                let isFirst = timeouts.change { count in
+                    count += 1
+                    return count == 1
+                }
+                try? await isOver.wait { $0 && isFirst }
+            },
+            logger: Logger(label: "test") { _ in logs }
+        )
+        try await directory.whileRunning {
+            directory.hint()
+            await held.hasRead()
+            try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+            self.store.refuseReads()
+            isOver.change { $0 = true }
+            while logs.entries.isEmpty { await Task.yield() }
+            for _ in 0..<2 {
+                await #expect(throws: GatewayError.self) { try await directory.catchUp() }
+            }
+            #expect(timeouts.current == 1)
+            self.store.refuseReads(false)
+            try await directory.catchUp()
+            #expect(directory.snapshot.tenants.keys.map(\.text) == ["acme"])
+            try await directory.catchUp()
+            #expect(timeouts.current > 1)
+        }
+        #expect(logs.entries.map(\.level) == [.error, .notice])
+    }
+
     @Test("Of a store that can't be read the first failure is logged, and its end")
     func loggedFailures() async throws {
         let logs = InMemoryLogHandler()

@@ -27,12 +27,13 @@ extension Array where Element: Service {
 }
 
 extension Directory {
-    /// A directory under the sample master key.
+    /// A directory under the sample master key. Its readings have no timeout unless a test gives one.
     package static func sample(
         store: any DirectoryStore,
         defaultLimits: LimitPolicies = LimitPolicies(),
         maxStale: Duration? = nil,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        readingTimeout: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .seconds(3_600)) },
         observer: @escaping @Sendable (DirectorySnapshot) -> Void = { _ in },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
@@ -44,6 +45,7 @@ extension Directory {
             defaultLimits: defaultLimits,
             maxStale: maxStale,
             uptime: uptime,
+            readingTimeout: readingTimeout,
             observer: observer,
             metrics: metrics,
             logger: logger
