@@ -15,7 +15,7 @@ package struct OTLPReceiver: Sendable {
         case taken(rejected: Int)
         /// The same request may be repeated, after so many seconds if the receiver says so.
         case unavailable(retryAfter: Int?)
-        /// The same request would always be refused.
+        /// The request must not be repeated.
         case refused
 
         /// Follows https://opentelemetry.io/docs/specs/otlp/#failures, which names the four statuses that allow a

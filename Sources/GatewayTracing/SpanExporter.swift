@@ -11,7 +11,7 @@ import ServiceLifecycle
 ///
 /// At most one request is under way, on an event loop of its own, so a slow or missing receiver delays no send. The
 /// queue fills instead, and spans that don't fit are counted. A batch is tried four times, after waits of 1, 2 and 4
-/// seconds with up to half as much jitter, or after the receiver's `Retry-After`, at most 30 seconds.
+/// seconds with up to half as much jitter. A longer `Retry-After` of the receiver counts instead, up to 30 seconds.
 package final class SpanExporter: Service {
     private static let timeout = Duration.seconds(10)
     private static let attempts = 4
@@ -103,9 +103,11 @@ package final class SpanExporter: Service {
                 self.queue.metrics.count(batch.count, .refused)
                 return outcome
             case .unavailable(let retryAfter):
-                guard attempt < Self.attempts, !Task.isShuttingDownGracefully, !Task.isCancelled else {
+                let isStopping = Task.isShuttingDownGracefully || Task.isCancelled
+                guard attempt < Self.attempts, !isStopping else {
                     self.queue.metrics.count(.failed)
-                    self.queue.metrics.count(batch.count, Task.isCancelled ? .shutdown : .unreachable)
+                    let isLast = attempt == Self.attempts && !Task.isCancelled
+                    self.queue.metrics.count(batch.count, isLast ? .unreachable : .shutdown)
                     return outcome
                 }
                 self.queue.metrics.count(.retried)
@@ -126,13 +128,20 @@ package final class SpanExporter: Service {
                 OTLPReceiver.Answer(status: status, retryAfter: retryAfter, body: response.body), "status \(status)"
             )
         } catch {
-            return (.unavailable(retryAfter: nil), error.code.rawValue)
+            let outcome = error.code.rawValue
+            switch error.code {
+            // The receiver has answered and may have accepted the spans, so that a retry could duplicate them.
+            case .responseTooLarge, .invalidResponse: return (.refused, outcome)
+            case .connectFailed, .connectTimeout, .tlsFailed, .deadlineExceeded, .connectionClosed, .refused,
+                .poolExhausted, .cancelled, .shutDown:
+                return (.unavailable(retryAfter: nil), outcome)
+            }
         }
     }
 
     private static func wait(after attempt: Int, retryAfter: Int?) -> Duration {
-        if let retryAfter { return .seconds(min(max(retryAfter, 0), self.longestWaitSeconds)) }
-        return .seconds(1 << (attempt - 1)) * Double.random(in: 1...1.5)
+        let backoff = Duration.seconds(1 << (attempt - 1)) * Double.random(in: 1...1.5)
+        return max(backoff, .seconds(min(retryAfter ?? 0, self.longestWaitSeconds)))
     }
 }
 

@@ -154,14 +154,38 @@ struct SpanExporterTests {
         }
     }
 
-    @Test("The receiver's Retry-After is kept to, up to half a minute", arguments: [("7", 7), ("0", 0), ("3600", 30)])
-    func retryAfter(text: String, seconds: Int) async throws {
+    @Test(
+        "The receiver's Retry-After is kept to, up to half a minute; a shorter one does not shorten the wait",
+        arguments: [("7", 7.0...7), ("0", 1...1.5), ("-9", 1...1.5), ("3600", 30...30)]
+    )
+    func retryAfter(text: String, seconds: ClosedRange<Double>) async throws {
         let receiver = Receiver { Self.reply($0 == 1 ? 503 : 200, [.retryAfter: text]) }
         try await self.run(to: receiver) {
             self.export("a")
             try await receiver.requests.wait { $0.count == 2 }
         }
-        #expect(self.waits.current == [.seconds(seconds)])
+        let wait = try #require(self.waits.current.first)
+        #expect((.seconds(seconds.lowerBound) ... .seconds(seconds.upperBound)).contains(wait))
+        #expect(self.waits.current.count == 1)
+    }
+
+    @Test(
+        "An answer that can't be read loses the batch and is not asked for again, since the spans may have arrived",
+        arguments: [
+            ("garbage\r\n\r\n", "invalidResponse"),
+            ("HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 40_000), "responseTooLarge"),
+        ]
+    )
+    func unreadable(answer: String, cause: String) async throws {
+        try await RawServer.run(.send(answer)) { server in
+            try await self.run(port: server.port) {
+                self.export("a", "b")
+                while self.logs.entries.isEmpty { await Task.yield() }
+            }
+            #expect(server.seen.current.requests.count == 1)
+        }
+        #expect(try self.counts() == ["refused": 1, "lost refused": 2] && self.waits.current.isEmpty)
+        #expect(self.logs.entries.map(\.metadata) == [["cause": "\(cause)"]])
     }
 
     @Test("A receiver that is away loses the batch after four attempts")
@@ -201,9 +225,9 @@ struct SpanExporterTests {
         #expect(try self.counts() == ["failed": 1, "lost queue_full": 2, "lost shutdown": lost])
     }
 
-    @Test("At a graceful end a batch is tried once")
+    @Test("At a graceful end a batch is tried once, and the stop is why it is lost")
     func gracefulEnd() async throws {
         try await self.run(to: Receiver { _ in Self.reply(503) }) { self.queue.add(.sample("a")) }
-        #expect(try self.counts() == ["failed": 1, "lost unreachable": 1])
+        #expect(try self.counts() == ["failed": 1, "lost shutdown": 1])
     }
 }
