@@ -165,7 +165,7 @@ struct GroupReconciliation: Sendable {
         case (.add, .noValidTokens):
             self.group = self.before
             let uncertain = self.group.members.filter { $0.standing != .member }.map(\.token)
-            self.group.drop(uncertain.filter(change.tokens.contains))
+            self.group.drop(uncertain.filter(change.tokens.containsToken))
             self.refusal = Refusal(failure)
         case (.add, .groupKeyInvalid), (.add, .upstreamInternal), (.remove, .groupKeyInvalid),
             (.remove, .upstreamInternal):

@@ -48,11 +48,25 @@ struct GroupLeasesTests {
 
     private let store = ScriptedStore()
     private let time = Observed(ContinuousClock.now)
+    private let groupStore = TestGroupStore()
+    private let upstream = ScriptedGroupUpstream()
+    private let audit = AuditLog.sample(store: InMemoryAuditStore())
 
     private func leases(_ duration: Duration = .seconds(30)) -> GroupLeases {
         let time = self.time
         let terms = LeaseTerms(duration: duration, attemptTimeout: { .seconds(10) }, uptime: { time.current })
         return GroupLeases(store: self.store, terms: terms)
+    }
+
+    private func groups() -> DeviceGroups {
+        DeviceGroups(
+            store: self.groupStore,
+            upstream: self.upstream,
+            limiter: MemoryRateLimiter.withoutJitter(),
+            audit: self.audit,
+            clock: ManualClock(),
+            leases: self.leases()
+        )
     }
 
     @Test("A lease lasts from the moment at which it was asked for, however long the answer takes")
@@ -128,35 +142,45 @@ struct GroupLeasesTests {
 
     @Test("After a takeover FCM is asked for the group's key again; until that is stored, the lease is not released")
     func takeover() async throws {
-        let (groupStore, upstream) = (TestGroupStore(), ScriptedGroupUpstream())
-        let audit = AuditLog.sample(store: InMemoryAuditStore())
-        let groups = DeviceGroups(
-            store: groupStore,
-            upstream: upstream,
-            limiter: MemoryRateLimiter.withoutJitter(),
-            audit: audit,
-            clock: ManualClock(),
-            leases: self.leases()
-        )
-        let caller = try Caller.sample()
-        try await audit.whileRunning {
+        let (groups, caller) = (self.groups(), try Caller.sample())
+        try await self.audit.whileRunning {
             _ = try await groups.put("g", tokens: ["a"], by: caller)
             _ = try await groups.add(["b"], to: "g", by: caller)
-            #expect(upstream.requests.count == 3)
+            #expect(self.upstream.requests.count == 3)
             #expect(self.store.state.current.releases == 2)
             self.store.state.change { $0.outcomes = [.takenOver, .takenOver] }
-            groupStore.refuse()
+            self.groupStore.refuse()
             await #expect(throws: Refusal.self) { try await groups.add(["c"], to: "g", by: caller) }
             #expect(self.store.state.current.releases == 2)
-            groupStore.refuse(false)
-            upstream.answer(GroupResult(.success("key-2"), upstreamCode: "200"))
+            self.groupStore.refuse(false)
+            self.upstream.answer(GroupResult(.success("key-2"), upstreamCode: "200"))
             _ = try await groups.add(["c"], to: "g", by: caller)
             #expect(self.store.state.current.releases == 3)
         }
-        let requests = upstream.requests.suffix(2)
-        let name = try #require(try await groupStore.groups().first).upstreamName
+        let requests = self.upstream.requests.suffix(2)
+        let name = try #require(try await self.groupStore.groups().first).upstreamName
         #expect(requests.first == .lookUp(name: name))
         #expect(requests.last == .change(GroupChange(.add, name: name, key: "key-2", tokens: ["c"])))
+    }
+
+    @Test("After a takeover a forwarded change that FCM refuses leaves the members as they were, and no key")
+    func forwardedTakeover() async throws {
+        let (groups, caller) = (self.groups(), try Caller.sample())
+        let change = GroupRequest.change(GroupChange(.add, name: "g", key: "key-1", tokens: ["b"]))
+        try await self.audit.whileRunning {
+            _ = try await groups.put("g", tokens: ["a"], by: caller)
+            #expect(try await self.groupStore.groups().first?.key == "key-1")
+            self.store.state.change { $0.outcomes = [.takenOver] }
+            self.upstream.answer(.failing(.noValidTokens))
+            _ = try await groups.forward(change, by: caller)
+        }
+        // The caller's key is forwarded, though the gateway doubts it.
+        #expect(self.upstream.requests.last == change)
+        let group = try #require(try await self.groupStore.groups().first)
+        #expect(group.key == nil)
+        #expect(group.members == [DeviceGroup.Member("a", .member)])
+        // The takeover is settled, so that the refusal released the lease.
+        #expect(self.store.state.current.releases == 2)
     }
 
     @Test(

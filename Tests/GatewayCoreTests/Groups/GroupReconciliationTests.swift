@@ -87,6 +87,18 @@ struct GroupReconciliationTests {
         guard case .refused = reconciliation.next() else { return #expect(Bool(false)) }
     }
 
+    @Test("Of two tokens that Swift calls equal, only the one that FCM refuses is dropped")
+    func equalTokens() throws {
+        let (open, new) = ("e\u{301}", "\u{E9}")
+        var reconciliation = GroupReconciliation(try Self.group([DeviceGroup.Member(open, .removing)]), toward: [new])
+        guard case .call(let request) = reconciliation.next() else { return #expect(Bool(false)) }
+        guard case .change(let change) = request else { return #expect(Bool(false)) }
+        #expect(change.operation == .add && change.tokens.map { Array($0.utf8) } == [Array(new.utf8)])
+        reconciliation.received(.failing(.noValidTokens), of: request)
+        #expect(reconciliation.group.members.map { Array($0.token.utf8) } == [Array(open.utf8)])
+        #expect(reconciliation.group.members.map(\.standing) == [.removing])
+    }
+
     @Test("An FCM that contradicts itself is left after a bounded number of calls")
     func bounded() throws {
         var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["x"])
