@@ -103,10 +103,9 @@ package final class SpanExporter: Service {
                 self.queue.metrics.count(batch.count, .refused)
                 return outcome
             case .unavailable(let retryAfter):
-                let isStopping = Task.isShuttingDownGracefully || Task.isCancelled
-                guard attempt < Self.attempts, !isStopping else {
+                let isLast = attempt == Self.attempts
+                guard !isLast, !Task.isShuttingDownGracefully, !Task.isCancelled else {
                     self.queue.metrics.count(.failed)
-                    let isLast = attempt == Self.attempts && !Task.isCancelled
                     self.queue.metrics.count(batch.count, isLast ? .unreachable : .shutdown)
                     return outcome
                 }
@@ -122,20 +121,13 @@ package final class SpanExporter: Service {
     private func send(_ request: HTTPClientRequest) async -> (OTLPReceiver.Answer, outcome: String) {
         do throws(HTTPClientError) {
             let response = try await self.pool.execute(request, deadline: .now() + TimeAmount(Self.timeout))
-            let status = response.status.code
-            let retryAfter = response.fields[.retryAfter]
-            return (
-                OTLPReceiver.Answer(status: status, retryAfter: retryAfter, body: response.body), "status \(status)"
-            )
+            let (status, retryAfter) = (response.status.code, response.fields[.retryAfter])
+            let answer = OTLPReceiver.Answer(status: status, retryAfter: retryAfter, body: response.body)
+            return (answer, "status \(status)")
         } catch {
-            let outcome = error.code.rawValue
-            switch error.code {
-            // The receiver has answered and may have accepted the spans, so that a retry could duplicate them.
-            case .responseTooLarge, .invalidResponse: return (.refused, outcome)
-            case .connectFailed, .connectTimeout, .tlsFailed, .deadlineExceeded, .connectionClosed, .refused,
-                .poolExhausted, .cancelled, .shutDown:
-                return (.unavailable(retryAfter: nil), outcome)
-            }
+            // An answer that can't be read is no reason to repeat spans, because the receiver may have accepted them.
+            let isAnswer = error.code == .responseTooLarge || error.code == .invalidResponse
+            return (isAnswer ? .refused : .unavailable(retryAfter: nil), error.code.rawValue)
         }
     }
 

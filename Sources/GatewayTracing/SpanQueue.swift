@@ -105,8 +105,7 @@ package final class SpanQueue: Sendable {
         case queueFull = "queue_full"
         /// No answer, or a failure that outlasted all attempts.
         case unreachable
-        /// The receiver refuses it: a status that a retry can't change, an answer that can't be read, or its own count of
-        /// rejected spans.
+        /// A status that a retry can't change, an answer that can't be read, or the receiver's count of rejected spans.
         case refused
         /// The gateway stopped before the span was accepted.
         case shutdown

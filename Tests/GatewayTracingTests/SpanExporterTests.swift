@@ -164,19 +164,14 @@ struct SpanExporterTests {
             self.export("a")
             try await receiver.requests.wait { $0.count == 2 }
         }
-        let wait = try #require(self.waits.current.first)
-        #expect((.seconds(seconds.lowerBound) ... .seconds(seconds.upperBound)).contains(wait))
-        #expect(self.waits.current.count == 1)
+        #expect(self.waits.current.map { seconds.contains($0 / .seconds(1)) } == [true])
     }
 
     @Test(
         "An answer that can't be read loses the batch and is not asked for again, since the spans may have arrived",
-        arguments: [
-            ("garbage\r\n\r\n", "invalidResponse"),
-            ("HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 40_000), "responseTooLarge"),
-        ]
+        arguments: ["garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 40_000)]
     )
-    func unreadable(answer: String, cause: String) async throws {
+    func unreadable(answer: String) async throws {
         try await RawServer.run(.send(answer)) { server in
             try await self.run(port: server.port) {
                 self.export("a", "b")
@@ -185,7 +180,6 @@ struct SpanExporterTests {
             #expect(server.seen.current.requests.count == 1)
         }
         #expect(try self.counts() == ["refused": 1, "lost refused": 2] && self.waits.current.isEmpty)
-        #expect(self.logs.entries.map(\.metadata) == [["cause": "\(cause)"]])
     }
 
     @Test("A receiver that is away loses the batch after four attempts")
