@@ -21,7 +21,7 @@ package struct GroupResult: Sendable, Hashable {
     }
 }
 
-/// Why FCM did not change or find a device group.
+/// The reason that FCM did not change or find a device group.
 package struct GroupFailure: Error, Sendable, Hashable {
     /// The kind of a failure. The set is closed, so metrics may use it.
     package enum Kind: String, Sendable, Hashable, CaseIterable {

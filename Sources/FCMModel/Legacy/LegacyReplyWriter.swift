@@ -85,7 +85,7 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    // MARK: Requests that were refused before
+    // MARK: Requests that were refused before sending
 
     /// Answers a request that can't be read, has an invalid value, or is not allowed (T4).
     ///
@@ -117,7 +117,7 @@ package struct LegacyReplyWriter: Sendable {
         Reply(status: 503, text: "Service Unavailable", retryAfter: retryAfter, code: .overloaded)
     }
 
-    /// The same answer for credentials that are missing, malformed, unknown or insufficient (T4).
+    /// Returns the same answer for credentials that are missing, malformed, unknown or insufficient (T4).
     static func unauthorized(_ code: OutcomeCode) -> Reply {
         Reply(status: 401, text: "Unauthorized", code: code)
     }

@@ -148,7 +148,7 @@ extension LegacyRequestDecoder {
 
         func target() throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
             guard [self.to != nil, self.registrationIDs != nil, self.condition != nil].count(where: { $0 }) <= 1 else {
-                throw Refusal(.invalidField, "Exactly one of to, registration_ids and condition is allowed")
+                throw Refusal(.invalidField, "At most one of to, registration_ids and condition is allowed")
             }
             if let to = self.to {
                 guard TopicName.hasLegacyPrefix(to) else { return (.token(to), [:]) }
@@ -219,8 +219,8 @@ extension LegacyRequestDecoder {
             }
         }
 
-        /// Decodes members whose types have been checked. Returns the notification, `nil` if no known key is set, and
-        /// its size in bytes as written (L-SIZE).
+        /// Decodes members whose types have been checked. Returns the notification and its size in bytes as written
+        /// (L-SIZE). The notification is `nil` if no known key is set.
         static func decode(_ members: JSONMembers) throws(Refusal) -> (Notification?, bytes: Int) {
             var notification = Notification()
             var bytes = 0
@@ -262,7 +262,7 @@ extension LegacyRequestDecoder {
             return badge
         }
 
-        /// Reads a list that is a JSON array or a string containing one (L-LOCARGS).
+        /// Reads a list from a JSON array, or from a string that contains a JSON array (L-LOCARGS).
         private static func arguments(_ value: JSONValue, _ written: String, key: String) throws(Refusal) -> [String] {
             let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
             let elements =

@@ -7,7 +7,7 @@ import StrictJSON
 package enum LegacyResponseReader {
     /// The limits fit an answer to 1,000 tokens with several members for each token.
     private static let limits = JSONLimits(maxDepth: 16, maxMembers: 10_000)
-    /// The maximum size of a plain-text answer, which has two lines. A larger body is an HTML page.
+    /// The maximum size of a plain-text answer, which has two lines. A larger body is taken for an HTML page.
     private static let maxTextBytes = 16 * 1024
     /// The number of bytes of a 400's text that are compared with known texts.
     private static let maxReasonBytes = 1_024
@@ -155,7 +155,7 @@ package enum LegacyResponseReader {
         return Reading(.group(GroupOutcome(success: success, failure: failure, failedTokens: failed)))
     }
 
-    /// Reads a plain-text answer (T7, T8). Upstreams also send one for a JSON request without its media type.
+    /// Reads a plain-text answer (T7, T8). Upstreams also send plain text if a JSON request lacks its media type.
     ///
     /// The lines are split as bytes, because splitting a text into characters is slow on an event loop.
     private static func plainText(_ body: ByteBuffer, _ target: Target) -> Reading {
@@ -179,8 +179,8 @@ package enum LegacyResponseReader {
         return Reading(.recipients([Self.acceptance(messageID, registrationID: registrationID, sentTo: token)]))
     }
 
-    /// Returns the text after a name at the start of a line. Returns `nil` for another line. Invalid UTF-8 becomes
-    /// characters that no id contains.
+    /// Returns the text after a name at the start of a line. Returns `nil` if the line starts differently. Invalid
+    /// UTF-8 becomes characters that no id contains.
     private static func value(of name: String, in line: ByteBufferView) -> String? {
         guard line.starts(with: name.utf8) else { return nil }
         return String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self)

@@ -1,7 +1,7 @@
 package import NIOCore
 import StrictJSON
 
-/// A message as the gateway understands it, from and for any protocol.
+/// A message in the gateway's own form, read from any protocol and written to any protocol.
 ///
 /// Decoders ensure that every present text is non-empty, data values are strings, and numbers are within their ranges.
 package struct Message: Sendable, Hashable {
@@ -27,8 +27,8 @@ package struct Message: Sendable, Hashable {
     /// The message of an HTTP v1 caller, for an upstream that also speaks v1 (V-FACADE). It is one JSON object without
     /// blanks and without the target. Members keep the caller's order and spelling of names and numbers.
     ///
-    /// If this object is present, nothing else is sent. The properties above then have only the options that limits and
-    /// load shedding need.
+    /// If present, only this object is sent. The properties above then hold only the options that limits and load
+    /// shedding need.
     package var passThrough: ByteBuffer?
 
     package init() {}

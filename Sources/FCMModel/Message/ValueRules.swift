@@ -33,7 +33,7 @@ package enum ValueRules {
     /// Returns the badge in a text of decimal digits. Returns `nil` for any other text, and for a number that is too
     /// large (L-BADGE).
     package static func badge(fromDigits text: String) -> Int? {
-        // No message has this many bytes.
+        // No message holds a longer text.
         guard text.utf8.count <= 4_096 else { return nil }
         var number = 0
         let digits = text.utf8.span
@@ -46,7 +46,7 @@ package enum ValueRules {
         return text.isEmpty ? nil : number
     }
 
-    /// True if browsers may get an address. Such an address starts with `https://`, in any letter case.
+    /// True if browsers accept a text as an address: it starts with `https://`, in any letter case.
     static func isHTTPS(_ text: String) -> Bool {
         var bytes = text.utf8.makeIterator()
         return "https://".utf8
@@ -56,14 +56,14 @@ package enum ValueRules {
             }
     }
 
-    /// The gateway prefixes the name of a group at FCM with this text if the group must not collide with another
-    /// tenant's. Callers' names can't start with this prefix.
+    /// A prefix for names of groups at FCM. The gateway adds it if a group's name could collide with another tenant's.
+    /// Callers' names can't start with this prefix.
     package static let reservedGroupPrefix = "fcm-gateway/"
 
     /// The maximum number of bytes of a display name, or of an id that an operator sets.
     package static let maxLabelBytes = 512
-    /// The maximum number of bytes of a device group's name, and below of its key. PostgreSQL refuses an index entry of
-    /// more than 2,704 bytes, including the tenant's id.
+    /// The maximum sizes of a device group's name and key, in bytes. PostgreSQL refuses an index entry of more than
+    /// 2,704 bytes, including the tenant's id.
     package static let maxGroupNameBytes = 1_024
     package static let maxGroupKeyBytes = 2_048
 

@@ -3,9 +3,9 @@ package import StrictJSON
 /// The reason that a request is not carried out. A decoder, a rule of the gateway, a store or FCM may refuse a request.
 ///
 /// If the refusal is the whole answer, a function throws it as a typed error. Otherwise the refusal is part of a
-/// result: the failure of a `Result`, or a case `refused`. Such a result also has, for example, the tenant's quotas or
-/// FCM's own code. Only functions named `refusal(of:)` return an optional. They check whether a request would be
-/// refused.
+/// result: the failure of a `Result`, or a case `refused`. Such a result holds more than the refusal, for example the
+/// tenant's quotas or FCM's own code. Only functions named `refusal(of:)` return an optional. They check whether a
+/// request would be refused.
 ///
 /// Each surface writes a refusal in its own dialect, by the code's row in ``OutcomeCode``. A ``Rejection`` concerns a
 /// single recipient.

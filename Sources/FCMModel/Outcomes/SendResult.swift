@@ -76,7 +76,7 @@ package enum AnswerBounds {
 package struct SendResult: Sendable, Hashable {
     /// A v1 upstream's answer that a v1 caller receives unchanged (V-FACADE).
     ///
-    /// Indirect, so that nearly all results carry no more than a pointer.
+    /// The enum is indirect, so that a result without an answer stays small.
     package indirect enum PassThrough: Sendable, Hashable {
         case answer(Reply)
 

@@ -54,7 +54,7 @@ package enum Target: Sendable, Hashable {
     /// True if the answer is a list of results, even for one recipient.
     package var isList: Bool { self.listed != nil }
 
-    /// The number of listed recipients that repeat earlier ones.
+    /// The number of listed recipients that repeat earlier recipients.
     package var repeatedRecipients: Int {
         self.listed.map { texts in texts.count - Set(texts.map { Array($0.utf8) }).count } ?? 0
     }

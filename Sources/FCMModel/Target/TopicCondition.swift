@@ -58,7 +58,8 @@ extension TopicCondition {
     ///
     /// Recursion is at most ``TopicCondition/maxDepth`` parentheses deep.
     private struct Parser {
-        /// The last term must begin within this many bytes: five times the length of five of the longest names.
+        /// No term may begin beyond this many bytes, which bounds the work for a hostile text. Five predicates with the
+        /// longest names need fewer than 5,000 bytes.
         private static let maxBytes = 25_000
 
         private let bytes: [UInt8]
@@ -131,7 +132,7 @@ extension TopicCondition {
             self.canonical += "'\(name)' in topics"
         }
 
-        /// Reads at least one blank and a keyword in any case (C-CASE).
+        /// Reads at least one blank, and a keyword in any letter case (C-CASE).
         private mutating func blankAndKeyword(_ keyword: String) throws(TopicCondition.ParseError) {
             let before = self.position
             self.skipBlanks()

@@ -7,8 +7,8 @@ package enum NearestName {
 
     /// Returns the candidate with the fewest edits. Returns `nil` if no candidate is close.
     ///
-    /// At most two edits are allowed, or a third of the name's length if that is more. Fewer edits than the name has
-    /// characters are always required. Among equally close candidates, the first in alphabetical order wins.
+    /// At most two edits are allowed, or a third of the name's length if that is more. The number of edits must be
+    /// smaller than the name's length. Among equally close candidates, the first in alphabetical order wins.
     static func find(_ name: String, among candidates: some Sequence<String>) -> String? {
         let length = name.count
         let allowed = min(max(2, length / 3), length - 1)

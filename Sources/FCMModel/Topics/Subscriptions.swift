@@ -33,8 +33,7 @@ package struct TopicSubscription: Sendable, Hashable {
 
 /// FCM's record of one device.
 package struct RegistrationInfo: Sendable, Hashable {
-    /// The app's package or bundle. Only the Instance ID API reports this member and the others, except for the
-    /// subscriptions.
+    /// The app's package or bundle. HTTP v1 reports only the subscriptions. The Instance ID API reports all members.
     package var application: String?
     package var applicationVersion: String?
     /// The sender id with which the device registered.
@@ -69,7 +68,7 @@ package struct TopicRequest: Sendable, Hashable {
     package let method: Method
     /// Path and query.
     package let path: String
-    /// The template of the path, for logs and traces, which must not contain the device.
+    /// The path's template. Logs and traces contain the template, because they must not contain the device.
     package let template: String
     package let body: ByteBuffer
     /// The maximum size of an answer, in bytes. The default fits all subscriptions that a device may have.

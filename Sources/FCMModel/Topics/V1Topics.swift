@@ -3,7 +3,8 @@ import StrictJSON
 
 /// Writes requests to v1's topic subscriptions. Each request concerns one device.
 package struct V1TopicRequest: Sendable {
-    /// The maximum number of subscriptions on one page. An answer has room for this many of the longest names.
+    /// The maximum number of subscriptions on one page. The longest names still fit into an answer of this many
+    /// subscriptions.
     private static let pageSize = 300
 
     private static let template = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"

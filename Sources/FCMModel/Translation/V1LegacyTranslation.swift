@@ -12,7 +12,7 @@ struct V1LegacyTranslation {
     private let now: Int
     private var message = Message()
     private var notification = Notification()
-    /// APNs headers that depend on the rest of the message.
+    /// APNs headers, kept until the rest of the message has been read.
     private var apnsPriority: String?
     private var apnsPushType: String?
     private var apnsExpiration: Int?
@@ -313,7 +313,8 @@ struct V1LegacyTranslation {
         value.members?.compactMap { header in header.value.string.map { (name: header.key, text: $0) } } ?? []
     }
 
-    /// Returns a text where v1 accepts any value. Refuses the empty text, because legacy has no empty texts.
+    /// Returns the text in a field for which v1 accepts any value. Refuses the empty text, because legacy has no empty
+    /// texts.
     private static func text(_ value: JSONValue, _ path: String) throws(Refusal) -> String {
         guard let text = value.string, !text.isEmpty else { throw .notCarried(path) }
         return text

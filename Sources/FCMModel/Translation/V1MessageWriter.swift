@@ -6,7 +6,7 @@ import StrictJSON
 struct V1MessageWriter {
     /// The maximum size of a collapse id of APNs, in bytes.
     ///
-    /// A longer key is left out for Apple, because a truncated key could equal another one.
+    /// A longer key is left out for Apple, because a truncated key could equal another key.
     static let maxCollapseIDBytes = 64
 
     private let message: Message

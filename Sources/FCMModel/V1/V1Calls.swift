@@ -4,9 +4,8 @@ import StrictJSON
 /// The `messages:send` calls of v1 for one message. There is one call for each recipient, in order, including repeated
 /// recipients (TR-FANOUT).
 ///
-/// v1 has no lists (http-v1, section 3), so the bodies of all calls differ only in the member that names the target.
-/// Every message can be expressed. v1 has every kind of target. The translation page gives each field a place or drops
-/// it.
+/// v1 has no lists (http-v1, section 3), so the bodies of all calls differ only in the member that names the target. v1
+/// can express every message: it has every kind of target, and the translation page maps or drops each field.
 package struct V1Calls: Sendable {
     private static let sending = ByteBuffer(string: #"{"message":{"#)
     private static let validating = ByteBuffer(string: #"{"validate_only":true,"message":{"#)
@@ -46,7 +45,7 @@ package struct V1Calls: Sendable {
 
     /// Returns the body of the call at an index below ``count``. Builds the body anew each time.
     package func body(at index: Int) -> ByteBuffer {
-        precondition((0..<self.count).contains(index), "there are \(self.count) calls, and none at \(index)")
+        precondition((0..<self.count).contains(index), "the index \(index) must be below \(self.count)")
         return switch self.target {
         // A device group's key takes the place of a token.
         case .token(let text), .notificationKey(let text): self.body("token", text)
@@ -61,7 +60,7 @@ package struct V1Calls: Sendable {
 
     private func body(_ key: StaticString, _ text: String) -> ByteBuffer {
         var body = ByteBuffer()
-        // The five other bytes are two pairs of quotes and a colon.
+        // The 5 counts two pairs of quotes and a colon.
         let around = self.prefix.readableBytes + key.utf8CodeUnitCount + 5 + self.suffix.readableBytes
         body.reserveCapacity(around + text.utf8.count)
         body.writeImmutableBuffer(self.prefix)

@@ -1,7 +1,7 @@
 package import NIOCore
 import StrictJSON
 
-/// An error in the v1 facade's form (`google.rpc.Status`). The table of ``OutcomeCode`` assigns one to each code.
+/// An error in the v1 facade's form (`google.rpc.Status`). The table of ``OutcomeCode`` assigns an error to each code.
 struct V1Error: Sendable, Hashable {
     /// One entry of `google.rpc.BadRequest`: the invalid field, and the reason.
     struct FieldViolation {
@@ -47,7 +47,7 @@ struct V1Error: Sendable, Hashable {
     static var thirdPartyAuth: Self {
         Self(.unauthenticated, .thirdPartyAuthError, "Auth error from APNS or Web Push Service")
     }
-    /// Also used if FCM refused our credential. On a 401, the caller would refresh its own key.
+    /// Also used if FCM refused the gateway's credential. A 401 would make the caller refresh its own key.
     static var `internal`: Self { Self(.internal, .internal, "Internal error encountered.", delay: .named) }
     static var unavailable: Self {
         Self(.unavailable, .unavailable, "The service is currently unavailable.", delay: .seconds(5))
@@ -60,7 +60,7 @@ struct V1Error: Sendable, Hashable {
     }
 }
 
-/// The canonical error codes of Google's services (`google.rpc.Code`), and one that the Instance ID API adds.
+/// The canonical error codes of Google's services (`google.rpc.Code`), and a code that the Instance ID API adds.
 package enum RPCStatus: String, Sendable, Hashable {
     case invalidArgument = "INVALID_ARGUMENT"
     case unauthenticated = "UNAUTHENTICATED"
@@ -166,10 +166,10 @@ package struct V1ErrorBody {
         return if case .known(let code) = self.code { code.rawValue } else { nil }
     }
 
-    /// True if the body is an error in Google's form, by which FCM itself states that it failed.
+    /// True if the body is an error in Google's form. FCM itself then reports that it failed.
     ///
-    /// A proxy's page is not such an error. An exceeded deadline does not show whether the message was accepted, so it
-    /// does not count either.
+    /// A proxy's page is not such an error. Neither is an exceeded deadline, because it does not show whether FCM
+    /// accepted the message.
     var isFailureOfFCM: Bool {
         self.hasCode || self.status.map { $0 != RPCStatus.deadlineExceeded.rawValue } ?? false
     }

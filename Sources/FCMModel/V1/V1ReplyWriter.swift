@@ -27,7 +27,7 @@ package struct V1ReplyWriter: Sendable {
         let name = rejection.legacyErrorName
         let isAPNS = rejection.code == .upstreamCredentials && name == .invalidAPNSCredential
         let error = isAPNS ? V1Error.thirdPartyAuth : rejection.code.v1Error
-        // An error of Google's front end has neither FCM's code nor, here, a field.
+        // An error of Google's front end has no FCM code. The gateway names no field in it.
         let violation = error == .invalidArgument ? name.v1Violation : nil
         return Self.reply(error, violation, retryAfter: rejection.retryAfter, code: rejection.code)
     }

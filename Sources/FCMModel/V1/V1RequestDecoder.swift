@@ -108,7 +108,7 @@ package enum V1RequestDecoder {
 
     /// Returns the payload's size by L-SIZE (V-SIZE): the common notification, and the largest data of any platform.
     ///
-    /// FCM also counts other parts, and itself refuses a message that is too big because of those.
+    /// FCM also counts other parts. If those make a message too big, FCM refuses it.
     private static func payloadBytes(of content: JSONValue) -> Int {
         let notification = Self.bytes(of: content.field("notification"))
         let common = Self.bytes(of: content.field("data"))
@@ -171,7 +171,7 @@ extension Refusal {
         return refusal
     }
 
-    /// Returns the path to a member. A name longer than any real one is truncated, because it may be the caller's
+    /// Returns the path to a member. A name longer than any real name is truncated, because it may be the caller's
     /// payload.
     static func path(_ parent: String, _ name: String) -> String {
         let scalars = name.unicodeScalars

@@ -37,10 +37,10 @@ package struct V1Reading: Sendable, Hashable {
         self.upstreamCode = upstreamCode
     }
 
-    /// Creates the reading of a call without an answer (TB-TRANSPORT). Its legacy name is `Unavailable`, even if FCM
-    /// may have accepted the message.
+    /// Creates the reading of a call without an answer (TB-TRANSPORT).
     ///
-    /// REST callers see the code. It is `outcome_unknown` if the request may have arrived.
+    /// Legacy callers get `Unavailable`, even if FCM may have accepted the message. REST callers get the code, which is
+    /// `outcome_unknown` in that case.
     package init(transportFailure code: OutcomeCode, upstreamCode: String) {
         self.init(
             answer: .rejected(Rejection(code: code, legacyName: .unavailable)),
@@ -49,7 +49,8 @@ package struct V1Reading: Sendable, Hashable {
         )
     }
 
-    /// The outcome for one recipient of a list. For a recipient of a list, an empty answer proves nothing.
+    /// The outcome for one recipient of a list. An empty answer is valid only for a group, so it becomes
+    /// `upstream_protocol`.
     package var outcome: RecipientOutcome {
         switch self.answer {
         case .accepted(let messageID): .accepted(Acceptance(messageID: messageID))
@@ -63,12 +64,12 @@ package struct V1Reading: Sendable, Hashable {
 ///
 /// An answer that can't be understood never retires a token.
 package enum V1ResponseReader {
-    /// Reads an answer to a request whose target has this kind. If the kind is a list, the answer is that of one of the
-    /// list's calls.
+    /// Reads the answer to one call. `kind` is the kind of the request's target. A list has one call for each
+    /// recipient.
     ///
     /// - `mayBeGroup`: True if a token may be a device group's key. The answer for a group is an empty object.
     /// - `now`: If `Retry-After` is a date, the delay is counted from `now`, in seconds since 1970.
-    /// - `keepsAnswer`: True if the caller speaks v1 too. The reading of a refusal then includes FCM's answer (V-FACADE).
+    /// - `keepsAnswer`: True if the caller speaks v1 too. A refusal's reading then includes FCM's answer (V-FACADE).
     /// - `isIdempotent`: True if the request has an idempotency key. The message must not be sent twice (R-LOST).
     package static func read(
         _ response: UpstreamResponse,
@@ -159,7 +160,8 @@ struct V1Classification {
 
     /// Classifies an answer outside 2xx.
     ///
-    /// If the message must not be sent twice, a 5xx that is not FCM's own does not show if it arrived (R-LOST).
+    /// A 5xx that is not FCM's own does not show whether the message arrived. If the message must not be sent twice,
+    /// such an answer becomes `outcome_unknown` (R-LOST).
     init(status: Int, body: V1ErrorBody, kind: Target.Kind, isIdempotent: Bool = false) {
         let minute = RetryAfter.afterTooManyRequests
         if body.isProjectQuota {
@@ -184,7 +186,8 @@ struct V1Classification {
         case .senderIDMismatch: self.init(.mismatchSenderID)
         case .thirdPartyAuthError: self.init(.invalidAPNSCredential)
         case .quotaExceeded:
-            // FCM does not say which quota is exhausted. Legacy has a name for topics and one for devices (TB-QUOTA).
+            // FCM does not say which quota is exhausted. Legacy has one name for topics and another for devices
+            // (TB-QUOTA).
             let name: LegacyErrorName =
                 switch kind {
                 case .topic, .condition: .topicsMessageRateExceeded
@@ -236,7 +239,7 @@ struct V1Classification {
     /// Returns the legacy name for the cause of an `INVALID_ARGUMENT` (TB-INVALID). Reads the answer's fields, and its
     /// texts in lower case.
     ///
-    /// Without a clue it is `InvalidParameters`, because clients delete tokens on `InvalidRegistration`.
+    /// If neither shows the cause, returns `InvalidParameters`, because clients delete tokens on `InvalidRegistration`.
     private static func invalidArgument(_ body: V1ErrorBody, _ kind: Target.Kind) -> LegacyErrorName {
         let violations = body.violations.map {
             V1Error.FieldViolation(field: $0.field, description: $0.description.lowercased())
@@ -306,8 +309,8 @@ extension SendResult {
 }
 
 extension RecipientOutcome {
-    /// The cause, if a whole send may share it. `nil` for a reason with its own legacy name. A refusal of the whole
-    /// send would lose that name.
+    /// The cause, if a whole send may share it. `nil` for a reason with its own legacy name, because a refusal of the
+    /// whole send would lose that name.
     fileprivate var sharedCause: OutcomeCode? {
         guard case .rejected(let rejection) = self, rejection.code.isShared, rejection.legacyName == nil else {
             return nil

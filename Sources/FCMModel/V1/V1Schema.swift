@@ -149,13 +149,14 @@ extension V1Schema {
 
     static let webpushOptions = V1Schema(["link": .link, "analytics_label": .label])
 
-    /// Checks a body against v1's fields, as Google's front end and then FCM do: all names and types before any value.
+    /// Checks a body against v1's fields. Like Google's front end and then FCM, checks all names and types before any
+    /// value.
     struct Checker {
         /// The first invalid value.
         private(set) var badValue: Refusal?
 
-        /// Checks an object and all known parts of it. Throws the first unknown name or wrong type. `null` is absent
-        /// everywhere.
+        /// Checks an object and all known parts of it. Throws the first unknown name or wrong type. `null` counts as
+        /// absent everywhere.
         mutating func check(_ value: JSONValue, _ schema: V1Schema, at path: String) throws(Refusal) {
             guard let members = value.members else { throw .wrongType(path, "an object") }
             var seen = Array(repeating: false, count: schema.count)
@@ -198,7 +199,7 @@ extension V1Schema {
             }
         }
 
-        /// Records an invalid text. The empty text is absent.
+        /// Records an invalid text. The empty text counts as absent.
         private mutating func checkText(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) {
             if case .text = kind { return }
             guard self.badValue == nil, let text = value.string, !text.isEmpty else { return }
