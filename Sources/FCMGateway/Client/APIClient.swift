@@ -10,7 +10,8 @@ import NIOPosix
 import NIOSSL
 import StrictJSON
 
-/// A listener's address: scheme, host, port and an optional path before the API's own; no user, query or fragment.
+/// A listener's address: scheme, host, port, and an optional path before the API's own paths. It has no user, query or
+/// fragment.
 struct BaseURL: Sendable, Equatable {
     let origin: HTTPOrigin
     /// The path before the API's own paths: empty, or starts with a slash.
@@ -31,7 +32,8 @@ struct BaseURL: Sendable, Equatable {
         self.text = text
     }
 
-    /// The address in a variable, or the default if it is not set; throws `ValidationError` for an invalid one.
+    /// Returns the address in a variable, or the default if the variable is not set. Throws `ValidationError` for an
+    /// invalid address.
     static func inVariable(_ name: String, default text: String, _ environment: [String: String]) throws -> BaseURL {
         guard let url = BaseURL(environment[name] ?? text) else {
             throw ValidationError("\(name) is not an address such as \(text).")
@@ -54,8 +56,8 @@ extension BaseURL: ExpressibleByArgument, CustomStringConvertible {
 
 /// Calls one of the gateway's listeners, by HTTP/1.1 with a bearer token.
 ///
-/// Follows no redirect, which would send the token to an address that the operator did not name. Connects once, so that
-/// a gateway that is not running is reported at once.
+/// Follows no redirects, because a redirect would send the token to an address that the operator did not name. Tries to
+/// connect only once, so that a gateway that is not running is reported immediately.
 struct APIClient: Sendable {
     enum Method: String, Sendable {
         case get = "GET"
@@ -75,8 +77,7 @@ struct APIClient: Sendable {
         }
     }
 
-    /// The options and variables of a listener's address and token, for the message of a call that fails because of
-    /// them.
+    /// Texts that name the options and variables of a listener's address and token, for the message of a failed call.
     struct Directions: Sendable {
         let address: String
         let token: String
@@ -120,7 +121,7 @@ struct APIClient: Sendable {
         configuration.protocols = [.http1]
         configuration.connectTimeout = .seconds(5)
         configuration.maxResponseBodyBytes = self.maxAnswerBytes
-        // One origin may use half of it.
+        // One origin may use half of this budget.
         configuration.collecting = HTTPBodyBudget(limit: 4 * self.maxAnswerBytes)
         let pool = try HTTPClientPool(
             origin: url.origin,
@@ -139,10 +140,10 @@ struct APIClient: Sendable {
         }
     }
 
-    /// Makes one call and returns the answer's JSON; `nil` if it has no content.
+    /// Makes one call and returns the answer's JSON, or `nil` if the answer has no content.
     ///
-    /// The body is JSON text, sent unchanged. Throws `APIError` for any status outside 200–299, `CommandFailure`
-    /// without a readable answer.
+    /// The body is JSON text, sent unchanged. Throws `APIError` for a status outside 200–299, and `CommandFailure` if
+    /// there is no readable answer.
     func call(
         _ method: Method,
         _ path: [String],
@@ -209,7 +210,7 @@ struct APIClient: Sendable {
 }
 
 extension APIClient {
-    /// The reason why no answer came, in words for people.
+    /// The reason that a call got no answer, in words for people.
     struct TransportFault: CustomStringConvertible {
         let description: String
         /// True if the TLS handshake failed, which means that the listener runs.
@@ -224,7 +225,7 @@ extension APIClient {
                 --ca-file or GATEWAY_CA_FILE
                 """
             ),
-            ("failedToValidateHostname", "its certificate is for another name than the one in the address"),
+            ("failedToValidateHostname", "its certificate does not name the host of the address"),
             ("CERTIFICATE_REQUIRED", Self.needsCertificate),
             ("HANDSHAKE_FAILURE", Self.needsCertificate),
             ("UNKNOWN_CA", "it does not accept the client certificate: it trusts other authorities"),
@@ -268,7 +269,7 @@ extension APIClient {
     }
 }
 
-/// An answer other than success; with problem details if the gateway sent them.
+/// An answer that reports a failure, with problem details if the gateway sent them.
 struct APIError: Error, Sendable {
     let status: Int
     let requestID: String?
@@ -352,7 +353,7 @@ struct AdminClient: Sendable {
         return try await self.api.call(method, ["admin", "v1"] + path, query: query, headers: headers, body: body)
     }
 
-    /// Reads something that may not exist, with its `ETag`.
+    /// Reads an object with its `ETag`; `nil` if the object does not exist.
     func find(_ path: [String]) async throws -> (json: JSONValue, tag: String?)? {
         do {
             let (json, tag) = try await self.api.taggedCall(.get, ["admin", "v1"] + path)

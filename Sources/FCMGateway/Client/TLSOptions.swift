@@ -3,9 +3,9 @@ import Foundation
 import GatewayService
 import NIOSSL
 
-/// The options for verifying a listener's certificate and presenting one's own.
+/// The options for verifying a listener's certificate and presenting a client certificate.
 struct TLSOptions: ParsableArguments {
-    /// A file named by an option or else a variable, and the name of that option or variable.
+    /// A file that an option or else a variable names, and the name of that option or variable.
     private struct NamedFile {
         let path: String
         let name: String
@@ -25,14 +25,14 @@ struct TLSOptions: ParsableArguments {
 
     @Option(
         name: .long,
-        help: "The certificate to show, in PEM (default: GATEWAY_CLIENT_CERTIFICATE_FILE).",
+        help: "The client certificate, in PEM (default: GATEWAY_CLIENT_CERTIFICATE_FILE).",
         completion: .file()
     )
     var clientCertificate: String?
 
     @Option(
         name: .long,
-        help: "That certificate's private key, in PEM (default: GATEWAY_CLIENT_KEY_FILE).",
+        help: "The client certificate's private key, in PEM (default: GATEWAY_CLIENT_KEY_FILE).",
         completion: .file()
     )
     var clientKey: String?

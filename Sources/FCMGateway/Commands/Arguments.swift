@@ -23,7 +23,7 @@ extension ClientName: ExpressibleByArgument {
 }
 
 extension Timestamp: ExpressibleByArgument {
-    /// Accepts a time, or a date, which means its first moment in UTC.
+    /// Accepts a time, or a date for the first moment of that day in UTC.
     package init?(argument: String) {
         self.init(rfc3339: argument.utf8.count == 10 ? "\(argument)T00:00:00Z" : argument)
     }
@@ -73,7 +73,7 @@ struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
 
 /// The option of all verbs that print a list.
 struct ListOptions: ParsableArguments {
-    @Option(name: .long, help: "The most to print (default: all).") var limit: Int?
+    @Option(name: .long, help: "The maximum number of elements to print (default: all).") var limit: Int?
 
     func validate() throws {
         if let limit = self.limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
@@ -142,7 +142,7 @@ struct ServiceOptions: ParsableArguments {
         try BearerToken.find(file: self.keyFile, option: "--key-file", variable: "GATEWAY_KEY", environment)
     }
 
-    /// Runs a body that calls the data listener, and prints its output; a refusal exits with 1.
+    /// Runs a body that calls the data listener, and prints the body's output. Exits with 1 if the output is a refusal.
     func call(_ body: (APIClient) async throws -> CommandOutput) async throws {
         let environment = ProcessInfo.processInfo.environment
         let url = try self.url ?? BaseURL.inVariable("GATEWAY_URL", default: "http://127.0.0.1:8080", environment)
@@ -155,17 +155,17 @@ struct ServiceOptions: ParsableArguments {
     }
 }
 
-/// The option of verbs that ask for confirmation before they delete something.
+/// The option of verbs that ask for confirmation before they delete or reset something.
 struct ConfirmationOptions: ParsableArguments {
-    @Flag(name: .long, help: "Do it without asking.") var yes = false
+    @Flag(name: .long, help: "Do not ask for confirmation.") var yes = false
 
     func confirm(_ question: String) throws {
         if !self.yes {
-            try Self.ask(question, orTell: "\(question)\nGive --yes, since there is no terminal to ask on.")
+            try Self.ask(question, orTell: "\(question)\nThere is no terminal to ask on: give --yes to confirm.")
         }
     }
 
-    /// Asks on the terminal; throws unless the answer is yes, and with the other text if there is no terminal.
+    /// Asks on the terminal, and throws unless the answer is yes. Without a terminal, throws the other text.
     static func ask(_ question: String, orTell text: String) throws {
         let environment = ProcessInfo.processInfo.environment
         guard Terminal(.standardInput, environment: environment).isTerminal,
@@ -180,7 +180,7 @@ struct ConfirmationOptions: ParsableArguments {
 protocol AdminVerb: AsyncParsableCommand {
     var admin: AdminOptions { get }
 
-    /// Does the work; the closure prints output.
+    /// Does the verb's work, and prints with the closure.
     func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws
 }
 
@@ -205,7 +205,7 @@ extension AdminVerb {
 /// The token that a verb sends.
 enum BearerToken {
     /// Finds a token: in the file that an option names, else in a variable, else in the file that a variable names.
-    /// Throws `ValidationError` if there is none, `CommandFailure` if it can't be used.
+    /// Throws `ValidationError` if there is no token, and `CommandFailure` if the token can't be used.
     static func find(
         file: String?,
         option: String,
@@ -225,7 +225,7 @@ enum BearerToken {
                 throw CommandFailure(problems.description)
             }
         }
-        // A newline or blank would be invalid in a header's value, or end it early.
+        // A newline is invalid in a header's value, and a blank would end the token.
         guard token.revealed.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw CommandFailure("the token may hold visible ASCII characters only")
         }
@@ -233,7 +233,7 @@ enum BearerToken {
     }
 }
 
-/// Reads the file that an option names; `-` is standard input. A failure names the file without quoting its content.
+/// Reads the file that an option names; `-` is standard input. A failure names the file, and never quotes its content.
 enum InputFile {
     static func read(_ path: String) throws(CommandFailure) -> ByteBuffer {
         ByteBuffer(bytes: try self.data(path))
@@ -257,7 +257,7 @@ enum InputFile {
         }
     }
 
-    /// Reads a file's tokens, one per line; throws if there are none.
+    /// Reads a file's tokens, one per line. Throws if there are none.
     static func readTokens(_ path: String) throws(CommandFailure) -> [String] {
         guard let text = String(bytes: try self.data(path), encoding: .utf8) else {
             throw CommandFailure("\(path) is not UTF-8")

@@ -14,8 +14,8 @@ struct ConfigCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Report all problems of the configuration.",
             discussion: """
-                Exits with 1 if serve would refuse the file or the environment. Missing secrets and settings that are \
-                probably unintended are only warnings.
+                Exits with 1 if fcm-gateway serve would refuse the file or the environment. Missing \
+                secrets, and settings that are probably unintended, only cause warnings.
 
                 Example:
                   fcm-gateway config check --config gateway.yaml
@@ -70,7 +70,7 @@ struct ConfigCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print every key, its value and its source; secrets are masked.",
             discussion: """
-                With --output json, an object whose member settings lists key, value, source and reloadable.
+                With --output json, prints an object. Its member "settings" lists key, value, source and reloadable.
 
                 Example:
                   fcm-gateway config show --config gateway.yaml

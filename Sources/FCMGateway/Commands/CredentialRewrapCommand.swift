@@ -10,14 +10,14 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         commandName: "rewrap",
         abstract: "Reseal all secrets with the new master key.",
         discussion: """
-            Works on the store directly. GATEWAY_MASTER_KEY is the new key and GATEWAY_PREVIOUS_MASTER_KEY the old \
-            one, or their …_FILE. A gateway that serves the store meanwhile, and each of several replicas, must have \
-            been started with both keys. A stopped gateway needs only the new key afterwards.
+            Works on the store directly. GATEWAY_MASTER_KEY holds the new key, GATEWAY_PREVIOUS_MASTER_KEY the old \
+            key; …_FILE variables work too. Gateways that serve the store at the same time must have been started with \
+            both keys. A stopped gateway needs only the new key afterwards.
 
-            All secrets found are resealed in one step or not at all; secrets that a gateway changes meanwhile follow. \
-            The command may be repeated. Exit codes: 0 everything is sealed with the new key, 1 refused or failed. The \
-            message says that nothing was changed, or how many secrets were resealed before the store changed again; \
-            then repeat the command.
+            The first step reseals all present secrets, or none. Further steps reseal the secrets that a gateway \
+            changes meanwhile. Repeating the command is safe. Exit codes: 0 everything is sealed with the new key; 1 \
+            refused or failed. The message says that nothing was changed, or that the store kept changing and how many \
+            secrets were resealed. In the second case, repeat the command.
 
             Example:
               fcm-gateway credential rewrap --config gateway.yaml
@@ -74,8 +74,8 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         }
         throw GatewayError(
             .conflict,
-            "The store keeps changing: \(outcome.moved) secrets were resealed, the rest is still sealed by the previous "
-                + "key. Repeat it"
+            "The store keeps changing: \(outcome.moved) secrets were resealed, and the rest is still sealed by the "
+                + "previous key. Repeat the command"
         )
     }
 
@@ -105,7 +105,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             let reason =
                 masterKey.hasPrevious
                 ? "The store opens neither with GATEWAY_MASTER_KEY nor with GATEWAY_PREVIOUS_MASTER_KEY"
-                : "The store does not open with GATEWAY_MASTER_KEY; set GATEWAY_PREVIOUS_MASTER_KEY to the key before it"
+                : "The store does not open with GATEWAY_MASTER_KEY; set GATEWAY_PREVIOUS_MASTER_KEY to the old key"
             return GatewayError(.invalid, "\(reason). Nothing was changed")
         }
         let names = unopened.prefix(20).map(\.name).joined(separator: ", ")
@@ -113,7 +113,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         return GatewayError(
             .invalid,
             "Nothing was changed, because not everything opens with the given keys: \(names)\(more). "
-                + "Put such a credential anew, or give the right previous key"
+                + "Store these credentials again, or give the right previous key"
         )
     }
 
@@ -128,7 +128,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         output.remark =
             outcome.moved == 0
             ? "everything was already sealed with this master key"
-            : "everything is sealed with the new master key; the previous one is no longer needed"
+            : "everything is sealed with the new master key; the previous key is no longer needed"
         return output
     }
 }

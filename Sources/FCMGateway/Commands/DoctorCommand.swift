@@ -13,13 +13,13 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract: "Check everything a gateway needs, and explain problems.",
         discussion: """
-            Run it as the gateway's user, with the gateway's configuration and variables. It changes nothing, and \
+            Run doctor as the gateway's user, with the gateway's configuration and variables. It changes nothing, and \
             works beside a running gateway. It checks the configuration, files and their permissions, certificates, \
             the data directory, the store and its master key, the audit trail, the limits' Redis, file descriptors, a \
             running gateway and the tenants' credentials.
 
-            A running gateway is called at GATEWAY_ADMIN_URL, else at its configured address, and proves each tenant's \
-            credentials by a dry run. Exit codes: 0 no problem (there may be warnings), 1 problems, 64 wrong usage.
+            It calls a running gateway at GATEWAY_ADMIN_URL, else at the configured address. That gateway proves each \
+            tenant's credentials by a dry run. Exit codes: 0 no problems (perhaps warnings), 1 problems, 64 wrong usage.
 
             Example:
               fcm-gateway doctor --config gateway.yaml
@@ -29,10 +29,10 @@ struct DoctorCommand: AsyncParsableCommand {
     @OptionGroup var options: ConfigOptions
     @Flag(
         name: .long,
-        help: "Contact only the store and Redis outside this machine: no gateway checks credentials."
+        help: "Let no gateway check credentials. The store, Redis and /readyz are still called."
     )
     var offline = false
-    @Flag(name: .long, help: "Check the store's structure even if it has more than a gibibyte.") var thorough = false
+    @Flag(name: .long, help: "Check the structure even of a store above 1 GiB.") var thorough = false
     @OptionGroup var tls: TLSOptions
     @OptionGroup var output: OutputOptions
 

@@ -4,16 +4,16 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// `explain`: tells what a message would become, without sending it.
+/// `explain`: shows the requests to FCM that a message would become, and sends nothing.
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Show what a message becomes on its way to FCM, and send nothing.",
+        abstract: "Show the requests to FCM that a message becomes, and send nothing.",
         discussion: """
-            The body is one of POST /v1/tenants/TENANT/messages or of POST /fcm/send; which of the two is seen from \
-            its recipient (to and registration_ids are legacy) unless --form says. The gateway is at --url or \
-            GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file, GATEWAY_KEY or GATEWAY_KEY_FILE. The exit code \
-            is 1 when the message would be refused.
+            Without --form, a body with the member to or registration_ids is a legacy body, as for POST /fcm/send. Any \
+            other body is a REST body, as for POST /v1/tenants/TENANT/messages. The gateway is at --url or GATEWAY_URL \
+            (default http://127.0.0.1:8080). The key comes from --key-file, GATEWAY_KEY or GATEWAY_KEY_FILE. The exit \
+            code is 1 if the gateway would refuse the message.
 
             Example:
               fcm-gateway explain shop message.json
@@ -29,7 +29,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     @Argument(help: "The tenant.") var tenant: TenantID
     @Argument(help: "A file with the JSON body, or - for standard input.", completion: .file()) var file = "-"
-    @Option(name: .long, help: "How the body is written.") var form: Form?
+    @Option(name: .long, help: "The form of the body.") var form: Form?
     @OptionGroup var service: ServiceOptions
     @OptionGroup var output: OutputOptions
 

@@ -71,7 +71,8 @@ extension FCMGatewayCommand {
     /// The maximum number of columns of a help text.
     static let helpWidth = 80
 
-    /// Returns a line with the verb that was probably meant; empty if the arguments name a verb, or no verb is similar.
+    /// Returns a line with the verb that was probably meant. Empty if the arguments name a verb, or if no verb is
+    /// similar.
     static func hint(for arguments: [String]) -> String {
         var command: any ParsableCommand.Type = Self.self
         for word in arguments.dropFirst() {

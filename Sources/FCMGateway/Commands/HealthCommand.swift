@@ -22,9 +22,9 @@ extension HealthCommand {
 
         /// Creates a probe of this machine's gateway, as configured.
         ///
-        /// Its certificate is for the host's public name, so the name is not verified; without authorities, neither is
-        /// the certificate. No secrets are sent or received. Throws if the listener's port is unknown, or if it
-        /// requires a client certificate and there is none.
+        /// The listener's certificate names the public host, so the name is not verified. Without authorities, the
+        /// certificate is not verified either. No secrets are sent or received. Throws if the listener's port is
+        /// unknown, or if the listener requires a client certificate and none is given.
         init(_ listener: GatewayConfiguration.AdminListener, tls: TLSConfiguration) throws(CommandFailure) {
             let server = listener.server
             guard server.port != 0 else {
@@ -49,10 +49,10 @@ extension HealthCommand {
             self.tls = local
         }
 
-        /// Requests `readyz` or `livez` once; throws `CommandFailure` without an answer.
+        /// Requests `readyz` or `livez` once. Throws `CommandFailure` if no answer arrives.
         ///
-        /// Returns the answer's status, true if it has a gateway's form, and a problem's detail. Each request has its
-        /// own connection, because an idle one would delay a listener that closes.
+        /// Returns the answer's status and a problem's detail; `isGateways` is true if the answer has a gateway's form.
+        /// Each request has its own connection, because an idle connection would delay a listener that closes.
         func answer(to path: String) async throws -> (status: Int, isGateways: Bool, detail: String?) {
             try await APIClient.with(self.url, tls: self.tls) { api in
                 let response = try await api.send(.get, [path], timeout: self.timeout)
@@ -62,7 +62,7 @@ extension HealthCommand {
             }
         }
 
-        /// Requests once; throws `CommandFailure` unless the answer is 200.
+        /// Requests a path once. Throws `CommandFailure` unless the answer's status is 200.
         func ask(_ path: String) async throws {
             let (status, _, detail) = try await self.answer(to: path)
             guard status != 200 else { return }
@@ -116,7 +116,7 @@ struct HealthCommand: AsyncParsableCommand {
         }
     }
 
-    /// The probe of the gateway named, or else of the configured one.
+    /// Returns the probe of the gateway that the operator named, else of the configured gateway.
     func probe(environment: [String: String]) throws -> Probe {
         let tls = try self.tls.configuration(environment: environment)
         if let url = self.adminURL { return Probe(url: url, tls: tls) }
@@ -127,7 +127,8 @@ struct HealthCommand: AsyncParsableCommand {
         return try Probe(self.options.load(environment: environment).admin, tls: tls)
     }
 
-    /// Repeats a body until it succeeds or the limit has passed; without a limit, runs it once. Throws the last error.
+    /// Repeats a body until it succeeds or the limit has passed. Without a limit, runs the body once. Throws the last
+    /// error.
     static func repeating<C: Clock<Duration>>(
         for limit: Duration?,
         pause: Duration,

@@ -39,7 +39,7 @@ struct KeyCommand: ParsableCommand {
         @Option(name: .long, help: "A name for people.") var name: String?
         @Option(name: .customLong("topic-prefix"), help: "Limits the key to topics with this prefix; may be repeated.")
         var topicPrefixes: [String] = []
-        @Option(name: .long, help: "When the key ends, as in 2026-01-31T12:00:00Z (default: never).")
+        @Option(name: .long, help: "The time when the key expires, such as 2026-01-31T12:00:00Z (default: never).")
         var expiresAt: Timestamp?
         @Option(name: .long, help: "The key's lifetime, such as 90d; instead of --expires-at.")
         var expiresIn: DurationArgument?
@@ -129,7 +129,7 @@ struct KeyCommand: ParsableCommand {
 
         @Argument(help: "The tenant.") var tenant: TenantID
         @Argument(help: "The key's id or name.") var key: String
-        @Option(name: .long, help: "How long the old key still works, such as 0s, 15m, 24h or 7d.")
+        @Option(name: .long, help: "The time for which the old key still works, such as 0s, 15m, 24h or 7d.")
         var overlap = DurationArgument(seconds: 86_400)
         @OptionGroup var admin: AdminOptions
 
@@ -145,7 +145,7 @@ struct KeyCommand: ParsableCommand {
             try print(KeyCommand.once(answer, tenant: self.tenant, json: self.wantsJSON))
         }
 
-        /// Returns the id of the key with the argument's name; the argument itself if no key has that name.
+        /// Returns the id of the key with the argument's name, or the argument itself if no key has that name.
         private func id(_ client: AdminClient) async throws -> String {
             let keys = try await client.list(["tenants", self.tenant.text, "keys"], member: "keys")
             if keys.contains(where: { $0.text("id") == self.key }) { return self.key }

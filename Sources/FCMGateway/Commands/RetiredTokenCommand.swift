@@ -13,7 +13,7 @@ struct RetiredTokenCommand: AsyncParsableCommand {
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",
-            abstract: "Remove a token from the list, so that the next send to it asks FCM.",
+            abstract: "Remove a token from the list, so that the next send to the token reaches FCM.",
             discussion: """
                 The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key, which needs the scope \
                 tokens:manage, comes from --key-file, GATEWAY_KEY or GATEWAY_KEY_FILE.

@@ -14,7 +14,7 @@ struct SendCommand: AsyncParsableCommand {
         abstract: "Send a message with a tenant's key.",
         discussion: """
             The gateway is at --url or GATEWAY_URL (default http://127.0.0.1:8080). The key comes from --key-file, \
-            GATEWAY_KEY or GATEWAY_KEY_FILE. The exit code is 1 when any recipient was refused.
+            GATEWAY_KEY or GATEWAY_KEY_FILE. The exit code is 1 if any recipient was refused.
 
             Example:
               fcm-gateway send shop --topic news --title Hello --body World
@@ -97,10 +97,10 @@ struct MessageOptions: ParsableArguments {
     @Option(name: .long, help: "The delivery priority.") var priority: Priority?
     @Option(name: .long, help: "Messages with the same key replace each other while a device is off.")
     var collapseKey: String?
-    @Option(name: .long, help: "The only Android package that may receive it.") var restrictedPackageName: String?
+    @Option(name: .long, help: "The only Android package that gets the message.") var restrictedPackageName: String?
     @Flag(name: .long, help: "Wake the app on iOS.") var contentAvailable = false
     @Flag(name: .long, help: "Let the iOS app change the notification before it is shown.") var mutableContent = false
-    @Option(name: .long, help: "How long FCM keeps the message for a device that is off, such as 0s, 15m or 28d.")
+    @Option(name: .long, help: "The time for which FCM keeps the message for a device that is off, such as 15m.")
     var ttl: DurationArgument?
     @Flag(name: .long, help: "Check everything and deliver nothing.") var dryRun = false
     @Option(name: .long, help: "A file with the whole JSON body, or - for standard input.", completion: .file())
@@ -136,7 +136,7 @@ struct MessageOptions: ParsableArguments {
         }
     }
 
-    /// Returns the JSON body; a file's content is unchanged, so that the gateway validates it.
+    /// Returns the JSON body. A file's content stays unchanged, so that the gateway validates it.
     func makeBody() throws(CommandFailure) -> ByteBuffer {
         if let file = self.file { return try InputFile.read(file) }
         let tokens = if let file = self.tokensFile { try InputFile.readTokens(file) } else { self.tokens }

@@ -9,21 +9,21 @@ struct TenantApplyCommand: AdminVerb {
         commandName: "apply",
         abstract: "Change tenants, credentials, limits and keys to what a file declares.",
         discussion: """
-            The file is YAML with a list tenants. Each has tenant (its name) and what tenant put sets: display_name, \
-            upstream, project_id, sender_id, disabled, client_names. Beside these it may have limits (by scope, lists of \
-            policies such as 180/60s:60), credentials (legacy: server_key_file, endpoint; v1: service_account_file, endpoint) \
-            and keys (name, scopes, topic_prefixes, expires_at, key_file). Files are named relative to it. Limits, \
-            credentials and keys that it does not name are left as they are.
+            The YAML file holds one list, under the key tenants. Each element has tenant (the name) and may have the \
+            settings display_name, upstream, project_id, sender_id, disabled and client_names. It may also have limits \
+            (for each scope a list of policies such as 180/60s:60), credentials (legacy: server_key_file, endpoint; \
+            v1: service_account_file, endpoint) and keys (name, scopes, topic_prefixes, expires_at, key_file). File \
+            names are relative to the YAML file. Limits, credentials and keys that the file omits stay unchanged.
 
-            Everything is read and checked before the first change. Applying a file again changes nothing. A key \
-            without key_file is created by the gateway and printed once.
+            Everything is read and checked before the first change. Applying a file again changes nothing. The gateway \
+            creates the keys without key_file, and the command prints each of them once.
 
-            SIGINT, SIGTERM and SIGHUP stop it between two changes: the running call ends, new keys are printed, and \
-            the missing changes are listed.
+            SIGINT, SIGTERM and SIGHUP stop the command between two changes: the running call ends, new keys are \
+            printed, and the remaining changes are listed.
 
-            Exit codes: 0 done, or with --dry-run nothing to do; 1 refused or failed, with a list of the completed \
-            changes; 2 with --dry-run there are changes to make; 128 and the signal's number (SIGINT 130, SIGTERM 143, \
-            SIGHUP 129) if a signal stopped it.
+            Exit codes: 0 done, or with --dry-run nothing to do; 1 refused or failed (completed changes are \
+            printed); 2 changes are needed (only with --dry-run); 128 plus the signal's number (SIGHUP 129, SIGINT \
+            130, SIGTERM 143) if a signal stopped the command.
 
             Example:
               fcm-gateway tenant apply -f tenants.yaml --dry-run
@@ -36,14 +36,14 @@ struct TenantApplyCommand: AdminVerb {
         completion: .file(extensions: ["yaml", "yml"])
     )
     var file: String
-    @Flag(name: .long, help: "Show what would be changed, and change nothing.") var dryRun = false
+    @Flag(name: .long, help: "Show the changes without making them.") var dryRun = false
     @Flag(name: .long, help: "Delete the tenants that the file does not name.") var prune = false
-    @Flag(name: .long, help: "Delete without asking.") var yes = false
+    @Flag(name: .long, help: "With --prune: do not ask for confirmation.") var yes = false
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var admin: AdminOptions
 
     func validate() throws {
-        if self.yes, !self.prune { throw ValidationError("--yes is for --prune.") }
+        if self.yes, !self.prune { throw ValidationError("--yes needs --prune.") }
     }
 
     func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
@@ -81,7 +81,7 @@ struct TenantApplyCommand: AdminVerb {
         let names = tenants.map(\.text).joined(separator: ", ")
         try ConfirmationOptions.ask(
             "Delete \(names), with keys, credentials and limits, for good?",
-            orTell: "--prune would delete \(names). Give --yes, since there is no terminal to ask on."
+            orTell: "--prune would delete \(names). There is no terminal to ask on: give --yes to confirm."
         )
     }
 
@@ -106,14 +106,14 @@ struct TenantDiffCommand: AdminVerb {
         commandName: "diff",
         abstract: "Compare the gateway's tenants with what a file declares.",
         discussion: """
-            Prints the changes of tenant apply --prune, and what only the gateway has: keys in force, credentials and \
-            limits that the file does not name. Changes nothing. Run it against each gateway with a store of its own \
-            to keep them equal.
+            Prints the changes that fcm-gateway tenant apply --prune would make, and the keys in force, credentials \
+            and limits that only the gateway has. Changes nothing. To keep gateways with separate stores equal, run \
+            the command against each of them.
 
             Example:
               fcm-gateway tenant diff tenants.yaml --admin-url http://gateway-2:8081
 
-            Exit codes: 0 the gateway has exactly what the file declares; 1 refused or failed; 2 they differ.
+            Exit codes: 0 the gateway and the file are equal; 1 refused or failed; 2 they differ.
             """
     )
 
@@ -152,7 +152,7 @@ struct TenantDiffCommand: AdminVerb {
 }
 
 extension TenantPlan {
-    /// Reads a gateway's tenants, and compares them with declared ones.
+    /// Reads a gateway's tenants, and compares them with the declared tenants.
     fileprivate init(
         comparing declared: [DeclaredTenant],
         with client: AdminClient,

@@ -60,8 +60,8 @@ struct TenantCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a tenant, or replace its settings.",
             discussion: """
-                The tenant becomes exactly what the options say. If that resets a setting that no option names, it is \
-                shown and must be confirmed. tenant set changes only the named settings.
+                The options define all settings of the tenant. If that resets a setting that no option names, the \
+                command shows it and asks for confirmation. fcm-gateway tenant set changes only the named settings.
 
                 Example:
                   fcm-gateway tenant put shop --display-name Shop --project-id shop-1a2b
@@ -76,7 +76,7 @@ struct TenantCommand: ParsableCommand {
         @Flag(name: .long, help: "Refuse all of the tenant's requests.") var disabled = false
         @Option(
             name: .long,
-            help: "A DNS name or URI that client certificates may carry; may be repeated. None asks for no certificate."
+            help: "A DNS name or URI that client certificates may carry; may be repeated (default: no certificate)."
         )
         var clientName: [ClientName] = []
         @OptionGroup var confirmation: ConfirmationOptions
@@ -136,7 +136,7 @@ struct TenantCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change some of a tenant's settings.",
             discussion: """
-                Settings that are not named stay as they are.
+                Settings without an option stay unchanged.
 
                 Example:
                   fcm-gateway tenant set shop --upstream v1 --reset sender-id
@@ -150,7 +150,7 @@ struct TenantCommand: ParsableCommand {
         @Option(name: .long, help: "The Firebase sender's id.") var senderID: String?
         @Option(
             name: .long,
-            help: "A DNS name or URI that client certificates may carry; may be repeated. Replaces all."
+            help: "A DNS name or URI that client certificates may carry; may be repeated. Replaces all names."
         )
         var clientName: [ClientName] = []
         @Option(name: .customLong("reset"), help: "Resets a setting to a new tenant's value; may be repeated.")
@@ -159,7 +159,7 @@ struct TenantCommand: ParsableCommand {
 
         func validate() throws {
             if (try? JSONDocument(parsing: self.body, limits: .trusted).root.members.map(Array.init)?.isEmpty) ?? true {
-                throw ValidationError("Name what to change.")
+                throw ValidationError("Give at least one setting to change.")
             }
         }
 

@@ -65,7 +65,7 @@ struct ConfigurationCheck {
         self.findings += problems.map { .problem(check, nil, $0.description, "serve does not start with this\(rest)") }
     }
 
-    /// Reports a certificate's remaining days; its key was compared with it when both were read.
+    /// Reports a certificate's remaining days. The certificate and its key were compared when they were read.
     private static func finding(_ certificate: ListenerCertificate, _ subject: String, now: Timestamp) -> Finding {
         let advice = "Renew it, then send the gateway a SIGHUP"
         if let problem = certificate.untimeliness(at: now) {
@@ -92,7 +92,7 @@ struct ConfigurationCheck {
             }
     }
 
-    /// Checks that the Redis of the limits answers; returns nothing if limits are in memory.
+    /// Checks that the Redis of the limits answers. Returns no findings if limits are in memory.
     static func limits(_ configuration: GatewayConfiguration) async -> [Finding] {
         guard !configuration.limits.redisURL.isEmpty else { return [] }
         do {

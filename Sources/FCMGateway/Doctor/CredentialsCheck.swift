@@ -4,7 +4,8 @@ import GatewayStorage
 import NIOSSL
 import StrictJSON
 
-/// Checks each tenant's credentials. A running gateway proves them against FCM; otherwise only their seals are checked.
+/// Checks each tenant's credentials. A running gateway proves them against FCM. Without a running gateway, only their
+/// seals are checked.
 struct CredentialsCheck: Sendable {
     private static let maxConcurrent = 8
 
@@ -16,7 +17,7 @@ struct CredentialsCheck: Sendable {
     /// A running gateway's admin listener; `nil` to call no gateway.
     let gateway: BaseURL?
     let tls: TLSConfiguration
-    /// The admin token; without a token no gateway is called.
+    /// The admin token. Without a token, no gateway is called.
     let token: Redacted<String>?
     let now: Timestamp
 

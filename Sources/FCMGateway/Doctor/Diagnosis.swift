@@ -6,7 +6,7 @@ struct Finding: Sendable, Equatable {
         case ok
         /// The gateway works, but needs attention.
         case warning
-        /// The gateway does not work, or not as intended.
+        /// The gateway does not work, or does not work as intended.
         case problem
 
         static func < (left: Status, right: Status) -> Bool {
@@ -14,7 +14,7 @@ struct Finding: Sendable, Equatable {
         }
     }
 
-    /// The checks in the order of printing; programs identify findings by these names.
+    /// The checks, in the order of printing. Programs identify findings by these names.
     enum Check: String, Sendable, CaseIterable {
         case configuration
         case files
@@ -32,7 +32,7 @@ struct Finding: Sendable, Equatable {
     /// The thing examined, such as a file or a tenant; `nil` if the check's name is enough.
     var subject: String?
     var status: Status
-    /// The observation; never holds a secret.
+    /// The observation. Never holds a secret.
     var seen: String
     /// Advice; `nil` if there is nothing to do.
     var advice: String?

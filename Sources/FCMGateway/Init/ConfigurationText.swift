@@ -17,12 +17,12 @@ struct ConfigurationText {
         #   fcm-gateway config check --config \(self.layout.configuration)
         #       lists every fault with its line and key
         #   fcm-gateway config show --config \(self.layout.configuration)
-        #       prints every key, its value and its default
+        #       prints every key, its value and its source
         #
         # A variable wins over this file: http.port is GATEWAY_HTTP_PORT. Secrets are refused here; they come from
         # GATEWAY_MASTER_KEY_FILE and GATEWAY_ADMIN_TOKEN_FILE.
 
-        # The store, the audit and what else the gateway writes.
+        # The directory of the store, the audit and all other files that the gateway writes.
         dataDir: \(Self.scalar(self.layout.dataDirectory))
 
         # The data listener, for tenants' services.
@@ -34,7 +34,7 @@ struct ConfigurationText {
           host: 127.0.0.1
           port: 8081
 
-        # Limits of tenants that have none of their own: 9000 messages a second, and 9000 at once.
+        # Limits of tenants without limits of their own: 9000 messages a second, and 9000 at once.
         # limits:
         #   defaults:
         #     tenant: [9000/1s:9000]

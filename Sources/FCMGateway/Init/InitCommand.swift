@@ -14,12 +14,12 @@ struct InitCommand: AsyncParsableCommand {
         abstract: "Make a gateway's configuration, secrets and first tenant.",
         discussion: """
             Creates gateway.yaml, a master key and an admin token in the configuration directory, and the data \
-            directory. A service account also creates the first tenant, which sends by HTTP v1, with an API key for \
-            its services. Prints the created files, what to back up, and the next steps.
+            directory. With a service account, also creates the first tenant, which sends by HTTP v1, and an API key \
+            for the tenant's services. Prints the created files, what to back up, and the next steps.
 
-            Changes nothing that exists: init refuses if one of its files is there, and removes its own files if it \
-            fails. Root gets /etc/fcm-gateway and /var/lib/fcm-gateway, with the data directory owned by the user \
-            fcm-gateway; another user gets ./fcm-gateway.
+            Changes nothing that exists: the command refuses if one of its files exists, and removes its own files if \
+            it fails. Root's directories are /etc/fcm-gateway and /var/lib/fcm-gateway; the user fcm-gateway owns the \
+            data directory. Another user's directory is ./fcm-gateway.
 
             Example:
               fcm-gateway init --service-account shop.json --test-certificate localhost
@@ -45,7 +45,7 @@ struct InitCommand: AsyncParsableCommand {
     var certificate: String?
     @Option(name: .long, help: "The private key of --certificate, a PEM file.", completion: .file())
     var privateKey: String?
-    @Option(name: .long, help: "Make a certificate for this host name instead; for tests.")
+    @Option(name: .long, help: "Make a test certificate for this host name.")
     var testCertificate: String?
     @Option(
         name: .long,
@@ -55,7 +55,7 @@ struct InitCommand: AsyncParsableCommand {
     var serviceAccount: String?
     @Option(name: .long, help: "The first tenant's name (default: the account's project).") var tenant: TenantID?
     @Option(name: .customLong("key"), help: "A name for the first tenant's API key.") var keyName = "default"
-    @Option(name: .long, help: "An emulator or another server to send to instead of Google's.") var fcmUrl: BaseURL?
+    @Option(name: .long, help: "The server to send to instead of Google's, such as an emulator.") var fcmUrl: BaseURL?
     @Option(name: .long, help: "The authorities of --fcm-url's certificate, a PEM file.", completion: .file())
     var fcmCaFile: String?
     @OptionGroup var output: OutputOptions
@@ -108,7 +108,7 @@ struct InitCommand: AsyncParsableCommand {
             guard FileFacts.user == 0 else { return nil }
             guard let account = SetupFiles.Account(named: self.user) else {
                 throw CommandFailure(
-                    "there is no user \(self.user) on this machine: make install makes it, and --user names another one"
+                    "there is no user \(self.user) on this machine: \"make install\" creates it, or give another --user"
                 )
             }
             return account
@@ -132,7 +132,7 @@ struct InitCommand: AsyncParsableCommand {
         _ = try ListenerCertificates(configuration)
         let masterKey = Secret(randomBytes: MasterKey.byteCount).revealBytes()
         let adminToken = Data(Secret(randomBytes: 24).revealBytes()).base64EncodedString()
-        // With systemd, the service gets copies of root's secrets; without it the gateway reads them itself.
+        // With systemd, the service gets copies of root's secrets; without systemd, the gateway reads them itself.
         for (path, secret) in [
             (layout.masterKey, Data(masterKey).base64EncodedString()), (layout.adminToken, adminToken),
         ] {
@@ -186,7 +186,7 @@ extension InitCommand {
         var tlsDirectory: String { "\(self.directory)/tls" }
         var keyDirectory: String { "\(self.directory)/keys" }
 
-        /// True if the systemd unit of `make install` and the packages runs this gateway.
+        /// True if this gateway is run by the systemd unit that `make install` and the packages install.
         var isUnits: Bool {
             let places = ["/usr/lib/systemd/system", "/lib/systemd/system", "/etc/systemd/system"]
             return self.directory == "/etc/fcm-gateway"
@@ -201,13 +201,14 @@ extension InitCommand {
             for path in [self.configuration, self.masterKey, self.adminToken, self.tlsDirectory, self.keyDirectory]
             where files.fileExists(atPath: path) {
                 throw CommandFailure(
-                    "\(path) is there already, and init changes nothing that exists; --config-dir names another directory"
+                    "\(path) exists already, and init changes no existing file; "
+                        + "name another directory with --config-dir"
                 )
             }
             if let found = try? files.contentsOfDirectory(atPath: self.dataDirectory), let first = found.min() {
                 throw CommandFailure(
-                    "\(self.dataDirectory) holds \(first) already, and init changes nothing that exists; "
-                        + "--data-dir names another directory"
+                    "\(self.dataDirectory) holds \(first) already, and init changes no existing file; "
+                        + "name another directory with --data-dir"
                 )
             }
         }
@@ -224,7 +225,7 @@ struct MadeGateway {
     }
 
     let layout: InitCommand.Layout
-    /// The user who will run the gateway, unless it is the present one.
+    /// The user who will run the gateway; `nil` for the present user.
     let user: String?
     var tls: TLS?
     var tenant: TenantID?
@@ -265,7 +266,7 @@ struct MadeGateway {
         ]
         if let tls = self.tls, tls.testName != nil {
             made.append((tls.certificate, "a test certificate, valid for a year; clients must trust it"))
-            made.append((tls.privateKey, "its private key"))
+            made.append((tls.privateKey, "the test certificate's private key"))
         }
         made.append((self.layout.dataDirectory, "the data directory, with the store and the audit"))
         if let tenant = self.tenant {
@@ -276,7 +277,7 @@ struct MadeGateway {
 
     private var backups: [(String, String)] {
         [
-            (self.layout.masterKey, "apart from the store's backups: they can't be read without it"),
+            (self.layout.masterKey, "apart from the store's backups, which can't be read without the key"),
             (self.layout.dataDirectory, "see \"Backup and restore\" in docs/operations/one-gateway.md"),
         ]
     }
@@ -342,7 +343,7 @@ struct FirstTenant {
     private let credential: ServiceAccountCredential
     private let keyName: String
 
-    /// Checks an account; throws `CommandFailure` if a gateway of this configuration would refuse it.
+    /// Checks an account. Throws `CommandFailure` if a gateway with this configuration would refuse the account.
     init(
         account json: [UInt8],
         name: TenantID?,
@@ -359,14 +360,14 @@ struct FirstTenant {
         }
         guard let id = name ?? TenantID(self.credential.projectID) else {
             throw CommandFailure(
-                "the project \(self.credential.projectID) can't be a tenant's name; give one by --tenant"
+                "the project \(self.credential.projectID) can't be a tenant's name; give a name with --tenant"
             )
         }
         self.id = id
         self.keyName = keyName
     }
 
-    /// Creates the tenant in a configuration's store, which no gateway serves; returns its key.
+    /// Creates the tenant in a configuration's store, and returns the tenant's key. No gateway may serve the store.
     func make(in configuration: GatewayConfiguration, secrets: ServingSecrets) async throws -> APIKey {
         try await Gateway.administering(configuration, secrets: secrets) { try await self.make(by: $0) }
     }

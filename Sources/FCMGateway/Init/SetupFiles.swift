@@ -23,14 +23,14 @@ struct SetupFiles {
     private let owner: Account?
     /// In the order of creation.
     private var made: [String] = []
-    /// The data directory, which may have existed as an empty one.
+    /// The data directory. It may have existed before, if it was empty.
     private var dataDirectory: String?
 
     init(owner: Account?) {
         self.owner = owner
     }
 
-    /// Creates a directory and its parents; leaves an existing one unchanged.
+    /// Creates a directory and its parents. Leaves an existing directory unchanged.
     mutating func makeDirectory(_ path: String, mode: mode_t) throws(CommandFailure) {
         guard !FileManager.default.fileExists(atPath: path) else { return }
         let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
@@ -41,14 +41,14 @@ struct SetupFiles {
         try Self.require("the mode of \(path) can't be set", unsafe chmod(path, mode))
     }
 
-    /// Creates the gateway's data directory, or accepts an empty one.
+    /// Creates the gateway's data directory, or accepts an empty directory.
     mutating func makeDataDirectory(_ path: String) throws(CommandFailure) {
         try self.makeDirectory(path, mode: 0o700)
         self.dataDirectory = path
         try self.giveAway(path)
     }
 
-    /// Writes a new file; other users can't read it before its mode is set.
+    /// Writes a new file. Other users can't read the file before its mode is set.
     mutating func write(_ text: String, to path: String, mode: mode_t, isOwners: Bool = false) throws(CommandFailure) {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         try Self.require("\(path) can't be made", descriptor)
@@ -96,9 +96,9 @@ struct SetupFiles {
     }
 }
 
-/// A self-signed certificate for trying TLS; clients must be configured to trust it.
+/// A self-signed certificate for trials of TLS. Clients must be configured to trust it.
 struct TestCertificate {
-    /// Both in PEM.
+    /// In PEM, like the private key.
     let certificate: String
     let privateKey: String
 

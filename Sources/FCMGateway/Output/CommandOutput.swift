@@ -9,7 +9,7 @@ enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
     case table
     case json
 
-    /// True if arguments ask for JSON, even if they are invalid: failures then have the same form.
+    /// True if arguments ask for JSON, even if they are invalid, so that their failure has that form too.
     static func isJSON(askedBy arguments: [String]) -> Bool {
         let own = arguments.prefix { $0 != "--" }
         return own.contains("--output=json") || zip(own, own.dropFirst()).contains { $0 == ("--output", "json") }
@@ -26,15 +26,16 @@ struct OutputOptions: ParsableArguments {
 /// A verb's answer, and its remarks.
 struct CommandOutput: Sendable, Equatable {
     var answer: String
-    /// The answer for a terminal with colours; `nil` if it is the same.
+    /// The answer with colours, for a terminal; `nil` if the answer has no colours.
     var colouredAnswer: String?
     /// Remarks for standard error; programs get only the answer.
     var remark: String
     /// True if the answer is a refusal, so that the process must exit with 1.
     var isRefusal: Bool
-    /// True if more answers follow; the verb ends when the reader has closed the pipe.
+    /// True if more answers follow. The verb then ends when the reader has closed the pipe.
     var isContinued = false
-    /// Advice if the answer can't be written; set for an answer with a secret, which can't be requested again.
+    /// The advice to print if the answer can't be written. Set for an answer with a secret, which can't be requested
+    /// again.
     var adviceIfLost: String?
 
     init(_ answer: String, remark: String = "", isRefusal: Bool = false) {
@@ -83,8 +84,8 @@ struct CommandOutput: Sendable, Equatable {
     /// Prints the answer and the remarks.
     ///
     /// A reader that closed the pipe, such as `| head`, is not a failure, unless the answer can't be printed again.
-    /// Throws `CommandFailure` if the answer could not be written, `ExitCode.success` if more would follow and the
-    /// reader has gone.
+    /// Throws `CommandFailure` if the answer could not be written. Throws `ExitCode.success` if the reader has closed
+    /// the pipe but more answers would follow.
     func write() throws {
         let terminal = Terminal(.standardOutput, environment: ProcessInfo.processInfo.environment)
         let text = terminal.showsColour ? self.colouredAnswer ?? self.answer : self.answer
@@ -96,7 +97,7 @@ struct CommandOutput: Sendable, Equatable {
                 failure = error
             }
         }
-        // The remark about a lost secret, such as its id, is needed to revoke it.
+        // A remark may hold a key's id, which is needed to revoke a lost key.
         Self.remark(self.remark)
         guard let failure else { return }
         guard !failure.isClosedPipe || self.adviceIfLost != nil else {
@@ -107,7 +108,7 @@ struct CommandOutput: Sendable, Equatable {
         throw CommandFailure("the answer can't be written to standard output: \(failure)\(advice)")
     }
 
-    /// Prints a remark; a failure to write it can't be reported anywhere.
+    /// Prints a remark. A failure to write the remark can't be reported anywhere.
     static func remark(_ text: String) {
         guard !text.isEmpty else { return }
         try? StandardStream.errors.write("\(text)\n")

@@ -5,7 +5,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// The reason why a verb failed, which never holds a secret; printed to standard error, with exit code 1.
+/// A verb's failure, printed to standard error with exit code 1. The message never holds a secret.
 struct CommandFailure: Error, Sendable, Equatable {
     let message: String
 
@@ -26,7 +26,7 @@ struct FailureReport {
     /// The same as problem details: `code`, `detail`, and further members.
     let problem: ByteBuffer
 
-    /// Creates a report; `nil` for an error that was already reported, and for a request for help.
+    /// Creates a report. Returns `nil` for an error that was already reported, and for a request for help.
     init?(_ error: any Error) {
         switch error {
         case is ExitCode, is CleanExit:
@@ -87,7 +87,7 @@ struct FailureReport {
 }
 
 extension APIError {
-    /// The problem as the gateway sent it, with the request's id; or the status of another server's answer.
+    /// The problem as the gateway sent it, with the request's id. If another server answered, the status of its answer.
     fileprivate var object: ByteBuffer {
         JSONWriter.object { writer in
             if self.code != nil, let members = self.problem?.members {

@@ -2,7 +2,7 @@ import NIOCore
 import StrictJSON
 
 extension JSONLimits {
-    /// Limits for a gateway's answers and this program's own text: bounded by size only.
+    /// Limits for a gateway's answers and this program's own text: only the depth is bounded.
     static let trusted = JSONLimits(maxDepth: 64, maxMembers: .max, maxElements: .max, maxSpecialCharacters: .max)
 }
 

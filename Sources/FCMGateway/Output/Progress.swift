@@ -21,7 +21,7 @@ final class ProgressReporter: Sendable {
     private let pace: Mutex<Pace>
     private let write: @Sendable (String) -> Void
 
-    /// Creates a reporter; the closure gets the text without an added newline.
+    /// Creates a reporter. The closure writes a text without adding a newline.
     init(_ pace: Pace, write: @escaping @Sendable (String) -> Void) {
         self.pace = Mutex(pace)
         self.write = write
@@ -39,7 +39,7 @@ final class ProgressReporter: Sendable {
 }
 
 extension ProgressReporter {
-    /// Decides the text and time of progress reports; the caller supplies the time and writes the text.
+    /// Decides the text and time of progress reports. The caller supplies the time and writes the text.
     struct Pace: Sendable {
         enum Style: Sendable, Hashable {
             case silent
@@ -48,7 +48,7 @@ extension ProgressReporter {
             /// All reports on one line, which is overwritten and finally cleared.
             case oneLine
 
-            /// Chooses the style for a stream, unless the operator did.
+            /// Chooses the style. If `isWanted` is `nil`, reports are written only to a terminal.
             init(isWanted: Bool?, on terminal: Terminal) {
                 guard isWanted ?? terminal.isTerminal else {
                     self = .silent
@@ -77,7 +77,7 @@ extension ProgressReporter {
             self.style = style
         }
 
-        /// Returns the text for the present progress; `nil` if the last report is too recent.
+        /// Returns the text for the present progress, or `nil` if the last report is too recent.
         mutating func text(done: Int, of total: Int?, at now: ContinuousClock.Instant) -> String? {
             let isDue = self.last.map { $0.duration(to: now) >= self.style.interval } ?? true
             guard self.style != .silent, done == total || isDue else { return nil }
@@ -97,7 +97,7 @@ extension ProgressReporter {
 
         private static func count(_ done: Int, of total: Int?) -> String {
             guard let total else { return "\(done)" }
-            // No work is complete work. A total that grows in the meantime must not lead to more than 100 %.
+            // Zero of zero is 100 %. A count that grows beyond the total must not lead to more than 100 %.
             let percentage = total > 0 ? min(100, Int((Double(done) / Double(total) * 100).rounded(.down))) : 100
             return "\(done) of \(total) (\(percentage) %)"
         }

@@ -105,7 +105,7 @@ struct TextTable {
         return StyledText(lines: self.rows.map { Self.line($0, widths) })
     }
 
-    /// A row's cells; each but the last is padded to the next column.
+    /// Returns a row's cells as one line. Each cell but the last is padded to the next column.
     private static func line(_ row: [StyledText], _ widths: [Int]) -> StyledText {
         let last = row.lastIndex { !$0.plain.isEmpty } ?? -1
         var line = StyledText("")

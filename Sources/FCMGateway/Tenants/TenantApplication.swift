@@ -5,7 +5,7 @@ import StrictJSON
 import Synchronization
 import UnixSignals
 
-/// The failure of a command that a signal stopped between two changes; nothing is lost.
+/// The failure of a command that a signal stopped between two changes. Completed changes stay.
 struct Interruption: Error {
     let signal: UnixSignal
     let message: String
@@ -21,7 +21,7 @@ final class StopSignals: Sendable {
     /// The first signal, if one arrived.
     var first: UnixSignal? { self.earliest.withLock(\.self) }
 
-    /// Runs a body, which checks ``first`` where it can stop; during the body these signals have no other effect.
+    /// Runs a body that checks ``first`` wherever it can stop. During the body, these signals have no other effect.
     static func trapped<Result>(_ body: (StopSignals) async throws -> Result) async throws -> Result {
         let signals = StopSignals()
         let sequence = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
@@ -77,7 +77,7 @@ struct TenantApplication {
 
     /// Makes the changes, and checks for a signal before each of them.
     ///
-    /// Throws the first failed call's error, `Interruption`, or the reason why something could not be printed.
+    /// Throws the first failed call's error, an `Interruption`, or the error of a failed print.
     func run(
         reporter: ProgressReporter,
         stop: () -> UnixSignal?,
@@ -124,7 +124,8 @@ struct TenantApplication {
         }
         func summary(_ reason: String, _ advice: String) -> String {
             let list = missing.map { "  \($0.action.mark) \($0.title.printable)" }.joined(separator: "\n")
-            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nMade changes stay. \(advice)"
+            return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\n"
+                + "Completed changes stay. \(advice)"
         }
         if let failure = progress.printFailure {
             if !missing.isEmpty {
@@ -174,7 +175,7 @@ struct TenantApplication {
         return output
     }
 
-    /// Returns the reason why a change failed, with advice if a key may have been created nevertheless.
+    /// Returns the error of a failed change, with advice if a key may have been created nevertheless.
     private static func explained(_ error: any Error, _ change: TenantChange) -> any Error {
         // Repeating an import is harmless.
         guard change.makesKey else { return error }

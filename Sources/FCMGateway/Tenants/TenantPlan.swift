@@ -50,7 +50,7 @@ struct TenantChange: Sendable {
     var fields: [Field] = []
     /// The body of the admin API's call, which may hold a secret; `nil` for a call without a body.
     var body: Redacted<ByteBuffer>?
-    /// True if the gateway creates a key; only the answer to this call shows the key.
+    /// True if the gateway creates a key. Only the answer to this call shows the key.
     var makesKey = false
 
     var method: APIClient.Method {
@@ -138,7 +138,7 @@ struct TenantPlan: Sendable {
     /// The tenant of each key, by the key's id.
     private let owners: [String: TenantID]
 
-    /// Compares a file with the gateway's tenants; pruning deletes tenants that the file does not name.
+    /// Compares a file with the gateway's tenants. Pruning deletes tenants that the file does not name.
     init(_ declared: [DeclaredTenant], present: [PresentTenant], isPruning: Bool, now: Timestamp) {
         let presentByID = Dictionary(present.map { ($0.id, $0) }) { first, _ in first }
         let names = Set(declared.map(\.id))
@@ -164,7 +164,8 @@ struct TenantPlan: Sendable {
         self.checkSizes()
     }
 
-    /// True if a declared tenant lacks a key that it imports; finding the key's owner takes the keys of all tenants.
+    /// True if a declared tenant lacks a key that it imports. The keys of all tenants are then needed to find the key's
+    /// owner.
     static func asksWhoseKeys(_ declared: [DeclaredTenant], _ present: [PresentTenant]) -> Bool {
         let owners = Self.owners(of: present)
         return declared.contains { tenant in
@@ -344,19 +345,18 @@ struct TenantPlan: Sendable {
                 self.conflicts.append(self.conflict(name, id, of: tenant, with: owner))
                 return
             }
-            // Deleted right before the import, because no gateway accepts the key in between.
+            // The owner is deleted right before the import, because the gateway does not accept the key in between.
             if !self.deletedTenants.contains(owner) { self.changes.append(Self.deletion(owner)) }
         }
         self.changes.append(Self.creation(key, of: tenant))
     }
 
-    /// Returns the reason why a key of another tenant can't be imported. Even a revoked key keeps its id.
+    /// Returns the reason that another tenant's key can't be imported. Even a revoked key keeps its id.
     private func conflict(_ name: String, _ id: String, of tenant: TenantID, with owner: TenantID) -> String {
         let advice =
             self.declaredTenants.contains(owner)
             ? "a key can't change its tenant: declare another key"
-            : "it becomes free when that tenant is deleted, as by --prune; "
-                + "otherwise declare another key"
+            : "declare another key, or delete that tenant first (--prune deletes tenants that the file does not name)"
         return "the key \(name) of tenant \(tenant) (\(id)) belongs to tenant \(owner): \(advice)"
     }
 

@@ -3,7 +3,7 @@ import GatewayService
 import NIOCore
 import StrictJSON
 
-/// A tenant as a file declares it: the desired settings, without any state; see ``TenantPlan``.
+/// A tenant as a file declares it: the desired settings, without any state. See ``TenantPlan``.
 struct DeclaredTenant: Sendable {
     /// A credential, read from its file.
     struct Credential: Sendable {

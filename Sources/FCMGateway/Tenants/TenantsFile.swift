@@ -19,7 +19,7 @@ struct TenantsFile {
     private let secrets: Secrets
     private var keyIDs: Set<String> = []
 
-    /// Reads a file; throws all its problems.
+    /// Reads a file. Throws all its problems.
     init(path: String) throws(ConfigurationProblems) {
         try self.init(YAMLSource(path: path, maxBytes: Self.maxBytes))
     }
@@ -262,7 +262,7 @@ extension TenantsFile {
         private func secret(_ value: NodeValue) -> String? {
             guard let name = value.text() else { return nil }
             let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
-            // A text that names no file may be the secret itself, so it is not quoted.
+            // A value that names no file may be the secret itself, so the message does not quote it.
             guard FileManager.default.fileExists(atPath: file) else {
                 value.report("must name an existing file; relative names begin at this file's folder")
                 return nil

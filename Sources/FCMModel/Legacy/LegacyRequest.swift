@@ -325,7 +325,8 @@ extension Refusal {
 
 /// Writes a message as the JSON body of a legacy `/fcm/send`, in canonical form.
 ///
-/// Leaves out absent members and flags that are not set. Writes every member that the protocol types as text as text.
+/// Leaves out absent members and flags that are not set. Members with the protocol's type "string", such as `badge` and
+/// `*_loc_args`, are always strings.
 package enum LegacyRequestEncoder {
     /// The reason that a message can't be sent by the legacy protocol.
     package enum Inexpressible: Error, Sendable, Hashable {

@@ -16,8 +16,7 @@ import Synchronization
 ///   swaps
 ///   the snapshot, calls the observer, and resumes the caller. It holds no lock meanwhile, and runs on the global pool:
 ///   thousands of credentials stall no event loop. It never waits for the store.
-/// - **Reader**: the one task that asks the store what changed. Callers that come during a reading share the next one.
-///   A
+/// - **Reader**: the one task that asks the store what changed. Callers that come during a reading share the next one. A
 ///   reading that fails is repeated within a second. If other replicas change the store, a reading that hangs fails
 ///   after three seconds, and its repetition may find another connection. Repetitions have the store's own timeout, so
 ///   that a store which is only slow is read too.

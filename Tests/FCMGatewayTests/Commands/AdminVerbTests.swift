@@ -301,8 +301,8 @@ struct AdminVerbTests {
             return StubServer.Reply(body: #"{"records":[\#(records)],"next_cursor":"c\#(numbers.upperBound)"}"#)
         }
         for (arguments, limits, counts, remark) in [
-            ([], [500, 500], [500, 500], "1000 records; more match, which --limit or --all prints"),
-            (["--limit", "501"], [500, 1], [500, 1], "501 records; more match, which --limit or --all prints"),
+            ([], [500, 500], [500, 500], "1000 records; more match: use --limit or --all"),
+            (["--limit", "501"], [500, 1], [500, 1], "501 records; more match: use --limit or --all"),
             (["--all"], [500, 500, 500], [500, 500, 2], ""),
         ] as [([String], [Int], [Int], String)] {
             let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in

@@ -224,7 +224,7 @@ struct TenantPlanTests {
             #expect(pruned.deletedTenants.map(\.text) == ["shop", "old"])
             let kept = try Self.plan(yaml, present)
             #expect(kept.conflicts.count == 1)
-            #expect(kept.conflicts.first?.contains("(\(key.id)) belongs to tenant shop: it becomes free when") == true)
+            #expect(kept.conflicts.first?.contains("(\(key.id)) belongs to tenant shop: declare another key") == true)
             // Both tenants stay, and a key can't be taken from one of them.
             let both = try Self.plan("\(yaml)\n  - tenant: shop", present, isPruning: true)
             #expect(both.conflicts.first?.contains("belongs to tenant shop: a key can't change its tenant") == true)

@@ -71,6 +71,7 @@ struct SendPipelineRetirementTests {
         let principal = try Principal.sample()
         self.registrations.setDead(["gone"])
         #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
+        await fixture.retired.flush()
         for _ in 0..<24 {
             #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
             fixture.clock.advance(by: .seconds(3_599))
@@ -298,8 +299,8 @@ struct SendPipelineRetirementTests {
         case .lists:
             for start in stride(from: 0, to: Self.audience.count, by: 100) {
                 _ = await self.send(fixture, principal, .tokens(Array(Self.audience[start..<start + 100])))
-                fixture.clock.advance(by: pause * 100)
                 await fixture.retired.settleAndFlush()
+                fixture.clock.advance(by: pause * 100)
             }
         case .singles:
             for (index, token) in Self.audience.enumerated() {

@@ -11,7 +11,7 @@ struct AuditCommand: ParsableCommand {
         @Option(name: .long, help: "Only records of this action.") var action: String?
         @Option(name: .long, help: "Only records with this outcome.") var outcome: String?
         @Option(name: .long, help: "Only records with this refusal or failure code.") var code: String?
-        @Option(name: .long, help: "Only actions of this key, by its id, or of admin, gateway, leader or command.")
+        @Option(name: .long, help: "Only actions by this principal: a key's id, admin, gateway, leader or command.")
         var principal: String?
         @Option(name: .long, help: "Only records of the request with this id.") var requestID: String?
         @Option(name: .long, help: "Only records about this token or topic.") var target: String?
@@ -41,7 +41,7 @@ struct AuditCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print records, newest first.",
             discussion: """
-                Prints page after page, by default 1,000 records. With --output json, one record per line.
+                Prints page after page, by default at most 1,000 records. With --output json, each line is a record.
 
                 Example:
                   fcm-gateway audit query --tenant shop --outcome rejected --limit 20
@@ -49,11 +49,11 @@ struct AuditCommand: ParsableCommand {
         )
 
         @OptionGroup var filter: Filter
-        @Option(name: .long, help: "Only records from then on, such as 2026-01-31 or 2026-01-31T12:00:00Z.")
+        @Option(name: .long, help: "Only records from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z.")
         var from: Timestamp?
-        @Option(name: .long, help: "Only records before then.") var to: Timestamp?
-        @Option(name: .long, help: "The most to print.") var limit = 1_000
-        @Flag(name: .long, help: "Print all.") var all = false
+        @Option(name: .long, help: "Only records before this time.") var to: Timestamp?
+        @Option(name: .long, help: "The maximum number of records to print.") var limit = 1_000
+        @Flag(name: .long, help: "Print all matching records.") var all = false
         @OptionGroup var admin: AdminOptions
 
         func validate() throws {
@@ -72,17 +72,17 @@ struct AuditCommand: ParsableCommand {
             }
             if count == 0 { try print(CommandOutput("", remark: "no records")) }
             if isCutShort {
-                try print(CommandOutput("", remark: "\(count) records; more match, which --limit or --all prints"))
+                try print(CommandOutput("", remark: "\(count) records; more match: use --limit or --all"))
             }
         }
     }
 
     struct Tail: AdminVerb {
         static let configuration = CommandConfiguration(
-            abstract: "Print the newest records, oldest of them first.",
+            abstract: "Print the newest records, in the order of time.",
             discussion: """
-                With --output json, one record per line. With --follow it waits while the gateway does not answer, as \
-                during a restart, and continues where it stopped.
+                With --output json, each line is a record. With --follow, the command waits while the gateway does not \
+                answer, as during a restart, and then continues where it stopped.
 
                 Example:
                   fcm-gateway audit tail -n 20 -f
@@ -104,8 +104,8 @@ struct AuditCommand: ParsableCommand {
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var trail = AuditTrail()
-            // With --follow, a whole page is remembered. Polls read that page again, and must not report records as new
-            // that are older than the lines printed here.
+            // With --follow, a whole page is remembered, not only the printed lines. Polls read that page again, and
+            // its older records must not count as new.
             let first = try await client.page(
                 ["audit"],
                 member: "records",
@@ -182,19 +182,19 @@ struct AuditCommand: ParsableCommand {
     }
 }
 
-/// Follows a list of audit records that is read newest first, so that none is printed twice.
+/// Remembers the audit records that were read, so that polls of a list print no record twice.
 struct AuditTrail {
-    /// The most records remembered; enough for the pages that one poll reads again.
+    /// The maximum number of remembered records; enough for the pages that one poll reads again.
     static let maxRemembered = 20_000
 
     /// True if the last poll got no answer.
     var isInterrupted = false
 
-    /// The identities of records: their places in the chains, or the whole text of a record without one.
+    /// The identities of records: their places in the chains, or the whole text of a record without a place.
     private var seen: Set<String> = []
     private var order: [String] = []
 
-    /// Reads a page, newest first; returns its new records, oldest first.
+    /// Reads a page, newest first. Returns its new records, oldest first.
     mutating func unseen(_ page: [JSONValue]) -> [JSONValue] {
         var fresh: [JSONValue] = []
         for record in page.reversed() {
@@ -211,7 +211,7 @@ struct AuditTrail {
         return fresh
     }
 
-    /// One of many pages as a table, or as one record per line.
+    /// Returns one of several pages, as a table or as one record per line.
     static func page(_ records: [JSONValue], json: Bool) -> CommandOutput {
         var output =
             if json {
@@ -223,7 +223,7 @@ struct AuditTrail {
         return output
     }
 
-    /// The columns of a table: the usual members that occur, or all members if no usual one does.
+    /// The columns of a table: the usual members that occur, or all members if no usual member does.
     static func columns(of records: [JSONValue]) -> [String] {
         let usual = [
             "time", "seq", "tenant", "principal", "action", "outcome", "code", "target_kind", "targets",

@@ -18,7 +18,7 @@ struct AuditFinding {
         case places([AuditChain.Position])
     }
 
-    /// The most chains without their replicas' spools that are listed singly; the latest ones.
+    /// The maximum number of abandoned chains that are listed one by one: the latest.
     private static let maxAbandoned = 20
 
     let verdict: Verdict
@@ -163,7 +163,7 @@ struct AuditFinding {
         }
     }
 
-    /// Prints the result; throws the exit code unless it is 0.
+    /// Prints the result. Throws the exit code unless it is 0.
     ///
     /// Throws 66 if the result can't be printed, because 1 would mean that the trail was changed.
     func report(json: Bool) throws {

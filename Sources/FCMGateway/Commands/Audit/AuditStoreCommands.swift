@@ -14,7 +14,7 @@ struct AuditStoreOptions: ParsableArguments {
 
     @Option(
         name: .long,
-        help: "The data directory, instead of the configured one; dev's secrets are found there.",
+        help: "The data directory to use; the secrets of fcm-gateway-dev are found there.",
         completion: .directory
     )
     var dataDir: String?
@@ -67,8 +67,8 @@ struct AuditExportCommand: AsyncParsableCommand {
         abstract: "Write the whole audit trail as lines of JSON.",
         discussion: """
             Reads the store directly, even while a gateway serves it. Writes one record per line, chain by chain, with \
-            its place (writer and seq) and hash. The file alone proves nothing: audit verify checks the store, and the \
-            second sink (audit.sink) is signed.
+            its place (writer and seq) and hash. The file alone proves nothing: fcm-gateway audit verify checks the \
+            store, and the second sink (audit.sink) is signed.
 
             Example:
               fcm-gateway audit export --config gateway.yaml > audit.ndjson
@@ -86,7 +86,8 @@ struct AuditExportCommand: AsyncParsableCommand {
                 guard !record.hash.isEmpty else {
                     throw GatewayError(
                         .invalid,
-                        "Record \(record.sequence) of writer \(record.writer) can't be read; see audit verify"
+                        "Record \(record.sequence) of writer \(record.writer) can't be read; "
+                            + "run fcm-gateway audit verify"
                     )
                 }
                 try output.write(AuditLine.record(record).text)
@@ -102,10 +103,10 @@ struct AuditIntentsCommand: AsyncParsableCommand {
         commandName: "intents",
         abstract: "Print intents without an outcome.",
         discussion: """
-            Reads the store directly. In strict mode each send leaves two records, an intent and an outcome, and so \
-            does each change by an operator in any mode. An intent alone means that the gateway was killed in between, \
-            and that the message may have been sent. Prints one record per line, oldest first, with --output json as \
-            JSON. While a gateway serves, the list includes sends under way.
+            Reads the store directly. In strict mode, each send leaves two records: an intent and an outcome. In \
+            any mode, each change by an operator does the same. An intent alone means that the gateway was killed in \
+            between; a message may have been sent. Prints one record per line, oldest first; with --output json, each \
+            line is JSON. While a gateway serves the store, the list includes sends under way.
 
             Example:
               fcm-gateway audit intents --config gateway.yaml
@@ -137,8 +138,8 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
         commandName: "pseudonym",
         abstract: "Print the audit's pseudonym of a token or topic.",
         discussion: """
-            Reads the store directly and needs the master key. Pseudonyms differ between tenants. Those of a deleted \
-            tenant can no longer be computed, because its salt is gone.
+            Reads the store directly and needs the master key. Pseudonyms differ between tenants. A deleted \
+            tenant's pseudonyms can no longer be computed, because the tenant's salt is gone.
 
             Tokens come from a file or, with -, from standard input, one per line; the pseudonyms have the same order.
 
@@ -148,7 +149,7 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
     )
 
     @Argument(help: "The tenant.") var tenant: TenantID
-    @Option(name: .long, help: "The file with the tokens; - reads standard input.") var tokenFile: String?
+    @Option(name: .long, help: "A file with one token a line, or - for standard input.") var tokenFile: String?
     @Option(name: .long, help: "A topic, or the name of a device group.") var topic: String?
     @OptionGroup var store: AuditStoreOptions
     @OptionGroup var output: OutputOptions
@@ -170,7 +171,7 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
             else {
                 throw GatewayError(
                     .notFound,
-                    "There is no tenant \(self.tenant); the pseudonyms of a deleted one can't be computed any more"
+                    "There is no tenant \(self.tenant); a deleted tenant's pseudonyms can't be computed any more"
                 )
             }
             let pseudonymizer = Pseudonymizer(auditKey: secrets.auditKey, tenantSalt: salt)
@@ -194,7 +195,7 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
         abstract: "Print the key that verifies the audit's checkpoints.",
         discussion: """
             Reads the store directly and needs the master key. The printed key is not secret. Keep it where the \
-            operators of the gateway can't change it, and pass it to audit verify --public-key.
+            operators of the gateway can't change it, and pass it to fcm-gateway audit verify --public-key.
 
             Example:
               fcm-gateway audit public-key --config gateway.yaml

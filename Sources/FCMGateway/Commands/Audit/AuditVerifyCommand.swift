@@ -3,20 +3,21 @@ import GatewayCore
 import GatewayService
 import GatewayStorage
 
-/// `audit verify`: checks all chains and checkpoints of the store, and a second sink; a gateway may serve the store.
+/// `audit verify`: checks all chains and checkpoints of the store, and a second sink. A gateway may serve the store
+/// meanwhile.
 struct AuditVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Check that the audit trail was not changed.",
         discussion: """
-            Reads the store directly. Exit codes: 0 the trail is intact (a gateway may write to it meanwhile), 1 it \
-            was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
-            again, 66 the trail could not be checked, or the result not be written.
+            Reads the store directly; a gateway may write to the trail meanwhile. Exit codes: 0 the trail is intact; 1 \
+            the trail was changed, and the first bad record is named; 2 a gateway ended uncleanly and has not been \
+            started again; 66 the trail could not be checked, or the result could not be written.
 
-            With the master key, the seals on the chains' ends and the signatures are checked too; with --public-key \
-            only the signatures. With neither, only the chains and checkpoints are checked against each other.
+            With the master key, the seals on the chains' ends and all signatures are checked too. With --public-key, \
+            only the signatures are. Without a key, the chains and checkpoints are only compared with each other.
 
-            With --sink, the second sink is checked too, and compared with the store. Only that comparison reveals a \
+            With --sink, the second sink is checked too, and compared with the store. Only this comparison reveals a \
             store that was replaced by an older copy.
 
             Example:
@@ -25,17 +26,17 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: AuditStoreOptions
-    @Option(name: .long, help: "The key that verifies signatures, as printed by audit public-key, or its file.")
+    @Option(name: .long, help: "The output of fcm-gateway audit public-key, or a file with it.")
     var publicKey: AuditPublicKey?
-    @Option(name: .long, help: "A file of the second sink; repeated for its parts, oldest first.")
+    @Option(name: .long, help: "A file of the second sink; may be repeated for its parts, oldest first.")
     var sink: [String] = []
     @Flag(name: .long, help: "Check the second sink by itself, without a store.")
     var sinkOnly = false
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
-    /// A gateway that starts in the meantime makes one attempt fail; a second one fails only if that gateway ends
-    /// again.
+    /// A gateway that starts during an attempt makes the attempt fail. The next attempt fails only if that gateway
+    /// ends again.
     private static let maxAttempts = 5
     /// The trail could not be read, so nothing is known of its content: `EX_NOINPUT` of sysexits.
     private static let unreadable = ExitCode(66)
@@ -80,7 +81,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let store = SQLAuditStore(database: database)
         let signatures = try await store.signatures()
         if signatures.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
-            // The store's first secrets include it, so it was removed.
+            // The store's first secrets include the signing key, so the key was removed.
             return AuditFinding(.checkpointTampered(number: 1, reason: "the key that signed it is gone from the store"))
         }
         let secrets = try await configuration.secrets(of: database)
@@ -91,15 +92,15 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
         var evidence = AuditEvidence()
         if !self.sink.isEmpty {
-            // Read before the sink, so that deliveries in the meantime do no harm.
+            // Read before the sink's file. A delivery in between then only adds lines to the file.
             let sinks = try await store.sinks()
             let sink = try self.readSink(publicKey)
             evidence = sink.evidence
-            // A sink that names no checkpoint must contain as much as the least advanced one.
+            // A file that names no sink must contain as much as the least advanced sink.
             evidence.required = sink.name.map { sinks[$0] ?? 0 } ?? sinks.values.min() ?? 0
             if let name = sink.name, sinks[name] == nil {
                 CommandOutput.remark(
-                    "The store does not know how far the sink \(name) has come: its newest lines may be missing."
+                    "The store has no delivery position of the sink \(name): the sink's newest lines may be missing."
                 )
             }
         }
@@ -123,7 +124,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
     }
 
-    /// The finding on a spool that a gateway left for its next start; `nil` if it was not changed.
+    /// The finding on a spool that a gateway left for its next start; `nil` if the spool was not changed.
     private func spoolFinding(
         _ configuration: GatewayConfiguration,
         _ secrets: GatewaySecrets?
@@ -131,7 +132,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let directory = configuration.spoolDirectory
         guard let secrets, let file = try SpoolFile(reading: directory) else { return nil }
         let found = try await AuditSpool(file: file, auditKey: secrets.auditKey, maxBytes: 0).inspect()
-        // A gateway that writes to the spool checks it itself; meanwhile its content may be in any state.
+        // A running gateway checks its spool itself. While it runs, the spool's content may be in any state.
         guard try !configuration.isDataDirectoryServed() else { return nil }
         if found.isDamaged { return AuditFinding(spool: "\(directory)/\(SpoolFile.name)", intact: found.records) }
         if found.records > 0 {
@@ -142,7 +143,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         return nil
     }
 
-    /// Reads the sink; throws `AuditSinkVerifier.Failure` if it was changed.
+    /// Reads the sink; throws `AuditSinkVerifier.Failure` if the sink was changed.
     private func readSink(_ publicKey: AuditPublicKey?) throws -> AuditSinkVerifier {
         var verifier = AuditSinkVerifier(publicKey: publicKey)
         for path in self.sink {
@@ -157,7 +158,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         if let failure = verifier.finding { throw failure }
         if let torn = verifier.warning {
             CommandOutput.remark(
-                "Line \(torn.line) of \(torn.file) is not whole: it is being written, or was broken off."
+                "Line \(torn.line) of \(torn.file) is incomplete: it is being written, or its write was interrupted."
             )
         }
         return verifier
