@@ -8,9 +8,9 @@ import FCMModel
 /// 2. The intent is committed: an operator's always, a tenant's in strict mode.
 /// 3. The action is done.
 /// 4. The place is filled with the one record of its outcome.
-/// 5. If the intent was committed, the answer waits until that record is durable. An action can't be undone, so its
-/// caller
-///    gets the answer even if the record can't be written yet.
+/// 5. If the intent was committed, the answer waits until that record is durable.
+///
+/// An action can't be undone, so its caller gets the answer even if the record can't be written yet.
 ///
 /// ``AuditLog/recording(_:by:orThrow:_:)`` takes all of them. A send takes them itself, which spares the hot path an
 /// async frame. Its second step comes after the limits: a refused send has no intent.

@@ -67,7 +67,7 @@ package struct Gateway: Sendable {
                 configuration.admin.server,
                 maxConnections: DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit).adminConnections,
                 certificate: certificate,
-                // The complete listener answers requests that are refused before any route in the same words.
+                // Requests that are refused before routing get the same answers as from the complete listener.
                 serving: starting
             )
             server.bodyLimit = { _ in Administration.maxBodyBytes }
@@ -104,9 +104,9 @@ package struct Gateway: Sendable {
 
     /// Opens the store and assembles the parts.
     ///
-    /// Does not start the listeners, except for the admin listener with PostgreSQL. It answers probes while the start
-    /// waits for the server. Without `tokenHosts`, the configuration's hosts may issue access tokens. Throws problems
-    /// of the store, the secrets or the configuration, in words for an operator.
+    /// Does not start the listeners, with one exception: for PostgreSQL, the admin listener answers probes while the
+    /// start waits for the server. Without `tokenHosts`, the configuration's hosts may issue access tokens. Throws
+    /// problems of the store, the secrets or the configuration, in words for an operator.
     package init(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
@@ -471,7 +471,7 @@ package struct Gateway: Sendable {
     private static let adminDrainLimit = Duration.seconds(5)
     /// The time in which the parts that write to the store must end, if the listeners have left that much.
     private static let storeLimit = Duration.seconds(15)
-    /// The time in which everything behind the listeners must end, even if the listeners used all of their own.
+    /// The time in which everything behind the listeners must end, even if the listeners used all of their own time.
     private static let closingLimit = Duration.seconds(5)
 
     /// Creates a group that runs this gateway and other services, which end first. Does not start the group.

@@ -102,7 +102,7 @@ package struct ListenerService: Service {
             group.addTask {
                 if await self.drain.forced.isRequested() { await self.server.shutdown(grace: .zero) }
             }
-            // The first task to end ends the other one, because no connection is left then.
+            // When one task ends, the other task is cancelled, because no connection is left.
             await group.next()
             group.cancelAll()
         }

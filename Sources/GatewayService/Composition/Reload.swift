@@ -9,7 +9,7 @@ import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
-/// A configuration whose files have all been read and checked. `serve` starts with one, and each reload reads another.
+/// A configuration whose files have all been read and checked. A start reads one, and each reload reads a new one.
 struct LoadedConfiguration: Sendable {
     /// All settings, without the secrets.
     var configuration: GatewayConfiguration

@@ -20,7 +20,7 @@ struct ConfigurationFile {
 
     private mutating func walkSection(_ node: Node, path: String?) {
         if case .scalar(let scalar) = node, scalar.resolvedTagName == .null {
-            // An empty section is one whose keys are all commented out.
+            // A section is empty if all its keys are commented out.
             return
         }
         guard case .mapping(let mapping) = node else {

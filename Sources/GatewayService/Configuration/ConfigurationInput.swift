@@ -16,7 +16,7 @@ package struct ConfigurationInput {
 
         package subscript(path: String) -> ConfigurationProblem.Source { self.byPath[path] ?? .builtIn }
 
-        /// Adds the place where the problem's key was set. If only the other key involved was set, adds the place of
+        /// Adds the place where the problem's key was set. If only the problem's other key was set, adds the place of
         /// that key.
         package func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
             var located = problem

@@ -10,14 +10,15 @@ package struct ConfigurationKey: Sendable {
     struct Format<Written: ConfigurationValue, Value: Sendable>: Sendable {
         let values: String
         var isSecret = false
-        /// The problems of an unusable value; never repeats a secret.
+        /// The problems of a value that can't be used. Never repeats a secret.
         let problems: @Sendable (Written) -> [String]
         let value: @Sendable (Written) -> Value?
         /// The value as an operator would write it in a variable.
         let text: @Sendable (Value) -> String
     }
 
-    /// Sets a value in a configuration; returns the problems of an unusable value, and leaves the property as it is.
+    /// Sets a value in a configuration. If the value can't be used, returns the problems and leaves the property as it
+    /// is.
     typealias Assignment = @Sendable (inout GatewayConfiguration) -> [String]
 
     package let path: String
@@ -175,7 +176,7 @@ extension ConfigurationKey.Format where Written == Int {
 }
 
 extension ConfigurationKey.Format where Written == String, Value == String {
-    /// Text, which may be converted once it is checked.
+    /// A text that may be converted once it has been checked.
     static func text(
         _ values: String,
         problem: @escaping @Sendable (String) -> String? = { _ in nil },
@@ -203,7 +204,7 @@ extension ConfigurationKey.Format where Written == String, Value: RawRepresentab
 }
 
 extension ConfigurationKey.Format where Written == String {
-    /// One of a closed set of names; empty text for none.
+    /// One of a closed set of names. The empty text means none.
     static func optionalChoice<Choice>() -> Self
     where Value == Choice?, Choice: RawRepresentable<String> & CaseIterable & Sendable {
         Self(

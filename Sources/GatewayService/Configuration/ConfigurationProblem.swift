@@ -2,13 +2,13 @@
 package struct ConfigurationProblem: Sendable, Equatable {
     /// The place where a value of the configuration was set.
     package enum Source: Sendable, Equatable, CustomStringConvertible {
-        /// The default; in a problem also: not known yet.
+        /// The built-in default. In a problem, this also means that the place is not known yet.
         case builtIn
-        /// A file, with a line, from 1, if known.
+        /// A file and, if known, a line, counted from 1.
         case file(String, line: Int?)
         case variable(String)
 
-        /// `default`, `file:line` or the variable's name.
+        /// The place as text: `default`, `file:line` or the variable's name.
         package var description: String {
             switch self {
             case .builtIn: "default"
@@ -19,9 +19,9 @@ package struct ConfigurationProblem: Sendable, Equatable {
     }
 
     package var source: Source
-    /// The key's path; `nil` if the problem is the whole file's or no key's.
+    /// The key's path. `nil` if the problem concerns the whole file, or no key.
     package var key: String?
-    /// Another key involved. If only this other key was set, the problem is reported at the place of this key.
+    /// Another key that the problem involves. If only that key was set, the problem is reported at its place.
     package var otherKey: String?
     /// The problem in words. Never holds a secret.
     package var message: String

@@ -62,7 +62,7 @@ package struct GatewayConfiguration: Sendable {
         package var migrates = false
         /// The length of a replica's lease. The replica renews the lease after a third of this time.
         package var lease = Duration.seconds(30)
-        /// The longest time for which a directory snapshot is used that can't be compared with the store.
+        /// The longest time for which a directory snapshot is used while it can't be compared with the store.
         package var maxStale = Duration.seconds(900)
     }
 
@@ -82,7 +82,7 @@ package struct GatewayConfiguration: Sendable {
         package var topic = RatePolicy.topicDefaults
         package var tenant = RatePolicy.tenantDefaults
 
-        /// The policies of tenants that have none of their own.
+        /// The policies of tenants without policies of their own.
         package var defaults: LimitPolicies {
             LimitPolicies(
                 tenant: self.tenant,

@@ -85,7 +85,7 @@ package struct YAMLSource {
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            // The reader notices a missing end only on the line after the last one.
+            // The reader notices a missing end only after the last line.
             line = min(mark.line, Self.lineCount(of: text))
             message = problem
         case .duplicatedKeysInMapping(let duplicates, let context):

@@ -60,7 +60,7 @@ struct LineLogHandler: LogHandler {
     let shared: Shared
     private let label: String
     private let part: LogConfiguration.Part?
-    /// The level of a single logger, if it has one of its own.
+    /// The level of a single logger, if that logger has its own level.
     private var ownLevel: Logger.Level?
 
     /// Creates a handler for a logger's name. A part's name gives the handler that part's level.

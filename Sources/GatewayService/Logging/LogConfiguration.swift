@@ -3,7 +3,7 @@ import Synchronization
 
 /// The section `log`: the levels, and the form of a line.
 package struct LogConfiguration: Sendable, Equatable {
-    /// The parts of the gateway with levels of their own; each also names its logger.
+    /// The parts of the gateway that have their own levels. Each part also names its logger.
     package enum Part: String, Sendable, CaseIterable {
         /// One line for every request.
         case access
@@ -36,7 +36,7 @@ package struct LogConfiguration: Sendable, Equatable {
     }
 }
 
-/// The minimum levels that are logged; they may change while the gateway runs.
+/// The minimum levels that are logged. They may change while the gateway runs.
 package final class LogLevelSetting: Sendable {
     private static let levels = Logger.Level.allCases
     /// One byte for the general level, followed by one for each part. All levels change at once, and reading takes no

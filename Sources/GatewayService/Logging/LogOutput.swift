@@ -96,15 +96,15 @@ extension LogOutput {
     /// A file of lines, which may accept only part of the bytes at a time.
     private struct LineFile {
         private let handle: FileHandle
-        /// True if the last line was truncated, so that the next needs a newline first.
+        /// True if the last line was truncated. The next line then needs a newline before it.
         private var isCut = false
 
         init(_ handle: FileHandle) {
             self.handle = handle
         }
 
-        /// Writes lines, waiting while the file accepts nothing; returns how many at the end were not written,
-        /// including a truncated one.
+        /// Writes lines, and waits while the file accepts nothing. Returns the number of lines at the end that were not
+        /// written, including a truncated line.
         mutating func append(_ lines: Span<UInt8>) -> Int {
             if self.isCut {
                 guard self.put([UInt8(ascii: "\n")].span) == 1 else { return Self.count(lines, from: 0) }

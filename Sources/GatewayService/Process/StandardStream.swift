@@ -81,7 +81,7 @@ package struct Terminal: Sendable {
         return self.rewritesLines && self.environment["CLICOLOR"] != "0"
     }
 
-    /// True if a line can be overwritten, which needs a terminal that is not a dumb one.
+    /// True if a line can be overwritten. That needs a terminal other than `dumb`.
     package var rewritesLines: Bool {
         self.isTerminal && self.isSet("TERM") && self.environment["TERM"] != "dumb"
     }
