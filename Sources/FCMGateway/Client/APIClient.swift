@@ -154,7 +154,7 @@ struct APIClient: Sendable {
         try await self.taggedCall(method, path, query: query, headers: further, body: body).json
     }
 
-    /// Makes one call like ``call(_:_:query:headers:body:)``; also returns the answer's `ETag`.
+    /// Makes one call like ``call(_:_:query:headers:body:)``. Also returns the answer's `ETag`.
     func taggedCall(
         _ method: Method,
         _ path: [String],
@@ -381,7 +381,8 @@ struct AdminClient: Sendable {
         return elements
     }
 
-    /// Calls a body with each page of a list, to the end or up to a number of elements; returns true if more follow.
+    /// Calls a body with each page of a list, to the end or up to a number of elements. Returns true if more elements
+    /// follow.
     @discardableResult
     func forEachPage(
         _ path: [String],

@@ -180,7 +180,7 @@ struct ConfirmationOptions: ParsableArguments {
 protocol AdminVerb: AsyncParsableCommand {
     var admin: AdminOptions { get }
 
-    /// Does the verb's work, and prints with the closure.
+    /// Does the verb's work. Prints output with the closure.
     func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws
 }
 

@@ -99,7 +99,7 @@ enum FilesCheck {
 
 /// Examines the directories that the gateway writes to.
 enum DataDirectoryCheck {
-    /// Below this, the store can soon no longer grow, and nothing can be recorded.
+    /// Below this, the store is about to fill the disk, and then nothing can be recorded.
     static let problemBytes = 64 << 20
     /// Below this, the operator should free space.
     static let warningBytes = 1 << 30

@@ -23,7 +23,7 @@ extension CommandFailure: LocalizedError, CustomStringConvertible {
 /// A verb's failure, in words for people or as a problem object for programs.
 struct FailureReport {
     let text: String
-    /// The same as problem details: `code`, `detail`, and further members.
+    /// The failure as problem details: `code`, `detail`, and further members.
     let problem: ByteBuffer
 
     /// Creates a report. Returns `nil` for an error that was already reported, and for a request for help.

@@ -5,7 +5,7 @@ import Yams
 
 /// A value of a YAML file.
 ///
-/// Reading a value as a wrong type returns `nil`, and reports the problem with file, line and key.
+/// A value read as the wrong type is `nil`, and the problem is reported with file, line and key.
 struct NodeValue {
     /// The problems of a YAML file's values so far.
     final class Problems {

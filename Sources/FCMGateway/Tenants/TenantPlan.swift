@@ -317,7 +317,7 @@ struct TenantPlan: Sendable {
         let candidates = (present?.keys ?? [])
             .filter { known in
                 if let id = key.imported?.id { return known.id == id }
-                // A revoked key does not count; a new key is created.
+                // A revoked key does not count, so a new key is created.
                 return known.draft.name == name && !known.isRevoked
             }
         if candidates.contains(where: \.isRevoked) {

@@ -91,8 +91,8 @@ extension OutcomeCode {
     enum Cause {
         /// The cause concerns one recipient.
         case recipient
-        /// All devices whose subscriptions a call changes share the cause. For a message, the cause is reported for
-        /// each recipient.
+        /// All devices of a call that changes subscriptions share the cause. For a message, each recipient has its own
+        /// cause.
         case subscriptions
         /// The whole call shares the cause: the path to FCM, or the tenant's credential.
         case call

@@ -33,7 +33,7 @@ package enum InstanceIDRequest {
 /// A batch of subscriptions from a caller of the Instance ID API.
 package struct InstanceIDBatch: Sendable, Hashable {
     package let topic: TopicName
-    /// The devices, in their order and with repetitions.
+    /// The devices, in the caller's order and with repetitions.
     package let tokens: [String]
 
     /// Reads a body. Unknown members are ignored.

@@ -104,7 +104,7 @@ package enum V1ResponseReader {
         return mayBeGroup && root?.members?.count == 0 ? .group : .rejected(Rejection(code: .upstreamProtocol))
     }
 
-    /// The last part of `projects/<project>/messages/<id>`, in any form.
+    /// Returns the id in `projects/<project>/messages/<id>`. The id may have any form.
     private static func messageID(in name: String) -> String? {
         let bytes = name.utf8.span
         guard Self.stands(Self.projects, in: bytes, at: 0) else { return nil }

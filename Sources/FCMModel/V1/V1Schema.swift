@@ -6,7 +6,7 @@ struct V1Schema: Sendable {
         case text
         /// `#` and six hexadecimal digits.
         case color
-        /// A label for analytics: 1 to 50 characters that topic names may have.
+        /// A label for analytics: 1 to 50 of the characters that topic names may have.
         case label
         case link
         case choice([String], inAnyCase: Bool)
