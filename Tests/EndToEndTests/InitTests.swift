@@ -94,7 +94,7 @@ extension EndToEnd {
                 let key = try directory.text("made/master.key")
                 let before = self.contents(directory)
                 let again = try await self.make(directory, []).expect(1)
-                #expect(again.errors.contains("gateway.yaml is there already"), "\(again.text)")
+                #expect(again.errors.contains("gateway.yaml exists already"), "\(again.text)")
                 #expect(try directory.text("made/master.key") == key)
                 #expect(self.contents(directory) == before)
 
