@@ -571,7 +571,8 @@ struct RetiredTokenStoreTests {
             #expect(try await Self.fed(owner, in: store) == [81_818_181, 3])
             #expect(try await Self.fed(owner, in: store, after: cursor) == [3])
             let stored = try await database.read {
-                try String.fetchAll($0, sql: "SELECT hex(sealed) FROM retired_tokens WHERE sealed <> x''").map { $0.lowercased() }
+                try String.fetchAll($0, sql: "SELECT hex(sealed) FROM retired_tokens WHERE sealed <> x''")
+                    .map { $0.lowercased() }
             }
             #expect(stored.count == 2)
             for text in ["canary", "81818181"] {
