@@ -349,27 +349,6 @@ struct SendPipelineRetirementTests {
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 
-    @Test("Live tokens called dead in the minutes before a fault shows are not fed either")
-    func faultBegins() async throws {
-        let fixture = self.fixture()
-        let principal = try Principal.sample(limits: Self.ampleLimits())
-        await self.sendToAll(fixture, principal, by: .lists)
-        self.registrations.setDead(Self.audience)
-        // 3 of 1,003 are no spike yet, nor is what follows until the accepted ones are an hour old.
-        for token in Self.audience.prefix(40) {
-            _ = await self.send(fixture, principal, .token(token))
-            await fixture.retired.settleAndFlush()
-            fixture.clock.advance(by: .seconds(120))
-        }
-        #expect(try self.spikeGauge(fixture) == 1)
-        self.registrations.setDead([])
-        for _ in 0..<10 {
-            fixture.clock.advance(by: .seconds(3_600))
-            #expect(try await self.fed(fixture, principal).isEmpty)
-        }
-        #expect(try await fixture.retiredStore.entries().count == 40)
-    }
-
     @Test("5 % dead over an hour: all are fed", arguments: Portion.allCases, [false, true])
     func ordinaryDeath(portion: Portion, isClustered: Bool) async throws {
         let fixture = self.fixture()

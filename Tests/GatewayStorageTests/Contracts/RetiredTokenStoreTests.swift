@@ -619,23 +619,6 @@ struct RetiredTokenStoreTests {
 
     // MARK: PostgreSQL
 
-    @Test("A transaction of others that is held open holds no feed back")
-    func foreignTransaction() async throws {
-        try await PostgreSQLFixture.withSettings { settings in
-            let database = try await PostgreSQLDatabase(settings)
-            defer { database.close() }
-            let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
-            let held = try PostgreSQLSession(
-                PostgreSQLSettings(url: settings.url.replacing("user=gateway", with: "user=postgres"))
-            )
-            try held.run(script: "BEGIN; INSERT INTO replicas VALUES ('held', 0, 0, '');")
-            try await store.apply([Self.replaced(owner, 1)])
-            try await Self.settle(store)
-            #expect(try await Self.fed(owner, in: store) == [1])
-            try held.run(script: "COMMIT")
-        }
-    }
-
     @Test(
         "A replica that is held up while it feeds has others wait, so that readers miss and repeat nothing",
         .timeLimit(.minutes(10))
