@@ -83,7 +83,8 @@ package struct RetiredToken: Sendable, Hashable {
         /// FCM called it unregistered in a spike. It is neither refused nor fed. Next: `unregistered`, `replaced`,
         /// gone.
         case suspected
-        /// FCM knows the device by another token. It is not refused, and it is fed. Next: `unregistered`, `replaced`.
+        /// FCM knows the device by another token. It is not refused, and it is fed. Next: `unregistered`, `replaced`,
+        /// gone.
         case replaced
     }
 
@@ -214,7 +215,7 @@ package struct RetiredTokenFeed: Sendable, Hashable {
 
 /// Stores retired tokens, their texts sealed by their owners, and each tenant's ``RetiredTokenCounts``.
 ///
-/// The store decides how a reported token stands, since each replica knows only its own reports. Its calls throw
+/// The store decides for all replicas how a reported token stands. Its calls throw
 /// `storeUnavailable`; one that writes has changed nothing then.
 package protocol RetiredTokenStore: Sendable {
     /// Reads all tokens of the list in one snapshot, and when that was by the database's time. A store that was restored or copied
@@ -244,7 +245,7 @@ package protocol RetiredTokenStore: Sendable {
         limit: Int
     ) async throws(GatewayError) -> RetiredTokenFeed
 
-    /// Drops tokens that were last reported before a moment, and then the oldest of the tenant that has most, until at
+    /// Drops tokens that were last reported before a moment, and then the oldest of the tenants that have most, until at
     /// most so many are left. Drops old counts.
     func trim(reportedBefore cutoff: Timestamp, keeping maxEntries: Int) async throws(GatewayError)
 }

@@ -106,9 +106,9 @@ package final class RetiredTokens: Service {
             retryInterval: configuration.retryInterval,
             byteCount: { $0.byteCount },
             transaction: { (changes: [RetiredToken.Change]) async throws(GatewayError) -> [Void] in
-                let bucketStart = clock.now().advanced(by: .zero - RetiredTokenCounts.bucketDuration)
+                let bucketAgo = clock.now().advanced(by: .zero - RetiredTokenCounts.bucketDuration)
                 do throws(GatewayError) {
-                    try await store.apply(changes.map { $0.suspected(ifReportedBefore: bucketStart) })
+                    try await store.apply(changes.map { $0.suspected(ifReportedBefore: bucketAgo) })
                 } catch {
                     refused.increment(by: changes.count)
                     outage.failed(error)
@@ -274,7 +274,9 @@ package final class RetiredTokens: Service {
     /// This replica asks FCM with the next send, the others after their next settling.
     func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) async throws(GatewayError) -> Bool {
         // A report that waits would list it again.
-        await self.writer.flush()
+        guard await self.writer.flush() else {
+            throw GatewayError(.storeUnavailable, "The list of retired tokens can't be written")
+        }
         let wasListed = try await self.store.remove(pseudonym.high, of: RetiredToken.Owner(profile))
         self.list(of: profile).forget(pseudonym.high)
         return wasListed
@@ -319,18 +321,19 @@ package final class RetiredTokens: Service {
     /// Lets the store feed due tokens, reads which tenants have a spike and which tokens changed, and queues the counts of
     /// judged recipients.
     package func settle() async {
-        // What is read includes this replica's own changes then.
-        await self.writer.flush()
+        // While changes can't be written, what is read would undo them in memory, and nothing would bound the counts.
+        let isWritten = await self.writer.flush()
         do throws(GatewayError) {
             let news = try await self.store.settle(newsSince: self.newsReadAt.withLock { $0 })
-            self.newsReadAt.withLock { $0 = news.readAt }
-            self.restore(news.changed)
+            if isWritten {
+                self.newsReadAt.withLock { $0 = news.readAt }
+                self.restore(news.changed)
+            }
             for list in self.allLists {
                 let tenant = list.owner.tenant
                 let isSpiking = news.spiking.contains(tenant)
                 if list.setSpiking(isSpiking) { self.report(isSpiking, of: tenant) }
-                // Skipped while the store fails, when nothing would bound the queue.
-                list.count()
+                if isWritten { list.count() }
             }
             self.settleOutage.succeeded()
         } catch {

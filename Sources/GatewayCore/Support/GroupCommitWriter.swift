@@ -29,6 +29,9 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         var phase = Phase.open
         var queue: [Entry] = []
         var byteCount = 0
+        var isFlushing = false
+        /// Callers of `flush` that wait for the one before them.
+        var waiting: [CheckedContinuation<Void, Never>] = []
 
         mutating func take(atMost count: Int) -> [Entry] {
             let batch = Array(self.queue.prefix(count))
@@ -124,8 +127,8 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         }
         await self.flush()
         let left = self.state.withLock { state in
-            defer { state = State(phase: .ended) }
-            return state.queue
+            state.phase = .ended
+            return state.take(atMost: .max)
         }
         for entry in left { entry.continuation?.resume(returning: Self.ended) }
         return left.count
@@ -138,9 +141,32 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         self.wakeContinuation.finish()
     }
 
-    /// Commits the queue. Returns `false` if the store refused and changes remain for the next attempt.
+    /// Commits the queue, after a batch that is under way. Returns `false` if the store refused and changes remain for the
+    /// next attempt.
     @discardableResult
     func flush() async -> Bool {
+        // One at a time, because of the order.
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isFirst = self.state.withLock { state in
+                guard state.isFlushing else {
+                    state.isFlushing = true
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isFirst { continuation.resume() }
+        }
+        defer {
+            let next = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
+                if state.waiting.isEmpty {
+                    state.isFlushing = false
+                    return nil
+                }
+                return state.waiting.removeFirst()
+            }
+            next?.resume()
+        }
         while true {
             let batch = self.state.withLock { $0.take(atMost: self.changesPerTransaction) }
             guard !batch.isEmpty else { return true }

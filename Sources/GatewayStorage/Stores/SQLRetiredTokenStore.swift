@@ -9,8 +9,8 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     fileprivate static let isPending = "position IS NULL AND state IN ('unregistered', 'replaced')"
     /// The most tokens that one transaction feeds or suspects, so that others need not wait long.
     private static let tokensPerTransaction = 1_000
-    /// Each read of news overlaps the last one by this time, because a transaction commits after its statements ran. No
-    /// statement of a gateway takes as long.
+    /// Each read of news overlaps the last one by this time, because a transaction commits after its statements ran. It is
+    /// far longer than a transaction of a gateway usually takes.
     private static let newsOverlap = Duration.seconds(60)
 
     private let database: any SQLDatabase
@@ -76,7 +76,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         if isDue {
             while try await self.feedDue() {}
         }
-        return try await self.database.read(scope: .gateway) { db in
+        return try await self.database.read(.scan, scope: .gateway) { db in
             let readAt = try Self.time(db)
             let changed = try Self.entries("changed_at >= $1", [.time(since)], db)
             return RetiredTokenFeed.News(spiking: spiking, changed: changed, readAt: readAt)
@@ -132,17 +132,22 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     /// Suspects a tenant's pending tokens. Returns true if there may be more.
     private func suspectPending(of tenant: TenantID) async throws(GatewayError) -> Bool {
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
-            let changed = try db.execute(
+            let keys = try db.rows(
                 """
-                UPDATE retired_tokens SET state = 'suspected', changed_at = gateway_time()
-                WHERE tenant = $1 AND position IS NULL AND state = 'unregistered' AND key IN (
-                    SELECT key FROM retired_tokens
-                    WHERE tenant = $1 AND \(Self.isPending) AND state = 'unregistered' ORDER BY due, key LIMIT $2
-                )
+                SELECT key FROM retired_tokens WHERE tenant = $1 AND \(Self.isPending) AND state = 'unregistered'
+                ORDER BY due, key LIMIT $2
                 """,
                 [.text(tenant), .int(Self.tokensPerTransaction)]
+            ) { try $0.int64(0) }
+            try db.executeMany(
+                """
+                UPDATE retired_tokens SET state = 'suspected', changed_at = gateway_time()
+                WHERE tenant = $1 AND key = $2 AND position IS NULL AND state = 'unregistered'
+                """,
+                // In the order in which reports are written, so that two transactions don't deadlock.
+                keys.sorted().map { [.text(tenant), .integer($0)] }
             )
-            return changed == Self.tokensPerTransaction
+            return keys.count == Self.tokensPerTransaction
         }
     }
 
@@ -183,7 +188,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
             SET state = 'removed', position = NULL, replacement = 0, sealed = $3, changed_at = gateway_time()
             WHERE tenant = $1 AND key = $2 AND state <> 'removed' AND reported_at < $4
             """,
-            // In the order in which reports are written, so that two transactions don't deadlock.
+            // Sorted as above.
             keys.sorted().map { [.string(tenant), .integer($0), .bytes([]), .time(moment)] }
         )
     }
@@ -261,7 +266,8 @@ extension SQLRetiredTokenStore {
             let keys = try db.rows(
                 """
                 SELECT key FROM retired_tokens
-                WHERE tenant = $1 AND due = $2 AND state = $3 AND \(SQLRetiredTokenStore.isPending) ORDER BY key LIMIT $4
+                WHERE tenant = $1 AND due BETWEEN $2 AND $2 AND state = $3 AND \(SQLRetiredTokenStore.isPending)
+                ORDER BY due, key LIMIT $4
                 """,
                 [.string(self.tenant), .int(self.due), .string(self.state.rawValue), .int(count)]
             ) { try $0.int64(0) }
@@ -341,7 +347,7 @@ extension SQLRetiredTokenStore {
             let isSame = "retired_tokens.state = excluded.state AND retired_tokens.replacement = excluded.replacement"
             let isConfirmed = "retired_tokens.state = 'suspected' AND excluded.state = 'unregistered'"
             let condition = token.state == .suspected ? "WHERE retired_tokens.state = 'removed'" : ""
-            try self.db.execute(
+            let changed = try self.db.execute(
                 """
                 INSERT INTO retired_tokens
                     (tenant, key, kind, state, since, reported_at, replacement, sealed, due, position, changed_at)
@@ -361,6 +367,13 @@ extension SQLRetiredTokenStore {
                     .int(isDue ? self.bucket : self.bucket + RetiredTokenCounts.bucketsUntilDue),
                 ]
             )
+            if changed == 0 {
+                // The replica that reported it takes the row over again.
+                try self.db.execute(
+                    "UPDATE retired_tokens SET changed_at = gateway_time() WHERE tenant = $1 AND key = $2",
+                    [.text(tenant), .key(key)]
+                )
+            }
         }
 
         /// Adds what was counted to the present bucket.
@@ -456,10 +469,19 @@ extension SQLRetiredTokenStore {
                 "DELETE FROM retired_token_counts WHERE bucket < $1",
                 [.int(min(due ?? bucket, bucket) - span)]
             )
-            try db.execute(
-                "DELETE FROM retired_tokens WHERE state = 'removed' AND changed_at < gateway_time() - $1",
-                [.microseconds(.seconds(86_400))]
-            )
+        }
+        while try await self.deleteRemoved() {}
+    }
+
+    /// Deletes rows of tokens that were removed a day ago. Returns true if there may be more.
+    private func deleteRemoved() async throws(GatewayError) -> Bool {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            let keys = try db.rows(
+                "SELECT tenant, key FROM retired_tokens WHERE state = 'removed' AND changed_at < $1 LIMIT $2",
+                [.time(try Self.time(db).advanced(by: .seconds(-86_400))), .int(Self.tokensPerTransaction)]
+            ) { row in [SQLValue.string(try row.text(0)), .integer(try row.int64(1))] }
+            try db.executeMany("DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2 AND state = 'removed'", keys)
+            return keys.count == Self.tokensPerTransaction
         }
     }
 }

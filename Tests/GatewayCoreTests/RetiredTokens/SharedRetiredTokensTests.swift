@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayCore
 
-/// Replicas of one store: each refuses the tokens that it was told of itself.
+/// Replicas of one store, which take over what the others reported.
 struct SharedRetiredTokensTests {
     private struct Replica {
         let retired: RetiredTokens

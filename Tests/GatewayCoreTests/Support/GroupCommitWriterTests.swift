@@ -65,6 +65,26 @@ struct GroupCommitWriterTests {
         #expect(self.store.batches == [[1], [2, 3, 4]])
     }
 
+    @Test("A flush waits for the batch that is under way, so that changes keep their order")
+    func flushes() async throws {
+        let writer = self.store.writer()
+        self.store.state.change { $0.isHeld = true }
+        writer.add([1])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { #expect(await writer.flush()) }
+            try await self.store.state.wait { $0.waiting == 1 }
+            writer.add([2])
+            group.addTask {
+                #expect(await writer.flush())
+                #expect(self.store.batches == [[1], [2]])
+            }
+            for _ in 0..<100 { await Task.yield() }
+            #expect(self.store.state.current.waiting == 1)
+            self.store.state.change { $0.isHeld = false }
+            try await group.waitForAll()
+        }
+    }
+
     @Test("No transaction has more changes than it may")
     func bound() async {
         let writer = self.store.writer(changesPerTransaction: 3)
