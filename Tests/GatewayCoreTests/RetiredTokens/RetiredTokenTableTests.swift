@@ -97,13 +97,6 @@ struct RetiredTokenTableTests {
             ]
         ),
         Life(
-            name: "is replaced, which a spike does not change",
-            turns: [
-                Turn(event: .replaced(1), note: .report(.replaced), tally: judged, state: .replaced, standing: .listed),
-                Turn(event: .spike, state: .replaced, standing: .listed),
-            ]
-        ),
-        Life(
             name: "dies on a clock that is set back",
             turns: [
                 Turn(event: .dead, note: .report(.unregistered), tally: news, state: .unregistered, standing: .refused),
