@@ -24,7 +24,8 @@ package final class RedisClient: Sendable {
         }()
         /// The time from submitting a command to its reply.
         package var callTimeout = Duration.milliseconds(25)
-        /// The time for a connection, and then for the server's answers to its introduction.
+        /// The time for opening a connection. The server has the same time again to answer the connection's first
+        /// commands, such as `HELLO`.
         package var connectTimeout = Duration.seconds(1)
         /// Commands that may wait for replies on one connection.
         package var maxCallsPerConnection = 10_000
@@ -62,7 +63,8 @@ package final class RedisClient: Sendable {
 
     /// Sends a command and returns its reply, which may be an error of the server.
     ///
-    /// Use another timeout than the configuration's only if no other commands follow closely: they would wait too.
+    /// A command never times out before an earlier one on its connection. So use another timeout than the
+    /// configuration's only if no other commands follow closely.
     package func call(
         _ command: RedisCommand,
         timeout: Duration? = nil
@@ -309,7 +311,7 @@ extension RedisClient {
             self.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(rest)) { self.connect() }
         }
 
-        /// The pause before the next attempt, after `failures` consecutive failures.
+        /// The pause after a failure. `failures` is the number of consecutive failures before this one.
         ///
         /// It doubles from 25 ms to 500 ms and is multiplied by the jitter, 0.5 to 1. Example: after the third failure
         /// in a row (`failures` is 2) it is 50 to 100 ms.

@@ -81,7 +81,7 @@ final class RedisConnection: ChannelInboundHandler {
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        // Without a transport, the failure of the attempt says more.
+        // If the transport never opened, the error of the connection attempt says more than this one would.
         if self.isOpened { self.close(RedisClientError(.connectionClosed, "The connection was closed")) }
         self.context = nil
     }
@@ -106,8 +106,8 @@ final class RedisConnection: ChannelInboundHandler {
         if self.received.readableBytes == 0 {
             self.received = bytes
         } else {
-            // Releases the bytes that have been read. Otherwise a server whose pieces all end within a reply would make
-            // all of them stay.
+            // Releases the bytes that have been parsed. Otherwise the buffer would grow as long as each piece from the
+            // server ends in the middle of a reply.
             self.received.discardReadBytes()
             self.received.writeBuffer(&bytes)
         }
@@ -165,8 +165,9 @@ final class RedisConnection: ChannelInboundHandler {
 
     /// Schedules a wake-up for the oldest call's deadline.
     ///
-    /// All calls of a client have the same timeout, so the oldest call has the first deadline. One wake-up is scheduled
-    /// at a time, regardless of calls that are answered meanwhile.
+    /// Calls with the configured timeout have their deadlines in the order of the calls, so only the oldest call is
+    /// watched. A call with another timeout may delay the timeout of later ones. One wake-up is scheduled at a time,
+    /// regardless of calls that are answered meanwhile.
     private func watch() {
         guard !self.isEnded, let context = self.context,
             let deadline = self.introductionDeadline ?? self.state.oldestCall?.deadline

@@ -83,7 +83,7 @@ struct RedisConnectionState<Call> {
     }
 
     mutating func received(_ value: RESPValue) -> Action {
-        // The client has no subscriptions. A push, such as keys to forget, is no reply.
+        // The client has no subscriptions. A push, such as a message to invalidate cached keys, is no reply.
         if case .push = value { return .nothing }
         switch self.phase {
         case .closed:
@@ -113,7 +113,8 @@ struct RedisConnectionState<Call> {
         return call
     }
 
-    /// Returns the reason to look for another server after some errors.
+    /// Returns the reason to close the connection if the reply is an error that shows that the server can't be used.
+    /// Returns nil for all other replies.
     private func end(after value: RESPValue) -> RedisClientError? {
         switch value.errorCode {
         case "READONLY":

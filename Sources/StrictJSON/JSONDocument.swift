@@ -35,7 +35,7 @@ package struct JSONDocument: Sendable {
 
 /// The bounds of a text that is read.
 ///
-/// They bound the work that one text can cause. JSON has none (RFC 8259, section 9, leaves them to the reader).
+/// They bound the work that one text can cause. RFC 8259 sets no bounds, but lets a reader set its own (section 9).
 package struct JSONLimits: Sendable {
     /// The deepest nesting of objects and arrays. A root object or array is level 1.
     package var maxDepth: Int
@@ -43,8 +43,8 @@ package struct JSONLimits: Sendable {
     package var maxMembers: Int
     /// The most array elements in the whole document, over all arrays.
     package var maxElements: Int
-    /// The most characters that are escaped or beyond ASCII, in all strings together. Each takes many times as long as
-    /// a plain one, and longer still if Unicode's rules are applied to it.
+    /// The most characters that are escaped or beyond ASCII, in all strings together. Reading one takes many times as
+    /// long as reading a plain character. Comparing, hashing or folding it by Unicode's rules takes longer still.
     package var maxSpecialCharacters: Int
     package var maxNumberBytes: Int
 
@@ -85,7 +85,8 @@ package struct JSONParseError: Error, Hashable, Sendable {
     package let reason: String
 }
 
-/// A fault within the reader, before its pointer is made. It is trivial to copy, so throwing costs nothing.
+/// A ``JSONParseError`` without its pointer, as the reader's functions throw it. It is trivial to copy, so throwing
+/// costs nothing.
 struct JSONFault: Error {
     let code: JSONParseError.Code
     let offset: Int

@@ -68,8 +68,8 @@ package struct JSONNumber: Hashable, Sendable {
 
     /// The same text for every spelling of a value: its digits without zeros at either end, and a power of ten.
     ///
-    /// `60`, `60.0`, `6e1` and `600e-1` are all `6e1`, and `-0` is `0`. An exponent beyond any real one keeps its
-    /// spelling.
+    /// `60`, `60.0`, `6e1` and `600e-1` are all `6e1`, and `-0` is `0`. A number whose exponent is 2⁴⁰ or more, or
+    /// -2⁴⁰ or less, keeps its spelling.
     package var canonicalText: String {
         let parts = self.text.utf8.split(omittingEmptySubsequences: false) {
             $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E")
@@ -89,7 +89,8 @@ package struct JSONNumber: Hashable, Sendable {
         return "\(isNegative ? "-" : "")\(String(decoding: digits[...last], as: UTF8.self))e\(exponent)"
     }
 
-    /// Reads an exponent's sign and digits. It stops growing at ±2⁴⁰, which no text has enough digits to balance.
+    /// Reads an exponent's sign and digits. Limits the result to ±2⁴⁰. No text has enough digits for a number with
+    /// such an exponent to be an `Int` other than 0.
     private static func exponent(from bytes: inout String.UTF8View.Iterator) -> Int {
         var exponent = 0
         var isNegative = false

@@ -51,7 +51,7 @@ enum JSONScanner {
 
     /// Skips plain characters, eight at a time. May stop early, near the end of the text.
     ///
-    /// Not inlined: on its own, the optimiser removes all bounds checks of the load.
+    /// Not inlined, because the optimiser removes all bounds checks of the load only in a function of its own.
     @inline(never)
     private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let lastWord = bytes.count &- 8
@@ -164,7 +164,7 @@ enum JSONEscape {
             }
             return position &+ 12
         case 0xDC00..<0xE000:
-            throw .malformed(at: position, "a low surrogate must follow a high one")
+            throw .malformed(at: position, "a low surrogate is allowed only after a high one")
         default:
             return position &+ 6
         }

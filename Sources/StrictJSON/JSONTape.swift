@@ -49,7 +49,7 @@ final class JSONTape: Sendable {
 struct JSONNode {
     /// The start of the value, as an offset in the text. For a string, the first byte inside the quotes.
     let start: UInt32
-    /// The bytes of a scalar (a string without its quotes), or the members or elements of a container.
+    /// The number of bytes of a scalar (a string without its quotes), or of members or elements of a container.
     var extent: UInt32
     /// The index of the first node after this one and its contents. While a container is open, its parent's index.
     ///
@@ -60,7 +60,7 @@ struct JSONNode {
     /// True if a string has escapes, or if a bool is true.
     let flag: Bool
 
-    /// The parent's index of a root that is still open.
+    /// The index that stands for no container: the parent of an open root, or the innermost container if none is open.
     static let noParent = UInt32.max
 
     /// True if comparing a name with all others of its object could take long. Their hashes are compared first.
@@ -102,8 +102,8 @@ struct JSONTapeBuilder: ~Copyable {
     /// The node of the innermost open container.
     private var container = JSONNode.noParent
     private var isInObject = false
-    /// The number of items in the innermost container so far. Its node gets it when another container opens or this one
-    /// closes.
+    /// The number of items in the innermost container so far. It is stored in the container's node when another
+    /// container opens or this one closes.
     private var count = 0
     private var depth = 0
     private var memberCount = 0
@@ -115,7 +115,8 @@ struct JSONTapeBuilder: ~Copyable {
     init(limits: JSONLimits, byteCount: Int) {
         self.limits = limits
         self.specialCharacterBudget = limits.maxSpecialCharacters
-        // Messages have a node for about every twelve bytes. A long text may be one long string, so the tape grows.
+        // Messages have a node for about every twelve bytes. A long text may be one long string, so at most 512 nodes
+        // are reserved. The tape grows if it needs more.
         self.nodes.reserveCapacity(min(byteCount / 8 + 8, 512))
     }
 
@@ -378,7 +379,8 @@ struct JSONKeyIndex {
         let entry = Entry(
             key: UInt32(truncatingIfNeeded: key),
             object: UInt32(truncatingIfNeeded: object),
-            // Spreads the same name in many objects. Callers choose only names.
+            // Spreads the same name in many objects over the slots. A fixed factor is enough, because the sender of a
+            // text can choose the names, but hardly the objects' indices.
             hash: Int(nameHash) ^ object &* 0x9E37_79B9
         )
         if (self.used &+ 1) &* 2 > self.slots.count {

@@ -194,7 +194,7 @@ extension JSONText {
 enum JSONStringEncoder {
     /// Writes a string without its quotes.
     static func write(_ value: String, to bytes: inout ContiguousArray<UInt8>) {
-        // Hardly any string needs an escape. So it copies first, checks after that, and starts again if one does.
+        // Hardly any string needs an escape. So the string is copied, then checked, and written again only if needed.
         let start = bytes.count
         bytes.append(utf8: value)
         guard Self.needsEscape(bytes, from: start) else { return }
@@ -262,7 +262,7 @@ extension ContiguousArray<UInt8> {
     mutating func append(utf8 text: String) {
         let bytes = text.utf8.span
         guard bytes.count < 32 else {
-            // Unsafe: the bytes are copied while the span lives, all at once, which pays for tokens.
+            // Unsafe: the bytes are copied while the span lives. For strings as long as tokens, one copy is faster.
             unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
             return
         }

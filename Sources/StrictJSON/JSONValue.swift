@@ -222,7 +222,7 @@ extension JSONTape {
         if node.kind == .string {
             output.append(UInt8(ascii: "\""))
             if node.flag, isCanonical {
-                // The text may have more escapes than the writer makes, or others.
+                // The text may escape more characters than the writer does, or spell an escape in another way.
                 JSONStringEncoder.write(self.string(at: index), to: &output)
             } else {
                 self.writeBytes(of: node, to: &output)

@@ -126,7 +126,7 @@ package struct JSONWriter: Sendable {
         self.endValue()
     }
 
-    /// The bytes of a list of strings as JSON without blanks, computed without writing it.
+    /// The number of bytes of a list of strings as JSON without blanks, computed without writing the list.
     package static func byteCount(of strings: [String]) -> Int {
         // Brackets and commas around the strings, and quotes around each.
         strings.reduce(2 + max(0, strings.count - 1)) { $0 + 2 + JSONStringEncoder.byteCount(of: $1) }

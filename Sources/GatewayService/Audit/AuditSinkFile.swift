@@ -18,7 +18,7 @@ final class AuditSinkFile: AuditSink {
         var handle: FileHandle?
         /// The last checkpoint that was written completely.
         var last: SignedCheckpoint?
-        /// True if lines that no checkpoint covers yet follow the last checkpoint.
+        /// True if the last checkpoint is followed by lines that no checkpoint covers yet.
         var isHalfWritten = false
         var isMidLine = false
         var hasLine = false
@@ -74,7 +74,7 @@ final class AuditSinkFile: AuditSink {
 
     /// Switches to another file of the same name, if requested and no delivery is incomplete.
     private func changeIfWanted(_ state: inout State) throws {
-        // The next delivery opens a file that is not open by its name.
+        // If no file is open, there is nothing to do: the next delivery opens the file by its name anyway.
         guard !state.isHalfWritten, state.handle != nil,
             self.wantsReopening.exchange(false, ordering: .sequentiallyConsistent)
         else { return }

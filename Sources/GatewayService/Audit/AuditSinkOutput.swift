@@ -5,7 +5,8 @@ import NIOCore
 /// The audit's second sink as JSON lines on standard output, for a log collector.
 ///
 /// A slow reader delays only this sink. A delivery that times out is interrupted and repeated, as in ``AuditSinkFile``.
-/// The output of an earlier process can't be read back, so after a start the last part is delivered again.
+/// The output of an earlier process can't be read back. So after a start, the lines after the last checkpoint
+/// that the store has noted as delivered are delivered again.
 final class AuditSinkOutput: AuditSink {
     private struct State {
         /// The last checkpoint that this process wrote completely.

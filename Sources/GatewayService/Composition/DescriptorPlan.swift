@@ -4,10 +4,10 @@ import GatewayUpstream
 
 /// Divides the process's descriptors among the kinds of connections.
 ///
-/// 64 descriptors, four per event loop, and PostgreSQL's pool are reserved for everything else: the store, the spool,
-/// the log, the loops, the resolver. Operators get a sixteenth of the limit, upstreams get a quarter, and callers get
-/// the rest. Upstreams also get the descriptors that callers can't use because of their configured maximum. No kind
-/// gets more than its configuration allows.
+/// The plan reserves 64 descriptors, plus four for each event loop, plus the size of PostgreSQL's pool. They are for
+/// everything else: the store, the spool, the log, the loops, the resolver. Operators get a sixteenth of the limit,
+/// upstreams get a quarter, and callers get the rest. Upstreams also get the descriptors that callers can't use because
+/// of their configured maximum. No kind gets more than its configuration allows.
 ///
 /// Example: a process with two loops and SQLite has 4,096 descriptors, and enough connections are configured. The plan
 /// reserves 72 descriptors. Operators get 256, callers 2,744, and upstreams 1,024. Each loop opens at most 256

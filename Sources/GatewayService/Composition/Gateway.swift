@@ -21,7 +21,8 @@ package struct Gateway: Sendable {
         let close: @Sendable () async throws -> Void
     }
 
-    /// The admin listener, which exists before the store, and the parts that its surface always needs.
+    /// The admin listener, which exists before the store, and the parts that its routes need both before and after the
+    /// store is open.
     private struct AdminFront {
         let hosts: AllowedHosts
         let token: AdminToken
@@ -152,8 +153,8 @@ package struct Gateway: Sendable {
         let leave: @Sendable () async -> Void = { try? await replicaStore.leave(replicas.id) }
         do {
             if database.isShared { stop?.beforeEnd(leave) }
-            // The replica sends a heartbeat before anything is read, like SQLite's lock. Only a replica with a
-            // heartbeat can begin an audit chain.
+            // The replica sends a heartbeat before anything is read, just as SQLite's file is locked before anything is
+            // read. Only a replica with a heartbeat can begin an audit chain.
             if database.isShared { _ = try await replicaStore.heartbeat(of: replicas.id) }
             try await self.init(
                 configuration,
@@ -448,7 +449,7 @@ package struct Gateway: Sendable {
             upstream: upstreamSettings,
             lastReload: lastReload
         )
-        // The services that may wait for an unreachable store.
+        // The time shared by all services that may wait for an unreachable store.
         let closing = BoundedService.Time(limit: Self.storeLimit)
         let bounded: (any Service) -> any Service = { BoundedService(service: $0, time: closing) }
         // A process that has its store to itself needs no heartbeat.
@@ -469,9 +470,9 @@ package struct Gateway: Sendable {
 
     /// The time for operators' running requests when the admin listener ends.
     private static let adminDrainLimit = Duration.seconds(5)
-    /// The time in which the parts that write to the store must end, if the listeners have left that much.
+    /// The time in which the parts that write to the store must end. They have less if the group is cancelled first.
     private static let storeLimit = Duration.seconds(15)
-    /// The time in which everything behind the listeners must end, even if the listeners used all of their own time.
+    /// The time that is left for everything behind the listeners if the listeners use all of their own time.
     private static let closingLimit = Duration.seconds(5)
 
     /// Creates a group that runs this gateway and other services, which end first. Does not start the group.

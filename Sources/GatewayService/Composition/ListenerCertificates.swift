@@ -12,7 +12,7 @@ package struct ListenerCertificate: Sendable {
     /// Reads the files of a listener. Returns `nil` if the listener speaks plain HTTP.
     ///
     /// If authorities are configured, only clients with a certificate from one of them may connect. Throws the faults
-    /// of the files, by their keys in the listener's section.
+    /// of the files, each under the configuration key that names the file.
     init?(_ files: GatewayConfiguration.TLSFiles, section: String) throws(ConfigurationProblems) {
         guard let certificateFile = files.certificateFile, let privateKeyFile = files.privateKeyFile else { return nil }
         let key = "\(section).tls.certificateFile"

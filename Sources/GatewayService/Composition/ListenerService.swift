@@ -82,7 +82,7 @@ package struct ListenerService: Service {
     package func run() async throws {
         defer { self.portsContinuation.finish() }
         guard await cancelWhenGracefulShutdown({ await self.mayBegin() }) else {
-            // The failed service ends the group.
+            // `mayBegin` returns false if another service has failed. That service ends the group.
             try? await gracefulShutdown()
             return
         }

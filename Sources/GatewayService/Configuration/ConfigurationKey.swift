@@ -22,7 +22,7 @@ package struct ConfigurationKey: Sendable {
     typealias Assignment = @Sendable (inout GatewayConfiguration) -> [String]
 
     package let path: String
-    /// The allowed values, for documents; ``doc`` is what the key sets.
+    /// The allowed values, in words for documents. ``doc`` says in words what the key sets.
     package let values: String
     package let doc: String
     /// True if a reload can change the value. Otherwise only a start can change it.

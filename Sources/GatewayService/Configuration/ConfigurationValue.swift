@@ -8,7 +8,8 @@ protocol ConfigurationValue: Sendable {
     init(variable: String) throws(ConfigurationFaults)
 }
 
-/// The reasons that something is not a value of a key. Each has its line if the node spans several lines.
+/// The reasons that something is not a value of a key. Each has the line of the node that it concerns, but no
+/// line if the value comes from a variable.
 struct ConfigurationFaults: Error {
     var faults: [(line: Int?, message: String)]
 

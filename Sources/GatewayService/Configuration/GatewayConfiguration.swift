@@ -14,7 +14,7 @@ package import RedisLimits
 package struct GatewayConfiguration: Sendable {
     /// The data listener, where tenants' services connect.
     package struct DataListener: Sendable {
-        /// The address and the limits; sections 8 and 9 of the reliability document explain them.
+        /// The address and the limits, which ``HTTPServerConfiguration`` explains.
         package var server = HTTPServerConfiguration(host: "0.0.0.0", port: 8080)
         package var tls = TLSFiles()
         /// The maximum number of requests in flight. One tenant gets at most half of them. Messages without high

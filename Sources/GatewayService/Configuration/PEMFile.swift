@@ -30,7 +30,7 @@ package enum PEMFile {
         do {
             return try NIOSSLPrivateKey(bytes: Array(data), format: .pem)
         } catch {
-            throw self.problem(key, "\(file) holds no private key in PEM without a passphrase, or one that is cut off")
+            throw self.problem(key, "\(file) holds no private key in PEM, or one that has a passphrase or is cut off")
         }
     }
 

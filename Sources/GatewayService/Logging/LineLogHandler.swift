@@ -122,7 +122,7 @@ extension Logger {
         return Logger(label: part.rawValue) { _ in handler.handler(for: part) }
     }
 
-    /// Returns as soon as all earlier lines are written, or if they can't be written now.
+    /// Waits until all earlier lines are written, but no longer than the output's timeout.
     package func flush() {
         (self.handler as? LineLogHandler)?.shared.output.flush()
     }

@@ -25,7 +25,8 @@ package enum ProcessProtection {
     /// The signals for which Swift's runtime prints a backtrace.
     private static let crashSignals = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGQUIT]
 
-    /// Turns core dumps off and limits backtraces to places without values. Must run first, before any secret is read.
+    /// Turns core dumps off, and keeps the contents of registers and memory out of backtraces. Must run first, before
+    /// any secret is read.
     ///
     /// May restart the program, in this process, with other runtime settings in the environment.
     package static func begin() {
@@ -51,7 +52,7 @@ package enum ProcessProtection {
 
     #if os(Linux)
     private static func limitBacktraces() {
-        // Without a backtracer, as beside a deployment build, the runtime prints nothing.
+        // The runtime prints nothing if no backtracer is installed. A deployed program usually has none.
         guard self.hasCrashHandler else { return }
         // The runtime uses the first of a repeated variable, and so does this call. The text is copied at once.
         let current = unsafe getenv(self.backtraceVariable).map { unsafe String(cString: $0) }
