@@ -2,7 +2,7 @@ import HTTPTypes
 import NIOCore
 package import NIOSSL
 
-/// A server's address and limits. Their defaults are the values of the reliability decisions, section 8.
+/// A server's address and limits.
 package struct HTTPServerConfiguration: Sendable {
     package var name = "http"
     package var host: String

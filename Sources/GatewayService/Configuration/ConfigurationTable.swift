@@ -35,7 +35,7 @@ package enum ConfigurationTable {
     private static let http: [Key] =
         Self.listener("http", \.http.server, \.http.tls) + [
             Key("http.maxInFlight", \.http.maxInFlight, .wholeNumber(1...1_000_000),
-                "requests in flight; a list by HTTP v1 counts as its calls in flight, 100 at most"),
+                "requests in flight; a list by HTTP v1 counts once for each call in flight, 100 at most"),
             // The largest allowed body must fit.
             Key("http.maxBufferedBytes", \.http.server.maxBufferedBytes, .wholeNumber((1 << 20)...(64 << 30)),
                 "bytes of request bodies held at once"),
@@ -152,7 +152,7 @@ package enum ConfigurationTable {
         [Key("log.level", \.log.level, .choice, "the least severe level that is logged", reloads: true)]
         + LogConfiguration.Part.allCases.map { part in
             Key("log.levels.\(part.rawValue)", \.log.levels[part], .optionalChoice(),
-                "the least severe level that is logged of this part; none for `log.level`", reloads: true)
+                "the least severe level that this part logs; none for that of `log.level`", reloads: true)
         } + [
             Key("log.format", \.log.format, .choice, "the form of a line"),
         ]
@@ -169,7 +169,7 @@ package enum ConfigurationTable {
         Key("tracing.caFile", \.tracing.caFile, .file,
             "PEM authorities of the receiver's certificate, besides the system's"),
         Key("tracing.sampleRatio", \.tracing.sampleRatio, .ratio,
-            "the part of requests without a trace whose spans are recorded; a caller's trace is recorded if it is "
+            "the share of requests to trace if the caller sends no trace; a caller's trace is recorded if it is "
             + "sampled"),
     ]
 

@@ -181,7 +181,7 @@ package struct GatewayConfiguration: Sendable {
             report(
                 "limits.perReplica",
                 or: "limits.redisUrl",
-                "limits.perReplica means limits in memory; leave it out, or limits.redisUrl"
+                "limits.perReplica means limits in memory; leave out either it or limits.redisUrl"
             )
         }
         if self.upstream.connectTimeout > self.upstream.timeout {

@@ -72,7 +72,7 @@ package struct YAMLSource {
             switch scalar.resolvedTagName {
             case .null: return ", but there is no value"
             case .str: return ", but found the text \"\(scalar.string)\""
-            case .bool: return ", but \(scalar.string) is true or false in YAML; put text in quotes"
+            case .bool: return ", but YAML reads \(scalar.string) as true or false; put text in quotes"
             default: return ", but found \(scalar.string); put text in quotes, write numbers in plain decimal"
             }
         }

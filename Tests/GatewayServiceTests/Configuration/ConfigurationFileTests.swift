@@ -28,7 +28,7 @@ struct ConfigurationFileTests {
             ("http:\n  [a]: 1", ["g.yaml:2: http: keys must be plain text"]),
             (
                 "log:\n  level: off",
-                ["g.yaml:2: log.level: expected text, but off is true or false in YAML; put text in quotes"]
+                ["g.yaml:2: log.level: expected text, but YAML reads off as true or false; put text in quotes"]
             ),
             ("dataDir: {a: b}", ["g.yaml:1: dataDir: expected text, but found keys and values"]),
             (

@@ -231,7 +231,7 @@ struct ConfigurationInputTests {
             ),
             (
                 "limits: {perReplica: true, redisUrl: 'redis://h'}",
-                "g.yaml:1: limits.perReplica: limits.perReplica means limits in memory; leave it out, or limits.redisUrl"
+                "g.yaml:1: limits.perReplica: limits.perReplica means limits in memory; leave out either it or limits.redisUrl"
             ),
             ("store: {poolSize: 3}", "g.yaml:1: store.poolSize: must be from 4 to 100, not 3"),
             ("store: {maxStaleMs: 4999}", "g.yaml:1: store.maxStaleMs: must be from 5000 to 86400000, not 4999"),
