@@ -5,7 +5,8 @@ import Synchronization
 
 /// The audit's one writer: takes records from everywhere, chains them, and hands them to the store in batches.
 ///
-/// A record is on its way to the store within the flush interval; that interval is all that a killed process can lose.
+/// A record is on its way to the store within the flush interval. A killed process loses the records of this interval, and
+/// those of requests that were under way.
 /// When the store refuses, records go to the spool. When that refuses as well, nothing more is reserved, so nothing
 /// more is done that could not be recorded; what was already taken is kept and written when one of them recovers.
 package final class AuditLog: Service {
