@@ -170,7 +170,7 @@ def watch_until_told(gateway: Gateway, pipe: Connection) -> None:
         "/readyz": Load(f"{gateway.admin_url}/readyz", {}, b"", method="GET", concurrency=2, rate=RATE),
         "/metrics": Load(f"{gateway.admin_url}/metrics", {}, b"", method="GET", concurrency=1, rate=METRICS_RATE),
         # No route: what each event loop of the data listener answers by itself.
-        "data": Load(f"{gateway.url}/", {}, b"", method="GET", concurrency=4, rate=RATE),
+        "data": Load(f"{gateway.url}/no-such-route", {}, b"", method="GET", concurrency=4, rate=RATE),
     }
     for load in loads.values():
         load.start()
