@@ -171,7 +171,7 @@ extension RetiredToken {
 
 /// Some tokens of a tenant's feed, in the order in which they came to be fed.
 package struct RetiredTokenFeed: Sendable, Hashable {
-    /// What all replicas did since the last reading.
+    /// The changes that all replicas made since the last reading, and the spikes.
     package struct News: Sendable, Hashable {
         /// The tenants for which the last hour is a spike.
         package var spiking: Set<TenantID>
