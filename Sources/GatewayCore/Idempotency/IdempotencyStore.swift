@@ -76,8 +76,8 @@ package struct IdempotencyRecord: Sendable, Hashable {
 package enum IdempotencyChange: Sendable, Hashable {
     /// Takes a key that is free or expired.
     case reserve(IdempotencyRecord.Identity, IdempotencyRecord)
-    /// Stores a state and renews the lease. An open state is refused once the lease has ended.
-    case update(id: Int64, IdempotencyRecord.State)
+    /// Stores a state, and renews the lease or ends it. An open state is refused once the lease has ended.
+    case update(id: Int64, IdempotencyRecord.State, endsLease: Bool = false)
     /// Renews the lease of an open record.
     case renew(id: Int64)
     /// Takes over an open record of this replica, or one whose lease ended at least one call's time ago.

@@ -6,15 +6,12 @@ import Synchronization
 ///
 /// - The *key* is taken before anything leaves, by a *record* in the store.
 /// - A *mark* is a durable note of the recipients whose calls are about to leave. No call leaves unmarked. A list is
-///   marked
-///   `startsPerMark` recipients at a time, in their order, so a long list costs few transactions.
+///   marked `startsPerMark` recipients at a time, in their order, so a long list costs few transactions.
 /// - After a crash, the outcome of a recipient that was marked and has no outcome is unknown. Recipients without a mark
-///   are
-///   sent to when the request is repeated.
+///   are sent to when the request is repeated.
 /// - If replicas share the store, the key is held under a ``Lease``. A mark is written, and a call started, only while
-///   the
-///   lease outlasts it. A process that was paused past its lease sends nothing more, because another replica may have taken
-///   the record over.
+///   the lease outlasts it. A process that was paused past its lease sends nothing more, because another replica may
+///   have taken the record over.
 ///
 /// A list of 450 recipients by HTTP v1:
 ///
@@ -306,7 +303,7 @@ package final class SendReservation: Sendable {
         if case .lost = try await self.writer.commit(.update(id: recordID, state)) { self.lose() }
     }
 
-    /// Frees the key, because nothing has left. The progress of an earlier attempt stays.
+    /// Frees the key, because nothing has left. The progress of an earlier attempt stays, and any replica may continue.
     func release() async throws(GatewayError) {
         guard let recordID = self.recordID else { return }
         guard !self.earlier.started.isEmpty else {
@@ -314,7 +311,7 @@ package final class SendReservation: Sendable {
             return
         }
         let state = IdempotencyRecord.State.open(progress: try self.sealer.seal(self.earlier.bytes, as: .progress))
-        _ = try await self.writer.commit(.update(id: recordID, state))
+        _ = try await self.writer.commit(.update(id: recordID, state, endsLease: true))
     }
 }
 

@@ -20,6 +20,8 @@ package struct SQLIdempotencyStore: IdempotencyStore {
         }
 
         var duration: SQLValue { .microseconds(self.leases?.duration ?? .zero) }
+        /// A duration after which another replica may take the record over at once.
+        var ended: SQLValue { .microseconds(.zero - (self.leases?.attemptTimeout() ?? .zero)) }
     }
 
     private let database: any SQLDatabase
@@ -162,6 +164,7 @@ private struct IdempotencyWriter {
     private struct Update {
         let id: Int64
         let state: IdempotencyRecord.State
+        let endsLease: Bool
     }
 
     private let db: any SQLConnection
@@ -203,7 +206,8 @@ private struct IdempotencyWriter {
         for (place, change) in changes.enumerated() {
             switch change {
             case .reserve(let identity, let record): reservations.append((place, Reservation(identity, record)))
-            case .update(let id, let state): updates.append((place, Update(id: id, state: state)))
+            case .update(let id, let state, let endsLease):
+                updates.append((place, Update(id: id, state: state, endsLease: endsLease)))
             case .renew(let id): outcomes[place] = try self.renew(id)
             case .takeOver(let id, let progress): outcomes[place] = try self.takeOver(id, progress)
             case .release(let id): outcomes[place] = try self.release(id)
@@ -369,7 +373,8 @@ private struct IdempotencyWriter {
             """,
             updates.map { update in
                 let (isFinished, content) = update.state.columns
-                return [.int(update.id), isFinished, .int(update.state.weight), content, self.owner.duration] + owner
+                let lease = update.endsLease ? self.owner.ended : self.owner.duration
+                return [.int(update.id), isFinished, .int(update.state.weight), content, lease] + owner
             }
         ) { place, _ in changed.insert(place) }
         return updates.indices.map { place in

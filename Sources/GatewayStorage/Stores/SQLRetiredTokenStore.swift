@@ -399,8 +399,10 @@ extension SQLRetiredTokenStore {
 // MARK: Trimming
 
 extension SQLRetiredTokenStore {
-    /// Drops tokens that are too old, then the oldest of the tenants that have most.
+    /// Drops tokens that are too old, then the oldest of the tenants that have most. Only the leader does: each of
+    /// several replicas would drop the whole excess.
     package func trim(reportedBefore cutoff: Timestamp, keeping maxEntries: Int) async throws(GatewayError) {
+        guard try await self.database.isLeader() else { return }
         var sizes = try await self.database.read(.scan, scope: .gateway) { db in
             try db.rows(
                 """

@@ -33,8 +33,8 @@ struct MortalIdempotencyStore: IdempotencyStore {
     private static func name(_ change: IdempotencyChange) -> String {
         switch change {
         case .reserve: "reserve"
-        case .update(_, .open): "mark"
-        case .update(_, .finished): "finish"
+        case .update(_, .open, _): "mark"
+        case .update(_, .finished, _): "finish"
         case .renew: "renew"
         case .takeOver: "take over"
         case .release: "release"

@@ -6,7 +6,7 @@ package final class TestIdempotencyStore: IdempotencyStore {
     private struct State {
         var identities: Set<IdempotencyRecord.Identity> = []
         var isHeldElsewhere = false
-        var batches: [Int] = []
+        var batches: [[IdempotencyChange]] = []
     }
 
     package let database: TestDatabase
@@ -27,8 +27,8 @@ package final class TestIdempotencyStore: IdempotencyStore {
         return records
     }
 
-    /// How many changes each transaction made.
-    package var batches: [Int] { self.state.current.batches }
+    /// The changes of each transaction.
+    package var batches: [[IdempotencyChange]] { self.state.current.batches }
 
     package func refuse(_ refuses: Bool = true) { self.database.refuse(refuses) }
 
@@ -46,7 +46,7 @@ package final class TestIdempotencyStore: IdempotencyStore {
         guard !self.state.current.isHeldElsewhere else { return changes.map { _ in .lost } }
         let outcomes = try await self.store.apply(changes)
         self.state.change { state in
-            state.batches.append(changes.count)
+            state.batches.append(changes)
             for case .reserve(let identity, _) in changes { state.identities.insert(identity) }
         }
         return outcomes
