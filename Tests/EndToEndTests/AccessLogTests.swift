@@ -7,10 +7,10 @@ import Testing
 extension EndToEnd {
     @Suite("Access log")
     struct AccessLogTests {
-        /// The lines of requests with some ids, once each of the ids has one.
+        /// Returns the access log lines of some request ids once every id has a line.
         private static func lines(of ids: [String], _ gateway: RunningGateway) async throws -> [JSON] {
             _ = try await gateway.process.errors.first { text in ids.allSatisfy(text.contains) ? true : nil }
-            // What came later shows that no further line of theirs is under way.
+            // A later request's line proves that no further line of these ids is pending.
             let last = try await Reply.to("GET", "\(gateway.adminAddress)/livez").headers["x-request-id"] ?? ""
             let text = try await gateway.process.errors.first { $0.contains(last) ? $0 : nil }
             return text.split(separator: "\n").compactMap { try? JSON(parsing: $0) }
@@ -20,9 +20,9 @@ extension EndToEnd {
                 }
         }
 
-        @Test("Every request has exactly one line, whichever listener it came to and however far it got")
+        @Test("Each request has exactly one access log line on both listeners, including refused requests")
         func once() async throws {
-            // Probes are requests, too.
+            // Probes are logged at debug.
             try await Site.with(["GATEWAY_LOG_LEVELS_ACCESS": "debug"]) { site in
                 let (gateway, key) = (site.gateway, site.key)
                 let admin = gateway.adminAddress

@@ -5,13 +5,13 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd {
-    @Suite("Exports of the audit, and pseudonyms", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
+    @Suite("Audit export and pseudonyms", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
     struct AuditExportTests {
         private func run(_ arguments: String...) async throws -> Program.Outcome {
             try await Program.gateway(["audit"] + arguments)
         }
 
-        @Test("An export has each record of the store as a line of JSON, and none that can't be read")
+        @Test("An export prints each record as a line of JSON and fails on a record that can't be read")
         func export() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("The calculator's pseudonyms are those of the audit, and die with their tenant")
+        @Test("audit pseudonym computes the audit's pseudonyms and fails once the tenant is deleted")
         func pseudonyms() async throws {
             try await DevGateway.with { dev in
                 let sent = try await dev.send(#"{"token": "secret-token-1"}"#)

@@ -7,14 +7,14 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd.AuditMatrixTests {
-    /// The tables of the audit and what orders their rows by age.
+    /// The audit's tables, with the columns that order their rows by age.
     private static let ages = [
         ("audit_records", ["writer", "sequence"]), ("audit_heads", ["writer"]),
         ("audit_checkpoints", ["number"]),
         ("audit_truncations", ["writer"]), ("gateway_checkpoint_end", ["id"]),
     ]
 
-    /// Each table emptied, and without its oldest or newest rows.
+    /// Statements that empty a table, or delete its two oldest or newest rows.
     private static var losses: [String] {
         self.ages.flatMap { table, age in
             let key = age.joined(separator: ", ")
@@ -27,11 +27,10 @@ extension EndToEnd.AuditMatrixTests {
         }
     }
 
-    /// More than one table at once.
+    /// Statements that delete from several tables.
     private static var greaterLosses: [String] {
         let emptied = self.ages.map(\.0).filter { $0.hasPrefix("audit_") }.map { "DELETE FROM \($0);" }.joined()
         let word = "DELETE FROM gateway_checkpoint_end;"
-        // The newest checkpoints with their records.
         let newest = """
             DELETE FROM audit_checkpoints WHERE number > 13; DELETE FROM audit_records WHERE writer = 4;
             DELETE FROM audit_heads WHERE writer = 4;
@@ -42,7 +41,7 @@ extension EndToEnd.AuditMatrixTests {
         ]
     }
 
-    @Test("Whatever rows are gone, each way of checking finds it, and a look at the ends does too")
+    @Test("Deleted rows of any audit table are found with either key, without a key, and by the start's check")
     func losses() async throws {
         try await PrivateDirectory.with(prefersMemory: true) { directory in
             let audit = try await RecordedAudit.make(in: directory)
@@ -68,7 +67,7 @@ extension EndToEnd.AuditMatrixTests {
         }
     }
 
-    @Test("A gateway that starts on an emptied audit says so, serves, and covers nothing up")
+    @Test("A gateway that starts on an emptied audit logs an error, serves, and keeps the loss detectable")
     func starts() async throws {
         try await PrivateDirectory.with(prefersMemory: true) { directory in
             let audit = try await RecordedAudit.make(in: directory)
@@ -78,7 +77,7 @@ extension EndToEnd.AuditMatrixTests {
                 try await SQL.change("\(copy)/gateway.sqlite", statements)
                 try await audit.expectChanged(copy, statements)
                 try await RunningGateway.serving(RunningGateway.environment(dataDirectory: copy)) { gateway in
-                    // The line stays missing for ever where nothing is found.
+                    // Without a finding this waits until the time limit.
                     _ = try await gateway.process.errors.first { text in
                         text.split(separator: "\n")
                             .first { $0.contains("audit verify tells more") && $0.contains(#""level":"error""#) }
@@ -93,7 +92,7 @@ extension EndToEnd.AuditMatrixTests {
         }
     }
 
-    @Test("Tenants whose making nobody recorded tell that the first records are gone before they were signed")
+    @Test("Deleting records that no checkpoint covers is found, because a tenant lacks its creation record")
     func unsigned() async throws {
         try await PrivateDirectory.with(prefersMemory: true) { directory in
             let environment = directory.environment(["GATEWAY_AUDIT_CHECKPOINT_INTERVAL_MS": "600000"])
@@ -111,7 +110,7 @@ extension EndToEnd.AuditMatrixTests {
                 try await verify().expect(1)
                 try await RunningGateway.serving(environment) { gateway in
                     #expect(try await gateway.metrics().contains("\nfcmgw_audit_changed 1\n"))
-                    // From now on there is a record of it.
+                    // This records a change of the tenant.
                     #expect(try await gateway.admin("PUT", "tenants/shop", #"{"display_name": "Shop"}"#).status == 200)
                     try await gateway.stopInOrder()
                 }

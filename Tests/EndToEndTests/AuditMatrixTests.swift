@@ -9,7 +9,6 @@ import Testing
 extension EndToEnd {
     @Suite("Tampering with any part of the audit", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
     struct AuditMatrixTests {
-        /// The tables that the audit consists of.
         private static let tables = [
             "audit_records", "audit_heads", "audit_checkpoints", "gateway_checkpoint_end", "audit_truncations",
         ]
@@ -38,7 +37,7 @@ extension EndToEnd {
             init(_ name: String, _ statements: String) { (self.name, self.statements) = (name, statements) }
         }
 
-        /// Every column of some rows of every table changed, rows deleted, and rows exchanged.
+        /// Changes each column of some rows of every table, deletes these rows, and empties every table.
         private static func changes(_ store: String) async throws -> [Change] {
             var changes: [Change] = []
             for table in self.tables {
@@ -67,7 +66,7 @@ extension EndToEnd {
 
         private static let unsigned = "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end"
 
-        /// The beginning of a statement that copies a record to a place.
+        /// The start of a statement that copies a record to a writer and sequence.
         private static func copy(to writer: String, _ sequence: Int) -> String {
             let columns = "time, tenant, tenant_uid, body, hash"
             return "INSERT INTO audit_records SELECT \(writer), \(sequence), \(columns) FROM audit_records"
@@ -75,9 +74,9 @@ extension EndToEnd {
 
         private static let firstLeft = "WHERE writer = 3 ORDER BY sequence LIMIT 1"
 
-        // A row is a name and its statements, where the formatter would have a line for each bracket.
+        // One change per entry; the formatter would put each bracket on its own line.
         // swift-format-ignore
-        /// What takes more than one statement, or adds something.
+        /// Changes that take several statements or add rows.
         private static let more = [
             Change("drop the latest checkpoint and its mention", """
                 DELETE FROM audit_checkpoints WHERE number = (SELECT max(number) FROM audit_checkpoints);
@@ -115,7 +114,7 @@ extension EndToEnd {
                 """),
         ]
 
-        /// The last chain is put back to an end that was genuine once.
+        /// Rolls the last chain back to an earlier genuine end.
         private static func shortened(to head: AuditHead) -> Change {
             let statements = """
                 DELETE FROM audit_records WHERE writer = \(head.writer) AND sequence > \(head.sequence);
@@ -125,7 +124,7 @@ extension EndToEnd {
             return Change("shorten the last chain, with a genuine older head", statements)
         }
 
-        @Test("Any column of any table, any row, and what can be combined: exit 1 with the first bad record")
+        @Test("audit verify finds changed columns, deleted rows and combined changes in every audit table")
         func everyColumn() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let audit = try await RecordedAudit.make(in: directory)
@@ -139,10 +138,10 @@ extension EndToEnd {
                 for change in combined + (try await Self.changes(store)) {
                     let copy = try directory.copy("data", to: "copy")
                     defer { try? FileManager.default.removeItem(atPath: copy) }
-                    // Some values are what was there already, or not allowed.
+                    // Some changes have no effect or violate a constraint.
                     if try await Self.dump("\(copy)/gateway.sqlite", after: change.statements) == before { continue }
                     tried += 1
-                    // The program is run for some of them, since each start takes its time.
+                    // Only some changes run the program, because each start takes time.
                     if tried <= combined.count || tried.isMultiple(of: 20) {
                         let outcome = try await audit.verify(copy)
                         if outcome.end != .code(1) || !outcome.output.contains("First bad record: ") {
@@ -164,7 +163,7 @@ extension EndToEnd {
             }
         }
 
-        /// Everything of the audit, in one order.
+        /// All audit rows, sorted.
         private static func dump(_ store: String, after change: String = "") async throws -> [String] {
             let columns = [
                 ("audit_records", ["writer", "sequence", "time", "tenant", "tenant_uid", "body", "hash"]),
@@ -179,7 +178,7 @@ extension EndToEnd {
             return try await SQL.change(store, change, thenRead: queries.joined(separator: " UNION ALL ")).sorted()
         }
 
-        @Test("By the public key alone, without the master key, signed things are checked, and seals are not")
+        @Test("Without the master key the public key checks signatures but not seals")
         func publicKey() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let audit = try await RecordedAudit.make(in: directory)
@@ -201,19 +200,19 @@ extension EndToEnd {
                 try await verify("nothing").expect(64)
                 let none = try await Program.auditVerify(environment).expect(0)
                 #expect(none.errors.contains("signatures are not checked"))
-                // Without the key, whoever rewrites the seals too is found by what was signed.
+                // The signed checkpoints reveal a changed head even if seals aren't checked.
                 try await SQL.change(store, "UPDATE audit_heads SET sequence = sequence - 1 WHERE writer = 4")
                 #expect(try await verify(audit.publicKey).end == .code(1))
             }
         }
 
-        @Test("A gateway that starts while the audit is checked makes the check begin again, not fail")
+        @Test("audit verify starts over if a gateway starts meanwhile")
         func startMeanwhile() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let audit = try await RecordedAudit.make(in: directory)
                 let (pipe, go) = (directory.path("pipe"), directory.path("go"))
-                // The check has read part of the store, and waits for the sink, when the gateway starts. The second time it
-                // finds a file in the pipe's place: a writer can't tell that the first reading has ended.
+                // The gateway starts while the check waits for the sink's pipe. The second pass finds a file there,
+                // because the pipe's writer can't tell that the first pass has ended.
                 let feed = """
                     mkfifo "$1" && echo ready && exec 3> "$1" && echo opened
                     until [ -e "$2" ]; do sleep 0.05; done

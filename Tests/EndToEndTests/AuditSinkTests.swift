@@ -6,13 +6,12 @@ import Testing
 extension EndToEnd {
     @Suite("The audit's second sink")
     struct AuditSinkTests {
-        /// Runs a body with a gateway that has a second sink, whose file may be `sink`.
+        /// Runs a body with a gateway that has a second sink, and the path of a file sink.
         private func run(_ sink: String, _ body: (Site, _ sink: String) async throws -> Void) async throws {
             let settings = ["GATEWAY_AUDIT_SINK": sink, "GATEWAY_AUDIT_CHECKPOINT_INTERVAL_MS": "100"]
             try await Site.with(settings) { try await body($0, "\($0.data)/audit.jsonl") }
         }
 
-        /// Returns when a sink's file has begun.
         private func waitForCheckpoint(in sink: String) async throws {
             try await wait {
                 (try? String(contentsOfFile: sink, encoding: .utf8))?.contains(#"{"type":"checkpoint""#) == true
@@ -23,7 +22,7 @@ extension EndToEnd {
             for _ in 0..<count { #expect(try await gateway.send(#"{"token": "a-device"}"#, key: key).status == 200) }
         }
 
-        @Test("A file has everything after an orderly end, after a kill, and after it was moved away")
+        @Test("A file sink verifies after an orderly stop, after a move of the file, and after a kill and restart")
         func file() async throws {
             try await self.run("file:audit.jsonl") { site, sink in
                 let (gateway, environment, key) = (site.gateway, site.environment, site.key)
@@ -36,7 +35,7 @@ extension EndToEnd {
                 #expect(try await gateway.metric("fcmgw_audit_sink_failures_total") == "0")
                 try await gateway.stopInOrder()
                 try await Program.auditVerify(environment, "--sink", sink).expect(0)
-                // Everything that the store has, the last record included.
+                // The sink holds the store's last record.
                 let text = try String(contentsOfFile: sink, encoding: .utf8)
                 #expect(text.contains(#""action":"audit.closed""#))
                 #expect(text.split(separator: "\n").last?.hasPrefix(#"{"type":"checkpoint""#) == true)
@@ -50,7 +49,7 @@ extension EndToEnd {
                 try await Program.auditVerify(environment, "--sink", old, "--sink", sink).expect(2)
                 try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
                 try await Program.auditVerify(environment, "--sink", old, "--sink", sink).expect(0)
-                // In the wrong order, they are no sink.
+                // In the wrong order the files don't verify.
                 try await Program.auditVerify(environment, "--sink", sink, "--sink", old).expect(1)
                 let printed = try await Program.gateway(["audit", "public-key"], environment: environment)
                 let arguments = ["--sink-only", "--sink", old, "--sink", sink, "--public-key", printed.output]
@@ -58,7 +57,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("SIGHUP has a file that was moved away followed by another")
+        @Test("After SIGHUP a new file continues a sink whose file was moved, and both verify together")
         func rotation() async throws {
             try await self.run("file:audit.jsonl") { site, sink in
                 let old = site.directory.path("old.jsonl")

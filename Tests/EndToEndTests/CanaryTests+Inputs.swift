@@ -6,15 +6,15 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd.CanaryTests {
-    // Each has only what its place takes.
+    // Each has only characters that its field accepts.
     static let topic = "canary-topic~%41.x"
     static let idempotencyKey = "canary-idempotency-key-0815"
     static let group = "canary group/name"
     static let member = #"canary:member"token\/+%é"#
-    /// Stands where it does not belong.
+    /// Sent in fields that don't expect it.
     static let oddInput = "CANARY-odd.input_4711"
 
-    /// Secrets in every place of a request that a client may put them in, by all routes of both listeners.
+    /// Sends secrets in every part of a request, by all routes of both listeners.
     func sendOddInputs(_ trial: inout Trial) async throws {
         let scopes = ["messages:send", "topics:manage", "device-groups:manage", "tokens:read", "audit:read"]
         let key = try await trial.gateway.makeKey("demo", scopes)
@@ -80,13 +80,13 @@ extension EndToEnd.CanaryTests {
             for listener in [trial.gateway.address, trial.gateway.adminAddress] {
                 let reply = try await Reply.to(method, listener + path, headers: headers, body: body)
                 #expect(reply.status != 500, "\(method) \(path): \(reply.text)")
-                // What a caller asked for by a good key is the caller's; refusals tell nobody anything.
+                // A successful answer may quote the caller's input; a refusal must not.
                 if reply.status >= 400 { trial.keep(reply, "\(method) of a route") }
             }
         }
     }
 
-    /// Keys, tokens and passwords in shapes and places that are none of theirs.
+    /// Sends keys in malformed Authorization fields and in URLs.
     private func misplaceKeys(_ key: String, _ trial: inout Trial) async throws {
         let basic = Data("user:\(key)".utf8).base64EncodedString()
         let shapes = [
@@ -119,7 +119,7 @@ extension EndToEnd.CanaryTests {
         }
     }
 
-    /// Requests that no route sees.
+    /// Sends malformed requests.
     private func sendHostileBytes(_ trial: inout Trial) async throws {
         let secret = "Authorization: Bearer \(trial.keys.first ?? "")\r\nX-Token: \(Self.token)\r\n"
         let head = "POST /v1/tenants/demo/messages HTTP/1.1\r\nHost: a\r\n\(secret)"

@@ -4,7 +4,7 @@ import ProcessTestKit
 import Testing
 
 extension EndToEnd.CanaryTests {
-    /// Changes the master key with the gateway stopped: refused at first, then done; then it serves by the new one.
+    /// Changes a stopped gateway's master key, with wrong keys first, then serves with the new key until a crash.
     func changeMasterKey(_ trial: inout Trial, _ directory: PrivateDirectory) async throws {
         let keys = [Self.masterKey, Self.newMasterKey, Self.wrongMasterKey]
             .map { Data($0).base64EncodedString() }
@@ -24,7 +24,7 @@ extension EndToEnd.CanaryTests {
             let outcome = try await Program.gateway(["config", verb], environment: environment)
             trial.keep(outcome, "config \(verb) with two keys")
         }
-        // Secrets have no place in the file; the refusal names the key and not what stands there.
+        // The file may hold no secrets; the refusal names the setting but not its value.
         let file = try directory.write(
             "masterKey: \(keys[2])\nadmin:\n  token: '\(Self.wrongAdminToken)'\n",
             to: "secrets.yaml"

@@ -8,13 +8,13 @@ import Testing
 extension EndToEnd {
     @Suite("Canaries")
     struct CanaryTests {
-        // Each holds characters that JSON, URLs and Base64 write in their own ways.
+        // Each holds characters that JSON, URLs or Base64 encode differently.
         static let serverKey = #"canary-server"key\/+%"#
         static let adminToken = #"canary-admin"token\/+%-of-32-or-more"#
         static let wrongAdminToken = #"canary-wrong"admin\/+%"#
         static let wrongKey = #"fgw_canary-wrong"key\/+%"#
         static let token = #"canary:device"token\/+%é"#
-        /// A token that FCM names in place of another is of visible ASCII.
+        /// Visible ASCII only, like FCM's replacement tokens.
         static let replacement = #"canary:replacement"token\/+%"#
         static let payload = #"canary payload"value\/+%é"#
         static let masterKey = Array(UInt8(101)...UInt8(132))
@@ -32,7 +32,7 @@ extension EndToEnd {
             Canary("odd input", oddInput),
         ]
 
-        @Test("No secret, token or payload leaves by any way but to FCM")
+        @Test("Secrets, tokens and payloads reach no log, metric, audit record, file, refusal or command output")
         func canaries() async throws {
             let settings = [
                 "GATEWAY_ADMIN_TOKEN": Self.adminToken,
@@ -94,7 +94,7 @@ extension EndToEnd {
             try await trial.send(message, expecting: 200)
             message = content
             message["tokens"] = ["\(replaced)3", "b"]
-            // The second answer is the kept one.
+            // The second answer is a replay.
             for _ in 1...2 {
                 let headers = ["Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"]
                 try await trial.send(message, headers: headers, expecting: 200)
@@ -141,10 +141,10 @@ extension EndToEnd {
                 let message: JSON = ["token": "\(Self.token)\(fault.token)", "data": ["a": .string(Self.payload)]]
                 try await trial.send(message, headers: headers, expecting: fault.status)
                 try await trial.emulator.deleteFaults()
-                // So that no breaker opens.
+                // A success keeps the breaker closed.
                 try await trial.send(["token": .string(Self.token)], expecting: 200)
             }
-            // An upstream that repeats what it was sent must not get it any further.
+            // Secrets that the upstream echoes must not be passed on.
             let echo = JSON.string("\(Self.serverKey) \(Self.token) \(Self.payload)")
             for status in [200, 400, 401, 404, 500, 503] {
                 let action: JSON = ["type": "status", "status": .integer(status), "body": echo]
@@ -165,10 +165,10 @@ extension EndToEnd {
             }
         }
 
-        /// Everything again by HTTP v1: a service account, its key, its access tokens.
+        /// Sends by HTTP v1, and collects the service account's key, access tokens and assertions as secrets.
         private func sendByV1(_ trial: inout Trial) async throws {
             let account = try await trial.emulator.makeServiceAccount(project: "canary-project")
-            // The middle of the key, as one line: PEM may be written anew, with other line ends.
+            // Single lines from the middle of the key, because re-encoded PEM may have other line ends.
             let lines = (account["private_key"]?.text ?? "").split(separator: "\n")
             for (number, line) in lines.dropFirst(2).dropLast(2).enumerated() where number.isMultiple(of: 6) {
                 trial.v1Secrets.append((name: "private key, line \(number)", text: String(line)))
@@ -190,7 +190,7 @@ extension EndToEnd {
                 trial.keep(try await trial.gateway.admin("GET", path), "GET \(path)")
             }
             trial.keep(try await trial.gateway.admin("POST", "tenants/demo/credentials/check"), "a check that passes")
-            // Refusals quote nothing, whichever member is wrong.
+            // No refusal quotes the account.
             for member in account.keys {
                 var bad: JSON = ["service_account": account]
                 bad["service_account"]?[member] = "x"
@@ -219,7 +219,7 @@ extension EndToEnd {
             let address = trial.gateway.address
             let messages = "/v1/tenants/demo/messages"
             let wrongKey = Self.wrongKey
-            // What is looked up is well-formed; it is another tenant's.
+            // Another tenant's key: only a well-formed key is looked up.
             let foreignKey = trial.keys.last ?? ""
             for (authorization, status) in [
                 ("Bearer \(wrongKey)", 401), ("Basic \(wrongKey)", 401), ("Bearer \(foreignKey)", 404),
@@ -297,7 +297,7 @@ extension EndToEnd {
         }
 
         private func check(_ trial: Trial, canaries: [Canary]) throws {
-            // The test would be worth nothing if the canaries had never been where they may be.
+            // The search below proves nothing unless these canaries were sent.
             let sent = trial.sentToFCM
             for name in ["server key", "token", "payload"] {
                 let canary = try #require(canaries.first { $0.name == name })
@@ -312,7 +312,7 @@ extension EndToEnd {
                 )
             }
             for (place, bytes) in trial.found {
-                // The store knows who belongs to a device group: FCM does not tell.
+                // The store holds the members of device groups, because FCM doesn't return them.
                 let isStore = place.hasPrefix("gateway.sqlite")
                 for canary in canaries where !isStore || !["group", "member"].contains(canary.name) {
                     #expect(!canary.isIn(bytes), "\(canary.name) in \(place)")

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("Verbs over TLS")
     struct ClientTLSTests {
-        /// Each verb that calls a listener, in an order in which it has something to do, with its exit code.
+        /// Each verb that calls a listener, with its exit code, ordered so that each has something to do.
         private static let verbs: [(String, Int32)] = [
             ("tenant put shop --display-name Shop", 0), ("tenant set shop --sender-id 7", 0),
             ("tenant disable shop", 0),
@@ -26,7 +26,7 @@ extension EndToEnd {
             ("tenant delete shop --yes", 0),
         ]
 
-        /// The words of each verb that has an option for authorities.
+        /// The words of each verb that has the option `--ca-file`.
         private static func callingVerbs(
             of command: any ParsableCommand.Type = FCMGatewayCommand.self,
             _ words: [String] = []
@@ -37,7 +37,7 @@ extension EndToEnd {
             return help.contains("--ca-file") ? [words.joined(separator: " ")] : []
         }
 
-        /// A gateway whose listeners ask for certificates, the variables of a client, and its certificate's files.
+        /// Runs a body with a gateway that requires client certificates, a client's variables and its files.
         private func serving(
             _ body: ([String: String], _ files: [(option: String, variable: String, path: String)]) async throws -> Void
         ) async throws {
@@ -74,7 +74,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Each verb reaches listeners that ask for a certificate, by options and by variables",
+            "Each verb reaches listeners that require a client certificate, with options or with variables",
             arguments: [true, false]
         )
         func verbs(byOptions: Bool) async throws {
@@ -104,7 +104,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("What is wrong with a certificate is said in words, with the option that helps")
+        @Test("A TLS failure names the option or file at fault and shows no BoringSSL error")
         func failures() async throws {
             try await self.serving { environment, files in
                 let (authority, certificate, key) = (files[0].path, files[1].path, files[2].path)

@@ -6,11 +6,11 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd {
-    @Suite("What verbs print")
+    @Suite("Command output")
     struct CommandOutputTests {
         private static func json(_ text: String) -> JSON? { try? JSON(parsing: text) }
 
-        @Test("Every verb that prints has a JSON form, and nothing but that on standard output")
+        @Test("Every verb that prints supports --output json and writes only JSON to standard output")
         func json() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
@@ -45,7 +45,7 @@ extension EndToEnd {
                         #expect(!outcome.output.contains("\u{1B}"))
                     }
                     #expect(try await run("credential check demo").json["checks"] != nil)
-                    // Last, as nothing can be sent with it.
+                    // Last, because nothing can be sent with this key.
                     let put = try await run("credential put demo legacy --server-key-file -", input: "the-server-key")
                     #expect(put.json["fingerprint"] != nil)
                     #expect(try await run("credential delete demo legacy --yes").json["deleted"] == true)
@@ -63,7 +63,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("With --output json, a failure is a problem object on standard error, whatever failed")
+        @Test("With --output json a failure is a problem object on standard error")
         func failures() async throws {
             try await PrivateDirectory.with { directory in
                 let bad = try directory.write("log: {levl: info}\n", to: "g.yaml")
@@ -104,7 +104,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("An answer that can't be written is a failure; of a key it is said what to do")
+        @Test("An answer that can't be written fails the verb, which says how to revoke or replace a lost key")
         func unwritable() async throws {
             let shell = URL(filePath: "/bin/sh")
             let program = try Program.gateway().path
@@ -119,7 +119,7 @@ extension EndToEnd {
                         try await Program.run(shell, ["-c", script, program], environment: dev.environment)
                     }
                     let revoke = "fcm-gateway key revoke"
-                    // There already, so that the first change is a key.
+                    // The tenant exists, so that the first change creates a key.
                     #expect(try await dev.gateway.admin("PUT", "tenants/shop", "{}").status == 201)
                     for (line, words) in [
                         ("key generate", "create another"), ("key generate --output json", "create another"),
@@ -134,13 +134,13 @@ extension EndToEnd {
                         #expect(full.errors.contains(words), "\(line): \(full.errors)")
                     }
                     let keys = try await dev.gateway.admin("GET", "tenants/shop/keys").json["keys"]?.elements
-                    #expect(keys?.count == 1, "the first that could not be shown is the last that was made")
+                    #expect(keys?.count == 1, "apply stops at the first key that it can't print")
                     #expect(try await dev.gateway.admin("DELETE", "tenants/shop").status == 204)
                     let json = try await run("exec \"$0\" tenant apply -f \(file) --output json > /dev/full").expect(1)
                     let detail = Self.json(json.errors)?["detail"]?.text ?? ""
                     #expect(detail.matches(of: #/fcm-gateway key revoke shop \w+/#).count == 2, "\(json.errors)")
 
-                    // Nobody reads any more: no failure of a list, and one of a key.
+                    // A closed pipe fails the verbs that print a key, but not a list.
                     let pipe = directory.path("pipe")
                     for (line, code) in [
                         ("tenant list", 0), ("key generate", 1), ("key create demo --scope audit:read", 1),
@@ -153,7 +153,7 @@ extension EndToEnd {
                     }
                     try await dev.gateway.stopInOrder()
                 }
-                // 1 would say that somebody changed the trail.
+                // Exit code 1 would mean a changed audit.
                 let verify = "exec \"$0\" audit verify --data-dir \(data) > /dev/full"
                 let outcome = try await Program.run(shell, ["-c", verify, program]).expect(66)
                 #expect(outcome.errors.contains("No space left"))
@@ -161,7 +161,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Colours and lines that are written over are for terminals",
+            "A terminal gets a prompt, colours and in-place progress; a pipe gets plain lines",
             .enabled(if: Program.named("script") != nil, "script is needed")
         )
         func terminal() async throws {
@@ -171,7 +171,7 @@ extension EndToEnd {
                 let data = directory.path("data")
                 try await DevGateway.with(data) { dev in
                     _ = try await dev.send(#"{"token": "t"}"#)
-                    // A terminal is asked, and only its yes deletes.
+                    // On a terminal the verb asks, and deletes only after yes.
                     for (answer, status) in [("no", 200), ("yes", 404)] {
                         let arguments = ["-qec", "\(program) tenant delete demo", "/dev/null"]
                         let environment = dev.environment
@@ -215,7 +215,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A shell completes verbs, options and words",
+            "The bash completion offers verbs, options and values; zsh and fish scripts are generated",
             .enabled(if: Program.named("bash") != nil, "bash is needed")
         )
         func completion() async throws {
@@ -228,7 +228,7 @@ extension EndToEnd {
                 let generated = try await Program.gateway(["--generate-completion-script", "bash"]).expect(0)
                 let file = try directory.write(generated.output, to: "completion.bash")
                 let program = try Program.gateway().deletingLastPathComponent().path
-                // What bash does when somebody presses Tab behind the words.
+                // Does what bash does when Tab is pressed after the words.
                 let script = #"""
                     PATH="$2:$PATH"
                     source "$1"

@@ -41,7 +41,7 @@ extension EndToEnd {
             try await self.withSecrets(variables) { gateway, directory, canaries in
                 let logged = gateway.process.errors.bytes.count
                 gateway.process.signal(signal)
-                // What a backtracer prints is complete with this line; without one the process just ends.
+                // A backtrace ends with this line; without a backtracer the process just ends.
                 _ = try? await gateway.process.errors.first { $0.contains("Backtrace took") ? true : nil }
                 try await gateway.kill()
                 let said = gateway.process.errors.bytes.dropFirst(logged) + gateway.process.output.bytes
@@ -56,13 +56,11 @@ extension EndToEnd {
             }
         }
 
-        @Test(
-            "No other process of its user reads its memory or environment, no core dump is made, and metrics still are"
-        )
+        @Test("Other processes of its user can't read its memory, core dumps are off, and process metrics work")
         func unreadable() async throws {
             try await self.withSecrets { gateway, _, _ in
                 let folder = "/proc/\(gateway.process.pid)"
-                // What the system lets nobody but root read of a process belongs to root.
+                // Files in /proc that only root may read belong to root.
                 for name in ["mem", "environ", "maps", "fd"] {
                     let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")
                     #expect(attributes[.ownerAccountID] as? Int == 0, "\(name)")

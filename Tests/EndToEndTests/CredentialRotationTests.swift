@@ -5,11 +5,11 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd {
-    @Suite("Replacing keys and credentials under load")
+    @Suite("Credential rotation under load")
     struct CredentialRotationTests {
         private static let senders = 6
 
-        /// Sends from several callers until a body has done its work; every send must succeed. Returns how many did.
+        /// Sends from several callers while a body runs, and returns the number of sends; every send must succeed.
         private func load(_ site: Site, during body: () async throws -> Void) async throws -> Int {
             let busy = Observed(Set<Int>())
             return try await withThrowingTaskGroup(of: Int.self) { group in
@@ -33,14 +33,14 @@ extension EndToEnd {
                     }
                 }
                 try await body()
-                // The machine may have had other things to do than to let them send meanwhile.
+                // On a busy machine some senders may not have run yet.
                 try await wait { busy.current.count == Self.senders }
                 group.cancelAll()
                 return try await group.reduce(0, +)
             }
         }
 
-        /// The call that sent to a device, which others may have followed.
+        /// Finds the call for a device in FCM's journal, among the newest calls first.
         private static func call(to device: String, _ emulator: Emulator) async throws -> JSON? {
             for limit in [50, 10_000] {
                 let call = try await emulator.journal(limit: limit)
@@ -50,7 +50,7 @@ extension EndToEnd {
             return nil
         }
 
-        @Test("A server key is replaced, again and again, and no send fails")
+        @Test("No send fails while the server key is replaced 20 times, and each new key is used at once")
         func serverKeys() async throws {
             try await Site.with(serverKey: "key-0") { site in
                 let (gateway, emulator, key) = (site.gateway, site.emulator, site.key)
@@ -58,7 +58,7 @@ extension EndToEnd {
                     for number in 1...20 {
                         let body = #"{"server_key": "key-\#(number)", "endpoint": "\#(emulator.address)"}"#
                         #expect(try await gateway.admin("PUT", "tenants/demo/credentials/legacy", body).status == 200)
-                        // From the answer on, the new one is used.
+                        // The new key is in use once the change is answered.
                         _ = try await gateway.send(#"{"token": "marker-\#(number)"}"#, key: key)
                         let call = try #require(await Self.call(to: "marker-\(number)", emulator))
                         #expect(call.headers("authorization") == ["key=key-\(number)"])

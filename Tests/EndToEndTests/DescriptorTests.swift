@@ -14,7 +14,7 @@ extension EndToEnd {
         private static let limiter = "/usr/bin/prlimit"
 
         @Test(
-            "When all are taken, sessions that are open are served, and callers come in again once some are free",
+            "Without free descriptors open connections are served, and new ones once some are free",
             .enabled(if: Self.lowersLimits)
         )
         func exhausted() async throws {
@@ -22,10 +22,10 @@ extension EndToEnd {
                 let (gateway, key) = (site.gateway, site.key)
                 try await KeptConnection.with(port: gateway.port) { session in
                     try await KeptConnection.with(port: gateway.adminPort) { operators in
-                        // The call to FCM leaves a connection open behind it.
+                        // This leaves a connection to FCM open.
                         try await Self.send(over: session, key)
                         _ = try await operators.answer(to: "GET", "/metrics")
-                        // A gateway that is started with so few takes fewer connections than that.
+                        // A gateway started with this limit would accept fewer connections.
                         try await Self.lowerLimit(of: gateway)
                         let linesBefore = gateway.process.errors.text.split(separator: "\n").count
                         try await self.exhaust(gateway, operators) {
@@ -33,7 +33,7 @@ extension EndToEnd {
                         }
                         try await Self.waitUntilServed(gateway)
                         let lines = gateway.process.errors.text.split(separator: "\n").dropFirst(linesBefore)
-                        // One line for each listener, however many were turned away.
+                        // One line per listener, not per refused connection.
                         #expect(lines.count { $0.contains("No file descriptor is left") } == 2)
                         #expect(lines.count { !$0.contains("Request answered") } < 5, "\(lines)")
                         try await Self.send(over: session, key)
@@ -87,8 +87,8 @@ extension EndToEnd {
             defer { for channel in held { channel.close(promise: nil) } }
             try await wait {
                 let metrics = try await operators.answer(to: "GET", "/metrics").body
-                // The first to come were let in, and they alone.
                 #expect(metrics.contains("process_max_fds \(Self.descriptors)\n"))
+                // At most as many connections as descriptors were accepted.
                 return Self.rejected("out_of_descriptors", in: metrics) >= 2 * 100 - Self.descriptors
             }
             try await body()
@@ -106,7 +106,7 @@ extension EndToEnd {
             return held
         }
 
-        /// How many connections were refused for a reason.
+        /// The number of connections refused for a reason.
         private static func rejected(_ reason: String, in metrics: String) -> Int {
             metrics.split(separator: "\n")
                 .first { $0.hasPrefix(#"fcmgw_http_rejected_total{reason="\#(reason)"} "#) }
@@ -114,17 +114,16 @@ extension EndToEnd {
                 .flatMap { Int($0) } ?? 0
         }
 
-        /// Takes a running gateway most of its descriptors away.
         private static func lowerLimit(of gateway: RunningGateway) async throws {
             let arguments = ["--pid", "\(gateway.process.pid)", "--nofile=\(Self.descriptors):"]
             try await Program.run(URL(filePath: Self.limiter), arguments).expect(0)
         }
 
-        /// Tries a new connection until it is served.
+        /// Opens connections to each listener until one is served.
         private static func waitUntilServed(_ gateway: RunningGateway) async throws {
             for port in [gateway.port, gateway.adminPort] {
                 let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
-                // Until then it is closed, or refused in words that know of no request.
+                // Until then a connection is closed, or refused without the request's id.
                 try await wait {
                     let bytes = try await RawExchange.bytes(to: address, sending: HostileRequest.probe("again"))
                     return WireAnswer.all(in: bytes).map(\.identifier) == ["again"]

@@ -10,7 +10,7 @@ extension EndToEnd {
         static let secretFiles = ["admin.token", "demo.key", "fcm-server.key", "master.key"]
 
         @Test(
-            "The printed command sends a message, which is recorded, counted and kept over a restart",
+            "The printed command sends a message that is audited and counted, and a restart keeps all state",
             .enabled(if: Self.shell != nil && Program.named("curl") != nil, "bash and curl are needed")
         )
         func firstMessage() async throws {
@@ -38,10 +38,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(
-            "A port beyond 65535 is wrong usage, and help is at most 80 columns wide",
-            arguments: ["dev", "emulator"]
-        )
+        @Test("A port above 65535 is wrong usage, and help is at most 80 columns wide", arguments: ["dev", "emulator"])
         func usage(verb: String) async throws {
             let program = try Program.development()
             let refused = try await Program.run(program, [verb, "--port", "70001"]).expect(64)
@@ -53,7 +50,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "The printed command has the tenant send by HTTP v1, and changes nothing else of it",
+            "The printed command switches the tenant to HTTP v1 and keeps its display name and sender id",
             .enabled(if: Self.shell != nil, "bash is needed")
         )
         func toV1() async throws {
@@ -121,7 +118,7 @@ extension EndToEnd {
             #expect(attributes[.posixPermissions] as? Int == 0o700)
         }
 
-        /// What a restart must not change.
+        /// The state that a restart must not change.
         private func state(_ dev: DevGateway, _ directory: PrivateDirectory) async throws -> [String] {
             var state = try Self.secretFiles.map { try directory.text("data/\($0)") }
             state.append(dev.key)

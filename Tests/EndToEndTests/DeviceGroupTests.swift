@@ -8,7 +8,7 @@ extension EndToEnd {
     struct DeviceGroupTests {
         private static let path = "/v1/tenants/demo/device-groups/user-7"
 
-        @Test("A group lives from REST to the fake FCM, is sent to by name, and survives kill -9 amid a change")
+        @Test("A device group is created, sent to by name and deleted, also after kill -9 during a change")
         func life() async throws {
             try await Site.with { site in
                 let (first, emulator) = (site.gateway, site.emulator)
@@ -35,7 +35,7 @@ extension EndToEnd {
             }
         }
 
-        /// Kills the gateway while FCM has a change of the group and does not answer.
+        /// Kills the gateway while FCM holds back its answer to a change of the group.
         private func kill(_ gateway: RunningGateway, _ key: String, _ emulator: Emulator) async throws {
             try await emulator.add(#"{"match":{"path":"/fcm/notification","token":"d"},"action":{"type":"hang"}}"#)
             await withDiscardingTaskGroup { group in

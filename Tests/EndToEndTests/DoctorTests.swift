@@ -9,13 +9,12 @@ import Testing
 extension EndToEnd {
     @Suite("doctor", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
     struct DoctorTests {
-        /// Something that is not as it should be, and what `doctor` must say of it.
+        /// A fault, and the finding that `doctor` must report for it.
         struct Trouble: Sendable {
             let name: String
             let status: Finding.Status
             let check: Finding.Check
             let words: String
-            /// Makes the trouble.
             let make: @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
 
             init(
@@ -28,7 +27,7 @@ extension EndToEnd {
                 (self.name, self.status, self.check, self.words, self.make) = (name, status, check, words, make)
             }
 
-            /// A trouble that other variables make, or that others in the store do; nil takes a variable away.
+            /// A fault made by environment variables, of which nil removes one, or by statements on the store.
             init(
                 _ name: String,
                 _ status: Finding.Status,
@@ -62,7 +61,7 @@ extension EndToEnd {
             environment["GATEWAY_HTTP_TLS_PRIVATE_KEY_FILE"] = try directory.write(key, to: "tls.key")
         }
 
-        // A row is a trouble, where the formatter would have a line for each column.
+        // One fault per entry; the formatter would put each argument on its own line.
         // swift-format-ignore
         private static let troubles = [
             Trouble("An unknown variable", .problem, .configuration, "GATEWAY_HTTP_PORTT: is not known; did you mean",
@@ -118,7 +117,7 @@ extension EndToEnd {
                 """),
         ]
 
-        /// A store with a tenant and its credential, of a gateway that ended in order.
+        /// Makes a store with a tenant and its credential, and stops its gateway in order.
         private static func prepare(_ directory: PrivateDirectory) async throws -> [String: String] {
             let environment = directory.environment()
             try await RunningGateway.serving(environment) { gateway in
@@ -129,7 +128,7 @@ extension EndToEnd {
             return environment
         }
 
-        @Test("Each trouble is found, with what to do about it, and without a secret")
+        @Test("doctor reports each fault with advice and no secret, and no fault in a sound setup")
         func troubles() async throws {
             try await PrivateDirectory.with { directory in
                 let good = try await Self.prepare(directory)
@@ -157,7 +156,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Few descriptors and little space are found")
+        @Test("doctor reports too few descriptors and too little disk space")
         func resources() async throws {
             try await PrivateDirectory.with { directory in
                 var environment = try await Self.prepare(directory)
@@ -171,7 +170,7 @@ extension EndToEnd {
                     let found = try await Diagnosed.by(small)
                     #expect(found.has(.problem, .dataDirectory, "MiB are free"), "\(found.text)")
                     #expect(found.end == .code(1))
-                    // A start leaves a file without tables behind, which the next start fills.
+                    // A start on a full disk leaves a file without tables, which the next start fills.
                     try disk.fill()
                     try await Program.gateway(["serve"], environment: small).expect(1)
                     #expect(FileManager.default.fileExists(atPath: Self.store(small)))
@@ -181,7 +180,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A gateway that runs is found, asked about credentials, and told from another program on its port")
+        @Test("doctor asks a running gateway about credentials and recognises another program on its port")
         func running() async throws {
             try await PrivateDirectory.with { directory in
                 try await Emulator.with { emulator in
@@ -226,13 +225,13 @@ extension EndToEnd {
                     let taken = try await Diagnosed.by(environment.merging(port) { $1 }, [])
                     #expect(taken.end == .code(1))
                     #expect(taken.has(.problem, .listeners, "as no gateway does"), "\(taken.text)")
-                    // The admin token is for gateways alone.
+                    // doctor sends the admin token only to a gateway.
                     #expect(taken.has(.ok, .credentials, "can be opened"), "\(taken.text)")
                 }
             }
         }
 
-        @Test("A gateway whose admin listener wants a client's certificate is not called silent")
+        @Test("An admin listener that requires a client certificate is not reported as silent")
         func clientCertificates() async throws {
             try await PrivateDirectory.with { directory in
                 let authority = try TestAuthority()
@@ -253,7 +252,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A malformed GATEWAY_ADMIN_URL is reported, without what it holds")
+        @Test("A malformed GATEWAY_ADMIN_URL is reported without its content")
         func malformedAddress() async throws {
             try await PrivateDirectory.with { directory in
                 var environment = directory.environment()

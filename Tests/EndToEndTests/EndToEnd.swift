@@ -1,7 +1,7 @@
 import Testing
 
-/// Tests of the real program: each starts it as a process of its own and talks to it over the network.
+/// Tests of the real program: each starts it as a process and talks to it over the network.
 ///
-/// One after another: many of them start, stop or burden several programs, and look at what comes of it in time.
+/// Serialized, because many tests start, stop or load several programs and depend on timing.
 @Suite("End to end", .serialized, .timeLimit(.minutes(20)))
 enum EndToEnd {}

@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
     @Suite("Full disk", .enabled(if: SmallDisk.isAvailable, "mounting needs privileges"))
     struct FullDiskTests {
-        @Test("Nothing is sent that can't be recorded, and free space is enough to recover")
+        @Test("On a full disk sends and changes are refused, and the gateway recovers once space is free")
         func fullDisk() async throws {
             try await SmallDisk.with { disk in
                 let data = "\(disk.path)/data"
@@ -33,14 +33,14 @@ extension EndToEnd {
                     #expect(try await dev.gateway.metrics().contains("fcmgw_store_up{store=\"sqlite\"} 0\n"))
 
                     try disk.free()
-                    // The record that waits is probe enough: nobody has to send.
+                    // Writing the pending record is the probe: recovery needs no new send.
                     _ = try await self.readiness(dev, status: 200)
                     _ = try await self.firstReply(dev, status: 200)
                     #expect(try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#).status < 300)
                     #expect(try await dev.gateway.metrics().contains("fcmgw_store_up{store=\"sqlite\"} 1\n"))
                     #expect(try await Program.auditVerify(data).end == .code(0))
 
-                    // Every call that reached FCM is there, those answered while the disk ran full as well.
+                    // Every call that reached FCM is recorded, including those made while the disk filled up.
                     let calls = try await dev.emulator.journal().count
                     try await dev.gateway.stopInOrder()
                     try await Program.auditVerify(data).expect(0)
@@ -52,7 +52,7 @@ extension EndToEnd {
             }
         }
 
-        /// Asks whether traffic is welcome until the answer has a status.
+        /// Polls `/readyz` until the answer has a status.
         private func readiness(_ dev: DevGateway, status: Int) async throws -> Reply {
             try await eventually {
                 let reply = try await Reply.to("GET", "\(dev.gateway.adminAddress)/readyz")

@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     @Suite("Hostile bytes")
     struct HostileBytesTests {
-        @Test("Idle connections and callers that do not read are closed on time, on both listeners")
+        @Test("Both listeners close idle connections and connections whose client doesn't read")
         func idlersAndSlowReaders() async throws {
             try await PrivateDirectory.with { directory in
                 let environment = directory.environment([

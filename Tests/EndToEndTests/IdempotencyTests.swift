@@ -5,21 +5,21 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd {
-    @Suite("Idempotency-Key, over kill -9")
+    @Suite("Idempotency-Key after kill -9")
     struct IdempotencyTests {
         private static let project = "acme-push"
-        /// How many recipients of a list are marked as started at once.
+        /// The number of a list's recipients that are marked as started together.
         private static let startsPerMark = 200
-        /// How many calls by HTTP v1 a list makes at a time.
+        /// The number of concurrent HTTP v1 calls of a list.
         private static let callsAtATime = 100
 
-        /// Gateways of one folder, one after the other, and the fake FCM that outlives them.
+        /// Successive gateways on one data directory, and the fake FCM that outlives them.
         private struct Scene {
             let emulator: Emulator
             let environment: [String: String]
             let data: String
 
-            /// Runs a body with a gateway that is killed afterwards, at rest.
+            /// Runs a body with a gateway that is killed afterwards, while idle.
             func life<Result>(_ body: (RunningGateway) async throws -> Result) async throws -> Result {
                 try await self.shortLife { gateway in
                     let result = try await body(gateway)
@@ -39,18 +39,17 @@ extension EndToEnd {
                 #expect([.code(0), .code(2)].contains(verification.end), "\(verification.output)")
             }
 
-            /// Returns when so many calls have come to FCM.
             func waitForCalls(_ count: Int) async throws {
                 try await wait { try await self.calls().count >= count }
             }
 
-            /// The sends that came to FCM.
+            /// The sends that FCM received.
             func calls() async throws -> [JSON] {
                 try await self.emulator.journal(limit: 10_000)
                     .filter { $0["path"]?.text == "/fcm/send" || $0["path"]?.text?.hasSuffix("/messages:send") == true }
             }
 
-            /// How often each token stands in what came to FCM.
+            /// The number of times that FCM received each token.
             func counts() async throws -> [String: Int] {
                 var counts: [String: Int] = [:]
                 for call in try await self.calls() {
@@ -74,7 +73,7 @@ extension EndToEnd {
             }
         }
 
-        /// Makes the tenant `demo` with both credentials, set to one of the protocols.
+        /// Makes the tenant `demo`, which sends by one of the protocols.
         private func makeTenant(_ gateway: RunningGateway, _ scene: Scene, _ upstream: String) async throws -> String {
             let key = try await gateway.makeTenant("demo", serverKey: "any", endpoint: scene.emulator.address)
             if upstream == "v1" {
@@ -92,7 +91,7 @@ extension EndToEnd {
 
         private static let once = ["Idempotency-Key": "\"8e03978e-40d5-43dd-bc93-6894a57f9324\""]
 
-        @Test("What was answered is answered again after a kill, word for word", arguments: ["legacy", "v1"])
+        @Test("After a kill a repeat gets the first answer's body and sends nothing", arguments: ["legacy", "v1"])
         func replay(upstream: String) async throws {
             try await self.run { scene in
                 let (_, list) = Self.list(300)
@@ -124,7 +123,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "Killed while FCM keeps its answer to itself, nobody knows, and nothing is sent again",
+            "After a kill during FCM's call a repeat answers outcome_unknown and sends nothing",
             arguments: ["legacy", "v1"]
         )
         func single(upstream: String) async throws {
@@ -164,7 +163,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Killed amid a list by v1, the repeat sends to those that had not been started, and to no other")
+        @Test("After a kill during a v1 list a repeat sends only to recipients that were not started")
         func list() async throws {
             try await self.run { scene in
                 let (tokens, body) = Self.list(900)
@@ -177,7 +176,7 @@ extension EndToEnd {
                 let key = try await scene.shortLife { gateway in
                     let key = try await self.makeTenant(gateway, scene, "v1")
                     async let lost = try? gateway.send(body, key: key, headers: Self.once)
-                    // As many as are under way at a time, and all of them hang.
+                    // By now all concurrent calls hang.
                     try await scene.waitForCalls(250 + Self.callsAtATime)
                     try await scene.kill(gateway)
                     #expect(await lost == nil)

@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     @Suite("init")
     struct InitTests {
-        /// Runs `init` in a directory's folder `made`, as root for root.
+        /// Runs `init --user root` for a directory's folder `made`.
         private func make(_ directory: PrivateDirectory, _ options: [String], input: String = "") async throws
             -> Program.Outcome
         {
@@ -18,7 +18,7 @@ extension EndToEnd {
             ((try? FileManager.default.subpathsOfDirectory(atPath: directory.path("made"))) ?? []).sorted()
         }
 
-        @Test("A gateway that init made sends its first tenant's message over TLS, by the key that init made")
+        @Test("A gateway set up by init serves TLS and sends for its tenant with the key that init made")
         func firstSend() async throws {
             try await PrivateDirectory.with { directory in
                 try await Emulator.with { emulator in
@@ -71,7 +71,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("What init prints names the files, their backup and the commands that come next")
+        @Test("The output of init lists the files, their backup and the next commands")
         func report() async throws {
             try await PrivateDirectory.with { directory in
                 let output = try await self.make(directory, []).expect(0).output
@@ -87,7 +87,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A second run is refused and changes nothing, whichever file is there")
+        @Test("A second init is refused and changes nothing, even if only the store exists")
         func neverOverwrites() async throws {
             try await PrivateDirectory.with { directory in
                 try await self.make(directory, []).expect(0)
@@ -109,7 +109,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A setup that fails says why and leaves nothing behind",
+            "A failed init reports the reason and leaves nothing behind",
             arguments: [
                 (["--service-account", "-"], "{}", "the service account can't be used: type: This must be given"),
                 (["--certificate", "/nowhere", "--private-key", "/nowhere"], "", "/nowhere cannot be read"),

@@ -28,7 +28,7 @@ extension EndToEnd {
             try await gateway.send(#"{"token": "a-device"}"#, key: key).status
         }
 
-        @Test("Step by step while the gateway serves: no send fails, keys and the audit stay good")
+        @Test("Rewrapping while a gateway serves with both master keys keeps sends, API keys and the audit intact")
         func online() async throws {
             try await Emulator.with { emulator in
                 try await PrivateDirectory.with { directory in
@@ -50,7 +50,7 @@ extension EndToEnd {
                         #expect(Self.moved(outcome) == 4)
                         #expect(try await Self.moved(Self.rewrap(both)) == 0)
                         #expect(try await Self.moved(Self.rewrap(newAlone)) == 0)
-                        // The directory is read anew with every change.
+                        // Each change makes the gateway read the directory again.
                         let tenant = try await gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#)
                         #expect(tenant.status < 300)
                         #expect(try await self.send(gateway, key) == 200)
@@ -67,13 +67,13 @@ extension EndToEnd {
                     }
                     try await Program.auditVerify(newAlone).expect(0)
                     try await Program.gateway(["serve"], environment: oldAlone).expect(1)
-                    // A check that can't open the seals' key says that it could not check.
+                    // Exit code 66: verify can't open the key of the seals.
                     try await Program.auditVerify(oldAlone).expect(66)
                 }
             }
         }
 
-        @Test("With the gateway stopped, and back again; wrong keys change nothing")
+        @Test("A stopped gateway's secrets move to a new master key and back; wrong keys change nothing")
         func offline() async throws {
             try await Site.with(["GATEWAY_MASTER_KEY": Self.old]) { site in
                 let directory = site.directory
@@ -88,7 +88,7 @@ extension EndToEnd {
                     #expect(outcome.output.isEmpty)
                     #expect(outcome.errors.contains(words), "\(outcome.errors)")
                 }
-                // All of it is there to be moved still.
+                // The refused runs moved nothing.
                 for (one, other) in [(Self.new, Self.old), (Self.old, Self.new), (third, Self.old)] {
                     let outcome = try await Self.rewrap(Self.environment(directory, one, previous: other)).expect(0)
                     #expect(Self.moved(outcome) == 4)

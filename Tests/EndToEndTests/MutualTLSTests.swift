@@ -31,7 +31,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Who is let in changes with the authority's file at SIGHUP, for connections to come")
+        @Test("SIGHUP applies a new client authority to new connections; removing a client name applies at once")
         func authorityReload() async throws {
             try await self.run { gateway, key, authority, directory in
                 let renewed = try TestAuthority()
@@ -48,7 +48,7 @@ extension EndToEnd {
                     #expect(try await send(by: old) == 200)
                     try directory.write(renewed.certificate, to: "ca.crt")
                     try await gateway.reload(expecting: 1)
-                    // The connection is open still, and whom it belongs to was established when it was made.
+                    // An open connection keeps the identity that its handshake established.
                     #expect(try await send(by: old) == 200)
                 }
                 try await CertifiedClient.with(authority.certify("client", dnsNames: [name])) { stranger in
@@ -58,7 +58,7 @@ extension EndToEnd {
                 try await CertifiedClient.with(renewed.certify("client", dnsNames: [name])) { new in
                     let status = try await send(by: new)
                     #expect(status == 200)
-                    // Taking the name away works at once, on open connections too.
+                    // Removing the client name applies at once, also on open connections.
                     let other = #"{"client_names": ["billing.internal"]}"#
                     #expect(try await gateway.admin("PATCH", "tenants/shop", other).status == 200)
                     #expect(try await send(by: new) == 401)

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("The store in PostgreSQL")
     struct PostgreSQLStoreTests {
-        /// The address of a new database.
+        /// Creates a database and returns its address.
         private func newDatabase(_ name: String) async throws -> String {
             let server = try PostgreSQLServer.shared.get()
             let psql = try #require(Program.named("psql"))
@@ -27,14 +27,14 @@ extension EndToEnd {
         ) -> [String: String] {
             var all: [String: String?] = [
                 "GATEWAY_STORE_URL": url, "GATEWAY_LIMITS_PER_REPLICA": "true",
-                // A lease has to outlast two of them.
+                // A lease must outlast two of these timeouts.
                 "GATEWAY_UPSTREAM_TIMEOUT_MS": "14000", "GATEWAY_UPSTREAM_CONNECT_TIMEOUT_MS": "14000",
             ]
             all.merge(settings) { $1 }
             return directory.environment(all)
         }
 
-        @Test("It is migrated, served by one process of a directory, read by the verbs, and there after a restart")
+        @Test("A PostgreSQL store is migrated, served by one process, read by verbs, and kept over a restart")
         func served() async throws {
             let url = try await self.newDatabase("served")
             try await Emulator.with { emulator in
@@ -79,7 +79,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("The store of a gateway with a file is copied whole, once, and a replica goes on with it")
+        @Test("store copy copies a stopped gateway's SQLite store once, and a replica serves the copy")
         func copied() async throws {
             let url = try await self.newDatabase("copied")
             try await Emulator.with { emulator in
@@ -127,7 +127,7 @@ extension EndToEnd {
             }
         }
 
-        /// How many replicas the store has heard of.
+        /// The number of registered replicas.
         private func replicas(_ psql: URL, _ url: String) async throws -> String {
             let count = "SELECT count(*) FROM replicas"
             let asked = try await Program.run(
@@ -137,7 +137,7 @@ extension EndToEnd {
             return asked.expect(0, count).output.trimmingCharacters(in: .whitespacesAndNewlines)
         }
 
-        @Test("A start that is stopped while it waits for the store is not taken for a replica either")
+        @Test("A start that is stopped while it waits for the store leaves no registered replica")
         func stoppedStart() async throws {
             let url = try await self.newDatabase("stopped_start")
             let psql = try #require(Program.named("psql"))
@@ -159,7 +159,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A start that waits for its server says why, answers probes, and ends when it is told to")
+        @Test("A start that waits for PostgreSQL logs the reason, answers probes and ends on SIGTERM")
         func awaitedServer() async throws {
             try await PrivateDirectory.with { directory in
                 let environment = self.environment(
@@ -186,7 +186,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A start that fails is not taken for a replica, which a change of the master key would wait for")
+        @Test("A failed start leaves no registered replica")
         func failedStart() async throws {
             let url = try await self.newDatabase("failed_start")
             let psql = try #require(Program.named("psql"))

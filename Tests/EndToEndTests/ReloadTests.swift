@@ -8,7 +8,7 @@ extension EndToEnd {
     struct ReloadTests {
         private static let gauge = "fcmgw_config_last_reload_successful"
 
-        @Test("Many signals in a row end nothing, also while the gateway stops")
+        @Test("Ten SIGHUPs in a row don't stop the gateway and don't disturb its shutdown")
         func manySignals() async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write("log:\n  levels: {access: warning}\n", to: "gateway.yaml")
@@ -26,7 +26,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A second SIGTERM cuts the drain short, and the audit is whole")
+        @Test("A second SIGTERM ends the drain, and the audit verifies")
         func secondSignal() async throws {
             try await PrivateDirectory.with { directory in
                 let environment = directory.environment(["GATEWAY_HTTP_DRAIN_GRACE_MS": "300000"])

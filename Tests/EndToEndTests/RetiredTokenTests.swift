@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
     @Suite("Retired tokens")
     struct RetiredTokenTests {
-        @Test("What FCM called dead or replaced outlives kill -9: refused without a call, fed by the next process")
+        @Test("After kill -9 an unregistered token is refused without a call, and a replaced one is in the feed")
         func kill() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
@@ -45,7 +45,7 @@ extension EndToEnd {
             }
         }
 
-        /// Reads the feed until it has so many entries.
+        /// Polls the feed until it has `count` entries.
         private func feed(_ dev: DevGateway, until count: Int, query: String = "") async throws -> JSON {
             try await eventually {
                 let path = "/v1/tenants/demo/retired-tokens\(query)"

@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("serve")
     struct ServeTests {
-        @Test("It does not start without its secrets, and leaves nothing behind")
+        @Test("Without its secrets serve does not start and leaves nothing behind")
         func missingSecrets() async throws {
             try await PrivateDirectory.with { directory in
                 let environment = directory.environment(["GATEWAY_MASTER_KEY": nil, "GATEWAY_ADMIN_TOKEN": nil])
@@ -20,7 +20,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A bad configuration is refused with its place and key, by config check too, and leaves nothing behind",
+            "serve and config check report a bad setting's place and key, and leave nothing behind",
             arguments: [
                 ("http:\n  host: 127.0.0.1\n  port: 80a", [:], "gateway.yaml:3: http.port"),
                 ("htpp:\n  port: 1", [:], "gateway.yaml:1: htpp"),
@@ -52,7 +52,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A fresh gateway has a series of each counter that panels and alerts read")
+        @Test("The first scrape of a new gateway has labelled series for panels and alerts")
         func firstScrape() async throws {
             try await PrivateDirectory.with { directory in
                 try await RunningGateway.serving(directory.environment()) { gateway in
@@ -69,13 +69,13 @@ extension EndToEnd {
             }
         }
 
-        @Test("After a restart every quota is whole, and no file is left of what was used up")
+        @Test("After a restart limits start full, and no file holds their state")
         func quotas() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
                 func send(_ dev: DevGateway) async throws -> Int { try await dev.send(#"{"token": "used"}"#).status }
                 try await DevGateway.with(data) { dev in
-                    // One an hour: nothing comes back during the test.
+                    // One an hour, so that nothing refills during the test.
                     let policy = #"{"device": [{"rate": 1, "per_s": 3600, "burst": 1}]}"#
                     #expect(try await dev.gateway.admin("PUT", "tenants/demo/limits", policy).status == 200)
                     #expect(try await send(dev) == 200)
@@ -91,7 +91,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Listeners beyond this machine without TLS, and secrets that others can read, are warned of by each verb")
+        @Test("serve, config check and doctor warn of public listeners without TLS, serve of readable secret files")
         func warnings() async throws {
             try await PrivateDirectory.with { directory in
                 let key = try directory.write(RunningGateway.masterKey(), to: "master.key")
@@ -119,7 +119,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("The log says what starts, what is served and what a stop leaves, with numbers as numbers")
+        @Test("The log reports start, listeners and shutdown in four lines, with numbers as JSON numbers")
         func startAndStop() async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write("audit:\n  mode: strict\n", to: "gateway.yaml")
@@ -155,7 +155,7 @@ extension EndToEnd {
             }
         }
 
-        /// How a gateway ends that is told to while it starts.
+        /// Signals a gateway while it starts, and returns how it ended.
         private static func end(of environment: [String: String], by signal: Int32) async throws -> ChildProcess.End {
             try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
                 _ = try await process.errors.first { $0.contains(#""message":"Starting.""#) ? true : nil }
@@ -167,7 +167,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A stop during the start ends it at once",
+            "A signal during the start ends the gateway with exit code 0",
             .enabled(if: StoreHold.isAvailable),
             arguments: [SIGTERM, SIGINT]
         )
@@ -176,7 +176,7 @@ extension EndToEnd {
                 var environment = directory.environment()
                 try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
                 environment["GATEWAY_LOG_LEVEL"] = "debug"
-                // Whoever starts waits for the store, and gives up after two seconds, which may pass before the signal.
+                // A start gives up on the locked store after two seconds, which may pass before the signal.
                 let ends = try await StoreHold.on(directory.path("data")) {
                     var ends: [ChildProcess.End] = []
                     while ends.count < 5, ends.last != .code(0) {
@@ -188,7 +188,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A port that is taken is refused", arguments: ["GATEWAY_HTTP_PORT", "GATEWAY_ADMIN_PORT"])
+        @Test("A port in use is reported with its variable", arguments: ["GATEWAY_HTTP_PORT", "GATEWAY_ADMIN_PORT"])
         func takenPort(variable: String) async throws {
             try await PrivateDirectory.with { directory in
                 try await RunningGateway.serving(directory.environment()) { gateway in
@@ -203,7 +203,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("An address or a directory that can't be had is named with the reason, in plain words")
+        @Test("An unusable address or data directory is reported with the reason")
         func impossiblePlaces() async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write("", to: "file")
@@ -225,7 +225,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("dev and the emulator name the port that is taken, too")
+        @Test("dev and the emulator report a port in use")
         func takenEmulatorPort() async throws {
             try await PrivateDirectory.with { directory in
                 try await Emulator.with { emulator in
@@ -242,7 +242,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A store has one gateway at a time, and opens under its own master key only")
+        @Test("A store is served by one gateway at a time and opens only with its own master key")
         func oneStore() async throws {
             try await PrivateDirectory.with { directory in
                 let environment = directory.environment()

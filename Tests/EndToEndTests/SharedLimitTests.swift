@@ -9,7 +9,7 @@ extension EndToEnd {
     struct SharedLimitTests {
         private static let fallback = "fcmgw_limiter_fallback_active"
 
-        @Test("The authorities of a Redis with TLS are those of its settings; a failure is said in words")
+        @Test("limits.redisCaFile verifies a Redis with TLS, and a failure shows no BoringSSL error")
         func encryptedRedis() async throws {
             let authority = try TestAuthority()
             let identity = try authority.certify("redis", dnsNames: ["localhost"])
@@ -31,14 +31,14 @@ extension EndToEnd {
             }
         }
 
-        @Test("Without its Redis a gateway starts all the same, and shares limits when that has come back")
+        @Test("A gateway starts without its Redis and ends the fallback once Redis answers")
         func redisComesBack() async throws {
             try await RedisServer.with { server in
                 server.process.signal(SIGSTOP)
                 try await PrivateDirectory.with { directory in
                     let environment = directory.environment([
                         "GATEWAY_LIMITS_REDIS_URL": "redis://127.0.0.1:\(server.port)",
-                        // The machine may be busy with other tests, and several answers in a row are waited for.
+                        // On a busy machine answers are slow, and recovery takes several in a row.
                         "GATEWAY_LIMITS_REDIS_TIMEOUT_MS": "1000",
                     ])
                     try await RunningGateway.serving(environment) { gateway in
@@ -50,7 +50,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("A node of a cluster and a wrong password end the start with a line that says so")
+        @Test("A Redis Cluster node, a wrong password and a missing password end the start with the reason")
         func refused() async throws {
             let variable = "GATEWAY_LIMITS_REDIS_PASSWORD"
             for (settings, password, message) in [
@@ -75,7 +75,7 @@ extension EndToEnd {
             }
         }
 
-        /// What `doctor` says, once it has an answer from Redis: it asks for a second, in which a busy machine may not.
+        /// Runs `doctor` until it prints some words: on a busy machine Redis may exceed its one-second timeout.
         private static func doctor(
             _ options: [String],
             _ environment: [String: String],

@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd {
     @Suite("Smuggling")
     struct SmugglingTests {
-        @Test("Each request is refused, or answered as often as the table says, on both listeners")
+        @Test("Both listeners refuse or answer each hostile request as the table says")
         func direct() async throws {
             let table = try HostileRequest.all()
             #expect(table.count > 150)
@@ -34,7 +34,7 @@ extension EndToEnd {
             let what: Comment = "\(entry.topic), \(entry.name), \(suffix): \(answers)"
             var identifiers = (entry.answered ?? []).map { "\($0)-\(suffix)" }
             if let status = entry.refused {
-                // The refusal has no request's id: nothing of the request is believed.
+                // A refusal has no request id, because the request isn't trusted.
                 identifiers.append("")
                 #expect(answers.last?.status == status, what)
             } else if entry.closes != true {
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(answers.map(\.identifier) == identifiers, what)
         }
 
-        @Test("A proxy and the gateway behind it never take a request differently", arguments: FrontProxy.Kind.allCases)
+        @Test("A proxy and the gateway behind it never read a request differently", arguments: FrontProxy.Kind.allCases)
         func behind(kind: FrontProxy.Kind) async throws {
             let table = try HostileRequest.all()
             try await PrivateDirectory.with { directory in
@@ -62,9 +62,9 @@ extension EndToEnd {
                             passed += exchange.passed.count
                             ports.formUnion(exchange.logged.filter(\.wentOn).map(\.port))
                         }
-                        // Most of the table is refused by one of the two, and the rest must have been served.
+                        // One of the two refuses most of the table; the rest must have been served.
                         #expect(passed > table.count)
-                        // Requests follow each other over the proxy's connections, or nothing could be smuggled.
+                        // The proxy reuses connections; otherwise nothing could be smuggled.
                         #expect(ports.count < passed)
                         #expect(kind != .haproxy || ports.count > 1)
                     }

@@ -10,7 +10,7 @@ extension EndToEnd {
     struct SpoolTests {
         private static let count = 120
 
-        /// Sends messages from several callers, all of which must be answered as sent, and returns their ids.
+        /// Sends messages from several callers and returns their ids; every send must succeed.
         private func send(_ count: Int, _ dev: DevGateway, _ name: String) async throws -> Set<String> {
             try await withThrowingTaskGroup(of: [String].self) { group in
                 for sender in 0..<4 {
@@ -28,7 +28,7 @@ extension EndToEnd {
             }
         }
 
-        /// Asks for metrics until one has reached a value.
+        /// Polls a metric until its value meets a condition.
         private func wait(_ dev: DevGateway, _ metric: String, until isMet: (Int) -> Bool) async throws {
             _ = try await eventually {
                 let value = try await self.metric(dev, metric)
@@ -43,14 +43,14 @@ extension EndToEnd {
         private static let spooledRecords = #"fcmgw_audit_records_total{result="spooled"}"#
         private static let spoolBytes = "fcmgw_audit_spool_bytes"
 
-        /// Sends while the store is held until all records are in the spool, and returns the ids of their messages.
+        /// Sends to a locked store until all records are in the spool, and returns the messages' ids.
         private func fillSpool(_ dev: DevGateway) async throws -> Set<String> {
             let ids = try await self.send(Self.count, dev, "spooled")
             try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
             return ids
         }
 
-        /// Kills a gateway whose records are all in the spool, and returns the ids of the messages that they are of.
+        /// Kills a gateway whose records are all in the spool, and returns the messages' ids.
         private func killedWithASpool(_ data: String) async throws -> Set<String> {
             try await DevGateway.with(data) { dev in
                 try await StoreHold.on(data) {
@@ -61,7 +61,7 @@ extension EndToEnd {
             }
         }
 
-        /// Starts once more and looks: every message is there once, and nobody changed anything.
+        /// Restarts and checks that each message has one record and that the audit verifies.
         private func check(_ data: String, _ ids: Set<String>, actions: [String: Int] = [:]) async throws {
             try await DevGateway.with(data) { dev in
                 try await Program.auditVerify(data).expect(0)
@@ -79,7 +79,7 @@ extension EndToEnd {
             #expect(try Data(contentsOf: URL(filePath: "\(data)/audit.spool")).isEmpty)
         }
 
-        @Test("While the store can't be written sends go on, changes do not, and every record is there afterwards")
+        @Test("While the store is locked sends succeed and changes are refused; every record is stored later")
         func locked() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
@@ -109,7 +109,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Killed while records are spooled, nothing is missing after the next start")
+        @Test("After a kill with spooled records the next start stores each; a changed spool is found")
         func killedWhileSpooling() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
@@ -126,14 +126,14 @@ extension EndToEnd {
             }
         }
 
-        @Test("Killed while the store catches up, at whichever moment, each record is there once")
+        @Test("After a kill while the spool drains each record is stored once")
         func killedWhileCatchingUp() async throws {
             for round in 0..<4 {
                 try await PrivateDirectory.with { directory in
                     let data = directory.path("data")
                     let ids = try await DevGateway.with(data) { dev in
                         let ids = try await StoreHold.on(data) { try await self.fillSpool(dev) }
-                        // Each look takes a moment of another length in which the store takes what the spool has.
+                        // More reads of the metric give the spool more time to drain.
                         for _ in 0..<(round * 8) { _ = try await self.metric(dev, Self.spoolBytes) }
                         try await dev.gateway.kill()
                         return ids
@@ -143,7 +143,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Killed during the start that empties the spool, at whichever moment, each record is there once")
+        @Test("After kills during starts that drain the spool each record is stored once")
         func killedWhileStarting() async throws {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")

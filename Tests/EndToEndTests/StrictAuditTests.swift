@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayService
 
 extension EndToEnd {
-    @Suite("Strict recording")
+    @Suite("Strict audit mode")
     struct StrictAuditTests {
         private static let settings = ["GATEWAY_AUDIT_MODE": "strict"]
 
@@ -23,7 +23,7 @@ extension EndToEnd {
                 .end
         }
 
-        @Test("Killed between intent and outcome, the intent stays: verify is 2, then 0, and the intent is listed")
+        @Test("After a kill between intent and outcome the intent stays listed, and a restart makes the audit clean")
         func killedBetween() async throws {
             try await Site.with(Self.settings) { site in
                 let (gateway, emulator, data, key) = (site.gateway, site.emulator, site.data, site.key)

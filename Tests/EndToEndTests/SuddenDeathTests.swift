@@ -19,7 +19,7 @@ extension EndToEnd {
 
         private typealias AnswerLog = Observed<[Answer]>
 
-        @Test("The audit is unclean until the next start, never changed, and lacks the last moment at most")
+        @Test("After kill -9 under load the audit is unclean until the next start and lacks only the newest records")
         func death() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let data = directory.path("data")
@@ -36,7 +36,7 @@ extension EndToEnd {
                         try await Program.auditVerify(data).expect(0)
                         try await self.checkKept(log.current, in: dev)
                     }
-                    // This one was killed too, at rest.
+                    // This gateway was killed too, while idle.
                     #expect(try await Program.auditVerify(data).end == .code(2))
                     try await DevGateway.with(data) { dev in
                         #expect(try await dev.gateway.audit("&action=audit.recovered").count == round * 2)
@@ -47,13 +47,13 @@ extension EndToEnd {
             }
         }
 
-        /// Sends from several callers until the gateway is killed amid it.
+        /// Sends from several callers and kills the gateway meanwhile.
         private func kill(_ dev: DevGateway, under log: AnswerLog) async throws {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for sender in 1...Self.senders {
                     group.addTask {
                         var number = 0
-                        // Ends with the connection, when the gateway does.
+                        // Ends when the gateway's death closes the connection.
                         while let reply = try? await dev.send(#"{"token": "device-\#(sender)-\#(number)"}"#) {
                             #expect(reply.status == 200, "\(reply.text)")
                             guard let messageID = reply.json["id"]?.text else { return }
@@ -63,7 +63,7 @@ extension EndToEnd {
                     }
                 }
                 try await log.wait { $0.count >= Self.answersBeforeDeath }
-                // Those of before the load's middle are on the disk by now, or soon.
+                // Waits until the records of the load's first half are on disk.
                 let middle = try #require(log.current.dropFirst(Self.answersBeforeDeath / 2).first?.messageID)
                 try await wait { try await !dev.gateway.audit("&message=\(middle)").isEmpty }
                 try await dev.gateway.kill()
@@ -75,14 +75,14 @@ extension EndToEnd {
             let records = try await dev.gateway.audit("&action=message.send")
             let kept = Set(records.compactMap { $0["message"]?.text })
             let lost = answers.filter { !kept.contains($0.messageID) }
-            // Each sender waits for an answer before it sends again, so what is lost of it comes behind what is kept.
+            // A sender waits for each answer, so its lost records follow its kept ones.
             for sender in 1...Self.senders {
                 let isKept = answers.filter { $0.sender == sender }.map { kept.contains($0.messageID) }
                 #expect(isKept == isKept.sorted { $0 && !$1 }, "\(lost.count) of \(answers.count) are lost")
             }
-            // What came well before the end is never lost.
+            // Records from well before the kill are never lost.
             #expect(answers.prefix(Self.answersBeforeDeath / 2).allSatisfy { kept.contains($0.messageID) })
-            // What lists say of a message, a look-up says as well.
+            // A look-up by message agrees with the list.
             let oldest = try #require(answers.first?.messageID)
             #expect(try await dev.gateway.audit("&message=\(oldest)").count == 1)
             if let newest = lost.last?.messageID {

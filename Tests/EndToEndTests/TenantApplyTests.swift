@@ -9,7 +9,7 @@ import Testing
 extension EndToEnd {
     @Suite("tenant apply")
     struct TenantApplyTests {
-        /// A gateway with a store of its own, and the variables by which verbs reach it.
+        /// Runs a body with a gateway on its own store, and the variables that let verbs call it.
         private func with(
             _ name: String,
             _ directory: PrivateDirectory,
@@ -50,7 +50,7 @@ extension EndToEnd {
             """
         }
 
-        /// Runs a body with a fake FCM, a file that declares tenants that send by it, and the key that it imports.
+        /// Runs a body with a fake FCM, a file that declares its tenants, and the key that the file imports.
         private func declared(
             _ body: (PrivateDirectory, Emulator, _ file: String, _ key: String) async throws -> Void
         ) async throws {
@@ -71,7 +71,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("What a file declares comes true, twice is once, and two gateways take the same key")
+        @Test("A file applies as declared, a second run changes nothing, and two gateways import the same key")
         func applied() async throws {
             try await self.declared { directory, emulator, file, key in
                 try await self.with("one", directory) { gateway, admin in
@@ -110,7 +110,7 @@ extension EndToEnd {
                     }
                     let equal = try await Program.gateway(["tenant", "diff", file], environment: admin).expect(0)
                     #expect(equal.output.isEmpty && equal.errors.contains("no difference"), "\(equal.text)")
-                    // Nothing was put again, so nothing was recorded.
+                    // No change was made, so none was recorded.
                     #expect(try await gateway.audit().count == before)
 
                     let create = ["key", "create", "shop", "--name", "extra", "--scope", "messages:send"]
@@ -137,7 +137,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("Tenants beside a later file go only when that is wanted, which a terminal is asked for")
+        @Test("Tenants missing from the file are deleted only with --prune and --yes")
         func pruned() async throws {
             try await self.declared { directory, _, file, _ in
                 try await self.with("data", directory) { gateway, admin in
@@ -153,7 +153,7 @@ extension EndToEnd {
                         """,
                         to: "later.yaml"
                     )
-                    // There is no terminal to ask on.
+                    // Without a terminal --prune needs --yes.
                     let unsure = try await self.apply(later, admin, "--prune").expect(64)
                     #expect(unsure.errors.contains("--prune would delete quiet"))
                     #expect(try await gateway.admin("GET", "tenants/shop").json["display_name"]?.text == "The shop")
@@ -177,7 +177,7 @@ extension EndToEnd {
                         ["tenant", "apply", "-f", file, "--output", "json", "--progress"],
                         environment: admin
                     ) { process in
-                        // Some are made, and most are not.
+                        // Some keys are made, most are not.
                         _ = try await process.errors.first { $0.contains("changes made: ") ? true : nil }
                         process.signal(signal)
                         return (try await process.end(), process.output.text, process.errors.text)
@@ -191,7 +191,7 @@ extension EndToEnd {
                     #expect(answer["not_made"]?.elements.count == names.count - told.count)
                     #expect(told.count < names.count)
                     #expect(errors.contains(#""code" : "interrupted""#) || errors.contains(#""code":"interrupted""#))
-                    // What was left is made by applying the file again.
+                    // A second apply makes the rest.
                     let rest = try await self.apply(file, admin, "--output", "json").expect(0)
                     #expect(rest.json["keys"]?.elements.count == names.count - told.count)
                 }

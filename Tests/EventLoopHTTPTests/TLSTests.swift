@@ -25,7 +25,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A certificate nobody vouches for is refused before anything is sent")
+    @Test("A certificate of an unknown authority is refused before the request is sent")
     func untrusted() async throws {
         let tls = try TestCertificate.server()
         let responder = EchoResponder()
@@ -39,7 +39,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A peer that never answers the handshake is given up in time")
+    @Test("A handshake without an answer fails with connectTimeout")
     func silentHandshake() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool("https") { $0.connectTimeout = .milliseconds(50) }
@@ -50,7 +50,7 @@ struct TLSTests {
         await server.stop()
     }
 
-    @Test("A peer that hangs up amid the handshake could not be connected to, which another connection may mend")
+    @Test("A connection closed during the handshake fails with connectFailed")
     func brokenHandshake() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool("https")
@@ -63,7 +63,7 @@ struct TLSTests {
         await server.stop()
     }
 
-    @Test("A client that never shakes hands is closed at the head's deadline")
+    @Test("A client that doesn't complete the handshake is closed at the head deadline")
     func silentClient() async throws {
         let tls = try TestCertificate.server()
         let cuts = Mutex<[HTTPServerCloseReason]>([])
@@ -82,7 +82,7 @@ struct TLSTests {
         }
     }
 
-    @Test("The connection beyond the limit is closed without a handshake, and told of")
+    @Test("A connection beyond the limit is closed without a handshake and reported")
     func tooManyConnections() async throws {
         let tls = try TestCertificate.server()
         let cuts = Mutex<[HTTPServerCloseReason]>([])
@@ -103,7 +103,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A connection that is idle is closed for another, which gets its handshake")
+    @Test("An idle connection is evicted for a new one, which completes its handshake")
     func evictsIdle() async throws {
         let tls = try TestCertificate.server()
         let cuts = Mutex<[HTTPServerCloseReason]>([])
@@ -125,7 +125,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A certificate that cannot be read leaves the old one in use")
+    @Test("Reloading fails for a certificate of another key, and succeeds for a valid one afterwards")
     func reload() async throws {
         let tls = try TestCertificate.server()
         try await withServer(EchoResponder(), configure: { $0.tls = tls }) { server, port in
@@ -141,7 +141,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A responder is told the names in the client's certificate, and none of another kind")
+    @Test("clientNames holds the valid DNS names and URIs of the client's certificate and no other names")
     func clientNames() async throws {
         let authority = try TestAuthority()
         let client = try authority.certify(
@@ -175,7 +175,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A connection lives on with the old certificate, and the next one gets the new")
+    @Test("A reload keeps open connections, and new ones get the new certificate")
     func reloadUnderConnection() async throws {
         let authority = try TestAuthority()
         let renewed = try authority.certify("gateway", dnsNames: ["localhost"])
@@ -183,7 +183,7 @@ struct TLSTests {
             let old = try HTTPClientPool.make("https://localhost:\(port)")
             #expect(try await old.answer().status == .ok)
             try server.reload(tls: try TestCertificate.server(as: renewed))
-            // The same pool, and so the same connection; over a new one it would meet a stranger.
+            // The pool reuses its connection; it would not trust the new certificate.
             #expect(try await old.answer().status == .ok)
             #expect(server.openConnections == 1)
             await old.shutdown()

@@ -94,7 +94,7 @@ struct FCMEmulatorTests {
         }
     }
 
-    @Test("Refusals say why, in the answer and in the journal")
+    @Test("A refusal has its reason in the response and in the journal")
     func refusal() async throws {
         try await withEmulator { emulator, client in
             let reply = try await client.send(#"{"to":"tok","prioritty":"high"}"#)
@@ -108,7 +108,7 @@ struct FCMEmulatorTests {
         }
     }
 
-    @Test("Only keys it was told of are let in", arguments: [("good", 200), ("bad", 401), ("", 401)])
+    @Test("Only configured server keys are accepted", arguments: [("good", 200), ("bad", 401), ("", 401)])
     func serverKeys(key: String, status: Int) async throws {
         let configuration = EmulatorConfiguration(port: 0, serverKeys: ["good"])
         try await withEmulator(configuration) { _, client in
@@ -152,7 +152,7 @@ struct FCMEmulatorTests {
         }
     }
 
-    @Test("A port that is taken fails run and whoever waits for the port")
+    @Test("An occupied port fails run and boundPort")
     func portTaken() async throws {
         try await withEmulator { _, client in
             let second = FCMEmulator(
@@ -166,7 +166,7 @@ struct FCMEmulatorTests {
         }
     }
 
-    @Test("Waiting for the port ends with the task")
+    @Test("Cancelling the task ends boundPort")
     func portCancelled() async throws {
         let emulator = FCMEmulator(logger: Logger(label: "idle") { _ in SwiftLogNoOpLogHandler() })
         await withThrowingTaskGroup(of: Int.self) { group in

@@ -71,7 +71,7 @@ struct FaultTests {
 
 @Suite("FaultScript")
 struct FaultScriptTests {
-    @Test("A fault is played as often as it says, the earlier one first")
+    @Test("Faults are played in order, each as often as it specifies")
     func times() {
         var script = FaultScript()
         script.add(Fault(times: 2, action: .reset))
@@ -81,7 +81,7 @@ struct FaultScriptTests {
         #expect(script.isEmpty)
     }
 
-    @Test("Only requests of the path and with the token match")
+    @Test("A fault matches only requests with its path and token")
     func match() {
         var script = FaultScript()
         #expect(!script.looksAtTokens)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Registrations of the fake FCM", .timeLimit(.minutes(10)))
 struct RegistrationsTests {
-    @Test("A registration ends, gets a canonical token, and is good again; legacy and v1 alike")
+    @Test("A token can be unregistered, replaced and restored, in legacy and v1 alike")
     func control() async throws {
         try await withSender { _, client, token in
             func legacy() async throws -> String { try await client.send(#"{"to":"a"}"#).body }
@@ -28,7 +28,7 @@ struct RegistrationsTests {
         }
     }
 
-    @Test("The switch kills the share of tokens that it names, always the same ones")
+    @Test("unregistered_percent fails its share of tokens, the same number each time")
     func share() async throws {
         try await withEmulator { emulator, client in
             let tokens = (0..<1_000).map { "\"device-\($0)\"" }.joined(separator: ",")
@@ -50,7 +50,7 @@ struct RegistrationsTests {
     }
 
     @Test(
-        "A request that makes no sense is refused by name",
+        "An invalid request is refused with a reason",
         arguments: [
             (#"{}"#, "tokens is missing"), (#"{"tokens":["a"]}"#, "registered or canonical is missing"),
             (#"{"tokens":["a"],"registered":false,"canonical":"b"}"#, "canonical is for tokens that are registered"),

@@ -17,7 +17,7 @@ struct VectorFileTests {
     }
 
     @Test(
-        "Markers are carried out from the inside to the outside",
+        "Markers are expanded from the inside out",
         arguments: [
             (#"{"$repeat": "ab", "times": 3}"#, #""ababab""#),
             (#"{"a": [{"$concat": ["x", {"$repeat": "é", "times": 2}, ""]}]}"#, #"{"a": ["xéé"]}"#),
@@ -32,7 +32,7 @@ struct VectorFileTests {
     }
 
     @Test(
-        "A marker that is not understood whole is refused",
+        "An incomplete or invalid marker is refused",
         arguments: [
             #"{"$repeat": "ab"}"#, #"{"$repeat": 1, "times": 3}"#, #"{"$repeat": "ab", "times": 3, "more": 1}"#,
             #"{"$concat": [1]}"#, #"{"$list": "x"}"#, #"{"$list": "x", "count": "2"}"#,
@@ -44,7 +44,7 @@ struct VectorFileTests {
     }
 
     @Test(
-        "Values match if they are equal as JSON, or as a matcher says",
+        "Values match if they are equal as JSON or satisfy a matcher",
         arguments: [
             (#"{"a": 1, "b": [true, null]}"#, #"{"b": [true, null], "a": 1}"#, true),
             ("[1, 100, 0, 1.5]", "[1.0, 1e2, -0, 15E-1]", true),
@@ -74,13 +74,13 @@ struct VectorFileTests {
         #expect(try expected.mismatches(in: VectorJSON(parsing: #"{"c": 2}"#), allowingMore: true) != [])
     }
 
-    @Test("Numbers are serialised as the file has them")
+    @Test("Numbers are serialised unchanged")
     func numbers() throws {
         let text = #"{"a":[1.0,1e2,12345678901234567890,0.10],"b":"\"é/"}"#
         #expect(String(buffer: try VectorJSON(parsing: text).serialised()) == text)
     }
 
-    @Test("A member that nobody takes is refused")
+    @Test("A member that is not taken is refused")
     func unknownMembers() throws {
         var members = try VectorJSON(parsing: #"{"a": 1, "b": 2}"#).members()
         #expect(try members.take("a").integer() == 1)

@@ -9,7 +9,6 @@ import Testing
 struct AuditChainCloserTests {
     private static let (alive, dead) = (ReplicaID(text: "alive"), ReplicaID(text: "dead"))
 
-    /// Replicas as a test has them.
     private final class Fleet: ReplicaStore {
         let forgotten = Mutex<[Duration]>([])
 
@@ -28,7 +27,7 @@ struct AuditChainCloserTests {
     private let metrics = TestMetrics()
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    /// Begins a chain; what it is after its first record.
+    /// Begins a chain and returns it after its first record.
     private func begin(
         _ writer: Int,
         by replica: ReplicaID = Self.dead,
@@ -40,7 +39,7 @@ struct AuditChainCloserTests {
         return chain
     }
 
-    /// A closer over the store, or over another one in front of it, whose replica has been heard of for so long.
+    /// A closer of the given store or `self.store`, `duration` after its replica's first heartbeat.
     private func closer(
         _ store: (any AuditStore)? = nil,
         after duration: Duration = .seconds(10)
@@ -62,7 +61,7 @@ struct AuditChainCloserTests {
         )
     }
 
-    @Test("The open chains of a replica that is dead are closed, no others, and the dead are forgotten")
+    @Test("Only open chains of dead replicas are closed, and silent replicas are removed")
     func closes() async throws {
         for writer in 1...2 { _ = try await self.begin(writer, state: writer == 2 ? .closed : .open) }
         for writer in 3...4 { _ = try await self.begin(writer, by: Self.alive) }
@@ -72,15 +71,15 @@ struct AuditChainCloserTests {
         #expect(recovered.map(\.principal) == ["leader"])
         #expect(self.fleet.forgotten.withLock { $0 } == [.seconds(60), .seconds(60)])
         let name = GatewayMetric.auditChainsClosed.rawValue
-        // The first of the two closers has the handle that counted.
+        // Only the first of the two closers closed a chain.
         #expect(try self.metrics.expectCounter(name).totalValue == 1)
     }
 
-    @Test("A chain that was closed for a dead replica is told until a later chain continues it")
+    @Test("A chain closed for a dead replica is reported as abandoned until a later chain continues it")
     func abandoned() async throws {
         for writer in 1...2 { _ = try await self.begin(writer) }
         try await self.closer().closeDead()
-        // An earlier process's chain that its own next start closed.
+        // The chain of an earlier process, closed by the next start of the same replica.
         var own = try await self.begin(3)
         let closing = own.append(.recovered(at: .sample))
         try await self.store.append([closing], head: self.sealer.head(of: own, state: .recovered))
@@ -97,7 +96,7 @@ struct AuditChainCloserTests {
         #expect(report == .init(.intact(records: 7), abandoned: [places[1]]))
     }
 
-    @Test("A replica that has just been heard of again takes nobody for dead", arguments: [9, 40])
+    @Test("A replica without steady heartbeats for ten seconds declares no other replica dead", arguments: [9, 40])
     func unsteady(seconds: Int) async throws {
         _ = try await self.begin(1)
         try await self.closer(after: .seconds(seconds)).closeDead()
@@ -113,11 +112,11 @@ struct AuditChainCloserTests {
         #expect(self.store.current.heads.map(\.state) == [.open])
     }
 
-    @Test("A leader that a replica contradicts by writing resigns, and has closed nothing")
+    @Test("A leader resigns and closes no chain if the chain's replica is still writing")
     func contradicted() async throws {
         let chain = try await self.begin(1)
         let (store, sealer) = (self.store, self.sealer)
-        // It writes after the leader has read how far its chain is.
+        // The replica writes after the leader has read the heads.
         let contradicting = InterposedAuditStore(
             store,
             afterFirstHeads: {
@@ -134,7 +133,7 @@ struct AuditChainCloserTests {
         #expect(self.store.current.heads.map(\.state) == [.open])
     }
 
-    @Test("A leader whose store fails goes on leading")
+    @Test("A leader stays the leader if its store fails")
     func failing() async throws {
         _ = try await self.begin(1)
         self.store.refuse()

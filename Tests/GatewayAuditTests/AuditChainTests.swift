@@ -3,11 +3,11 @@ import Testing
 
 @testable import GatewayAudit
 
-@Suite("AuditChain and the seal on its end")
+@Suite("AuditChain and AuditSealer")
 struct AuditChainTests {
     private let sealer = AuditSealer(auditKey: Secret(bytes: Array(UInt8(0)..<32)))
 
-    /// A chain of two records, which differ in what they lack.
+    /// A chain of two records: the first has no object, the second no tenant.
     private static func sample() -> (AuditChain, [ChainedAuditRecord]) {
         var chain = AuditChain(writer: 7)
         var changed = RecordChange.original
@@ -16,7 +16,7 @@ struct AuditChainTests {
         return (chain, records)
     }
 
-    @Test("Hashes and the seal are those that another program computes from the same records")
+    @Test("Hashes and the seal equal those that another program computed from the same records")
     func knownAnswers() {
         let (chain, records) = Self.sample()
         let hashes = [
@@ -32,7 +32,7 @@ struct AuditChainTests {
         #expect(self.sealer.isGenuine(head))
     }
 
-    @Test("No two records have the same hash, and the writer, the place and everything before count too")
+    @Test("A record's hash depends on every field, the writer, the sequence and the previous hash")
     func everythingCounts() {
         var records = [RecordChange.original]
         for change in RecordChange.all {
@@ -55,7 +55,7 @@ struct AuditChainTests {
         #expect(Set(hashes).count == hashes.count)
     }
 
-    @Test("No part of a head can be changed under its seal, nor has another key the same")
+    @Test("A seal is not genuine if any part of its head was changed or another key made it")
     func seals() {
         let (chain, _) = Self.sample()
         let head = self.sealer.head(of: chain, state: .open)

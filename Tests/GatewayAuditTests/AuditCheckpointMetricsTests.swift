@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayAudit
 
-@Suite("What metrics say of the audit's checkpoints")
+@Suite("Metrics of audit checkpoints")
 struct AuditCheckpointMetricsTests {
     private let store = InMemoryAuditStore()
     private let sealer = AuditSealer(auditKey: .sample("audit"))
@@ -45,14 +45,14 @@ struct AuditCheckpointMetricsTests {
             .map { Timestamp(microseconds: Int64(($0 * 1_000_000).rounded())) }
     }
 
-    @Test("A follower shows the leader's latest checkpoint, and the present where that covers everything")
+    @Test("A follower's gauge shows the latest checkpoint's time, or the present if it covers everything")
     func follower() async throws {
         let (leader, follower) = (self.checkpointer(), self.checkpointer(self.metrics))
         var chain = AuditChain(writer: 1)
         try await self.write(to: &chain)
         _ = try await leader.prepare()
         _ = try await follower.prepare()
-        // Twelve intervals of ten seconds: something is written in the first half of them only.
+        // Twelve intervals of ten seconds; records are written only in the first six.
         for number in 1...12 {
             self.clock.advance(by: .seconds(10))
             if number <= 6 { try await self.write(to: &chain) }
@@ -60,7 +60,7 @@ struct AuditCheckpointMetricsTests {
             let signed = self.clock.now()
             self.clock.advance(by: .seconds(1))
             if number <= 6 {
-                // Behind a checkpoint that is not the last word, the gauge stays at that one.
+                // Newer records exist, so the gauge stays at the checkpoint's time.
                 try await self.write(to: &chain)
                 await follower.follow()
                 #expect(try self.time(.auditLastCheckpoint) == signed, "\(number)")
@@ -69,7 +69,7 @@ struct AuditCheckpointMetricsTests {
                 #expect(try self.time(.auditLastCheckpoint) == self.clock.now(), "\(number)")
             }
         }
-        // Nothing is signed any more, and something is written.
+        // Records are written, but no checkpoint is signed.
         let last = self.clock.now()
         for _ in 1...3 {
             try await self.write(to: &chain)
@@ -79,7 +79,7 @@ struct AuditCheckpointMetricsTests {
         }
     }
 
-    @Test("A checkpoint that is not genuine moves no follower's gauge")
+    @Test("A forged checkpoint does not move a follower's gauge")
     func forged() async throws {
         let follower = self.checkpointer(self.metrics)
         var chain = AuditChain(writer: 1)
@@ -102,7 +102,7 @@ struct AuditCheckpointMetricsTests {
         get throws { try self.metrics.expectMeter(GatewayMetric.auditChanged.rawValue).lastValue == 1 }
     }
 
-    /// Removes the first records of the first chain that are left, as retention does.
+    /// Removes the first `count` remaining records of chain 1, as retention does.
     private func removeFirst(_ count: Int) {
         guard let last = self.store.current.records.filter({ $0.writer == 1 }).dropFirst(count - 1).first,
             let truncation = try? self.signer.truncation(
@@ -116,7 +116,7 @@ struct AuditCheckpointMetricsTests {
         }
     }
 
-    @Test("A hundred starts while old records are removed raise no alarm", arguments: [1, 2, 7])
+    @Test("Starts while retention removes records raise no alarm", arguments: [1, 2, 7])
     func startsDuringRetention(step: Int) async throws {
         var chain = AuditChain(writer: 1)
         let records = (1...3_000).map { _ in chain.append(.sample()) }
@@ -130,7 +130,7 @@ struct AuditCheckpointMetricsTests {
         #expect(self.store.current.records.count <= 3_000 - 200 * step)
     }
 
-    @Test("A start finds that the whole of a chain is removed at the moment of its look, and that a record is gone")
+    @Test("A start accepts the concurrent removal of a whole chain, and raises the alarm for a missing record")
     func lookDuringRetention() async throws {
         var chain = AuditChain(writer: 1)
         let records = (1...10).map { _ in chain.append(.sample()) }
@@ -148,7 +148,7 @@ struct AuditCheckpointMetricsTests {
     }
 
     @Test(
-        "An alarm by a look at the ends is over when a later look finds nothing; another stays",
+        "An alarm from the check of chain ends clears when a later check passes; any other alarm stays",
         arguments: [false, true]
     )
     func laterLook(isRaisedForGood: Bool) async throws {
@@ -171,7 +171,7 @@ struct AuditCheckpointMetricsTests {
         #expect(try self.isAlarmed == isRaisedForGood)
     }
 
-    @Test("A leader that was paused takes another's checkpoint for no intruder's where old ones were to be removed")
+    @Test("A paused leader raises no alarm if another leader has removed old checkpoints and signed a new one")
     func pausedLeader() async throws {
         let (paused, other) = (self.checkpointer(self.metrics), self.checkpointer())
         var chain = AuditChain(writer: 1)
@@ -196,7 +196,7 @@ struct AuditCheckpointMetricsTests {
 
     // MARK: The second sink
 
-    @Test("The second sink's time moves on while nothing is written, and stands still while it fails")
+    @Test("The second sink's gauge advances while nothing is written, and stops while the sink fails")
     func sink() async throws {
         let sink = FailingSink()
         let feeder = AuditSinkFeeder(
@@ -227,7 +227,7 @@ struct AuditCheckpointMetricsTests {
     }
 }
 
-/// A sink that takes everything until it fails.
+/// A sink that accepts everything until `fails` is set.
 private final class FailingSink: AuditSink {
     let fails = Observed(false)
 

@@ -24,7 +24,7 @@ struct AuditCheckpointTests {
         #expect(AuditCheckpoint(text: Self.sample.text) == Self.sample)
     }
 
-    @Test("Any changed, missing or added byte makes another checkpoint or none")
+    @Test("A text with a changed, missing or added byte never parses as the same checkpoint")
     func everyByte() {
         let text = Self.sample.text
         for index in text.indices {
@@ -43,7 +43,7 @@ struct AuditCheckpointTests {
         #expect(AuditCheckpoint(text: [0xFF]) == nil)
     }
 
-    @Test("A signature is of one text and by one key")
+    @Test("A signature is genuine only for its own text and key, and malformed keys are refused")
     func signatures() throws {
         let signer = try AuditSigner(signingKey: Secret(randomBytes: 32))
         let other = try AuditSigner(signingKey: Secret(randomBytes: 32))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Records as lines of JSON")
 struct AuditLineTests {
-    @Test("A record's line has all that its hash covers, and reads back as it was", arguments: RecordChange.all)
+    @Test("A record's line reads back as the same record, and other spacing is refused", arguments: RecordChange.all)
     func line(change: RecordChange) throws {
         var record = RecordChange.original
         change.apply(&record)
@@ -18,7 +18,7 @@ struct AuditLineTests {
         #expect(AuditLine(ByteBuffer(string: text.replacing(",", with: ", ", maxReplacements: 1))) == nil)
     }
 
-    @Test("Intents are matched with their outcomes, whatever stands between")
+    @Test("Intents are matched with their outcomes, even with other records between them")
     func intents() throws {
         var chain = AuditChain(writer: 1)
         func record(_ outcome: AuditRecord.Outcome, _ message: String?, _ request: String) -> ChainedAuditRecord {

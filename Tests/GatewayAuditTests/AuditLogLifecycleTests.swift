@@ -38,10 +38,10 @@ struct AuditLogLifecycleTests {
         #expect(handler.entries.filter { $0.level == .warning }.count == 2)
     }
 
-    @Test("A start puts no seal on an open chain whose own seal is not genuine")
+    @Test("A start does not close an open chain whose seal is not genuine")
     func forgedHead() async throws {
         let fixture = try await AuditFixture((5, .open))
-        // Somebody removes the tail and sets the head back to match.
+        // Removes the last record and sets the head back to match.
         fixture.store.tamper { contents in
             contents.records.removeAll { $0.sequence == 5 }
             contents.heads[0].sequence = 4
@@ -55,7 +55,7 @@ struct AuditLogLifecycleTests {
         #expect(handler.entries.contains { $0.level == .error })
     }
 
-    @Test("When the store refuses at the start, the log does not run, and commits are refused from then on")
+    @Test("If the store refuses at the start, the log does not run and refuses commits")
     func refusedStart() async throws {
         self.store.refuse()
         let log = AuditLog.sample(store: self.store)
@@ -87,7 +87,7 @@ struct AuditLogLifecycleTests {
         #expect(self.store.current.records.isEmpty)
     }
 
-    @Test("Who waits until the chain is open hears of it, also when it never will be", arguments: [false, true])
+    @Test("Waiting for the open chain returns true once it opens, false if the start fails", arguments: [false, true])
     func whenOpen(isRefusing: Bool) async throws {
         let log = AuditLog.sample(store: self.store)
         if isRefusing { self.store.refuse() }
@@ -97,7 +97,7 @@ struct AuditLogLifecycleTests {
         #expect(self.store.actions.first == (isRefusing ? nil : "audit.opened"))
     }
 
-    @Test("The log runs once")
+    @Test("Running a log a second time stops the process")
     func secondRun() async {
         await #expect(processExitsWith: .failure) {
             let log = AuditLog.sample(store: InMemoryAuditStore())
@@ -108,7 +108,7 @@ struct AuditLogLifecycleTests {
 
     // MARK: End
 
-    @Test("A record that was promised a place before shutdown is still written, whenever it comes")
+    @Test("A record whose place was reserved before shutdown is still written")
     func recordAfterShutdownBegan() async throws {
         let log = AuditLog.sample(store: self.store)
         try await testGracefulShutdown { trigger in
@@ -118,7 +118,7 @@ struct AuditLogLifecycleTests {
                 group.addTask { try await log.run() }
                 try await self.store.wait { $0.batches.count == 1 }
                 trigger.triggerGracefulShutdown()
-                // Nothing new is promised, and the log waits for what was.
+                // No more places are reserved, and the log waits for the reserved ones.
                 while log.hasPlace { await Task.yield() }
                 await #expect(throws: GatewayError.self) { try await log.commit(.sample("late commit")) }
                 #expect(self.store.current.heads.map(\.state) == [.open])
@@ -152,7 +152,7 @@ struct AuditLogLifecycleTests {
         #expect(self.store.actions == ["audit.opened", "waiting", "audit.closed"])
     }
 
-    @Test("A log that is cancelled while the store refuses leaves its chain open and says what was lost")
+    @Test("A log that is cancelled while the store refuses leaves its chain open and logs the loss")
     func cancelledWhileRefused() async throws {
         let handler = InMemoryLogHandler()
         let log = AuditLog.sample(store: self.store, logger: Logger(label: "test") { _ in handler })
@@ -173,7 +173,7 @@ struct AuditLogLifecycleTests {
         #expect(handler.entries.contains { $0.message == "The audit log ended before all was written" })
     }
 
-    @Test("A stop while the store is away loses nothing and is no failure", arguments: [0, 3])
+    @Test("With a spool, stopping while the store is unavailable loses no record and is no error", arguments: [0, 3])
     func stoppedWhileAway(count: Int) async throws {
         let (handler, spool) = (InMemoryLogHandler(), InMemorySpoolFile())
         let log = AuditLog.sample(store: self.store, spool: spool, logger: Logger(label: "test") { _ in handler })
@@ -194,7 +194,7 @@ struct AuditLogLifecycleTests {
         #expect(self.store.actions == ["audit.opened"] + names + ["audit.recovered", "audit.opened", "audit.closed"])
     }
 
-    @Test("A record that comes after the end is not silently lost")
+    @Test("A record that arrives after the log has ended is logged as lost")
     func recordAfterEnd() async throws {
         let handler = InMemoryLogHandler()
         let log = AuditLog.sample(store: self.store, logger: Logger(label: "test") { _ in handler })

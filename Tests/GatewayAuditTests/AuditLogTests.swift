@@ -15,7 +15,7 @@ struct AuditLogTests {
 
     // MARK: Places
 
-    @Test("There are as many places as the configuration says, and a dropped one is free again")
+    @Test("The queue has as many places as configured, and a dropped place is free again")
     func capacity() throws {
         let log = AuditLog.sample(store: self.store, configuration: .sample(queueCapacity: 3))
         let first = try log.place()
@@ -29,7 +29,7 @@ struct AuditLogTests {
         let fourth = try log.place()
         let fifth = try log.place()
         #expect(!log.hasPlace)
-        // A record takes the place that was reserved for it.
+        // A filled place stays taken.
         first.fill(.sample())
         #expect(!log.hasPlace)
         _ = consume fourth
@@ -37,7 +37,7 @@ struct AuditLogTests {
         _ = consume fifth
     }
 
-    @Test("Records on their way to a slow store keep their places")
+    @Test("Records that a slow store is writing keep their places")
     func capacityWhileWriting() async throws {
         let log = AuditLog.sample(store: self.store, configuration: .sample(queueCapacity: 3))
         try await log.whileOpen {
@@ -48,7 +48,7 @@ struct AuditLogTests {
             #expect(!log.hasPlace)
             self.store.hang(false)
             try await self.store.wait { $0.records.contains { $0.record.action == "third" } }
-            // The writer has let go of the places once a later record of its is durable.
+            // The places are free once a later record is durable.
             try await log.commit(.sample("fourth"))
             #expect(log.hasPlace)
         }
@@ -61,7 +61,7 @@ struct AuditLogTests {
         return record
     }()
 
-    @Test("Records that wait take up to so many bytes, and those under way count until they are durable")
+    @Test("The queue's byte limit counts waiting records, and records being written until they are durable")
     func byteBound() async throws {
         var configuration = AuditLog.Configuration.sample(queueCapacity: 1_000)
         configuration.queueBytes = 40_000
@@ -69,7 +69,7 @@ struct AuditLogTests {
         let record = Self.largeRecord
         try await log.whileOpen {
             self.store.hang()
-            // What was promised a place is taken, however large it turns out.
+            // A reserved place accepts a record of any size.
             let promised = try log.place()
             try log.place().fill(record)
             try log.place().fill(record)
@@ -89,7 +89,7 @@ struct AuditLogTests {
 
     // MARK: Writing
 
-    @Test("What gathers is written in one batch, in order, between the opening and the closing record")
+    @Test("Waiting records are written in one batch, in order, between the opening and closing records")
     func batches() async throws {
         let log = AuditLog.sample(store: self.store)
         let actions = (0..<100).map { "action \($0)" }
@@ -136,7 +136,7 @@ struct AuditLogTests {
         #expect(try await self.store.verdict() == .intact(records: 22))
     }
 
-    @Test("A caller that is cancelled is recorded all the same")
+    @Test("A commit by a cancelled task is still recorded")
     func cancelledCommit() async throws {
         let log = AuditLog.sample(store: self.store)
         try await log.whileRunning {
@@ -151,7 +151,7 @@ struct AuditLogTests {
 
     // MARK: A store that fails
 
-    @Test("While the store refuses nothing is reserved; what was taken is kept and written in order when it recovers")
+    @Test("While the store refuses, no place is reserved; queued records are written in order when it recovers")
     func failingStore() async throws {
         let log = AuditLog.sample(store: self.store)
         try await log.whileOpen {
@@ -160,7 +160,7 @@ struct AuditLogTests {
             try self.fill("first", "second", in: log)
             try await self.store.wait { $0.refused >= 2 }
             #expect(!log.hasPlace)
-            // A place that was promised before is good still.
+            // A place that was reserved earlier stays valid.
             early.fill(.sample("third"))
             let refused = self.store.current.refused
             try await self.store.wait { $0.refused >= refused + 2 }
@@ -175,7 +175,7 @@ struct AuditLogTests {
         try await self.store.expectIntact(expected)
     }
 
-    @Test("What comes while a write is under way that then fails is written after what that write held")
+    @Test("Records that arrive during a failing write are written after the records of that write")
     func orderAfterFailure() async throws {
         let log = AuditLog.sample(store: self.store)
         try await log.whileOpen {
@@ -191,7 +191,7 @@ struct AuditLogTests {
         #expect(self.store.actions == ["audit.opened", "first", "second", "third", "audit.closed"])
     }
 
-    @Test("A refused commit leaves nothing to be written later, and a recovery while nothing waits is noticed")
+    @Test("A refused commit is never written later, and an idle log notices that the store has recovered")
     func refusedCommit() async throws {
         let log = AuditLog.sample(store: self.store)
         try await log.whileOpen {
@@ -200,7 +200,7 @@ struct AuditLogTests {
                 let error = await #expect(throws: GatewayError.self) { try await log.commit(.sample("refused")) }
                 #expect(error?.code == .auditUnavailable)
             }
-            // It is tried again once the writer knows that the store fails.
+            // The writer retries once it knows that the store fails.
             let refused = self.store.current.refused
             try await self.store.wait { $0.refused > refused }
             #expect(!log.hasPlace)
@@ -212,14 +212,14 @@ struct AuditLogTests {
         try await self.store.expectIntact(["audit.opened", "later", "audit.closed"])
     }
 
-    @Test("A commit behind a store that hangs throws in time and leaves nothing to be written later")
+    @Test("A commit behind a hanging store throws after its timeout and is never written later")
     func hangingStore() async throws {
         let log = AuditLog.sample(store: self.store, configuration: .sample(commitTimeout: .milliseconds(20)))
         try await log.whileOpen {
             self.store.hang()
             try self.fill("first", in: log)
             try await self.store.wait { $0.hanging == 1 }
-            // The store never answers before this has thrown.
+            // The store does not answer before this throws.
             let error = await #expect(throws: GatewayError.self) { try await log.commit(.sample("late")) }
             #expect(error?.code == .auditUnavailable)
             self.store.hang(false)
@@ -227,7 +227,7 @@ struct AuditLogTests {
         #expect(self.store.actions == ["audit.opened", "first", "audit.closed"])
     }
 
-    @Test("What the store says of its trouble is logged once, and its end, without any record's content")
+    @Test("A failure of the store and its recovery are logged once each, without any record's content")
     func logged() async throws {
         let handler = InMemoryLogHandler()
         let log = AuditLog.sample(store: self.store, logger: Logger(label: "test") { _ in handler })
@@ -241,14 +241,14 @@ struct AuditLogTests {
         #expect(!handler.entries.contains { "\($0)".contains("canary-action") })
     }
 
-    @Test("Written and refused records are counted, and the queue is empty again in the end")
+    @Test("Metrics count written and refused records, and the queue's gauge returns to zero")
     func metrics() async throws {
         let metrics = TestMetrics()
         let log = AuditLog.sample(store: self.store, metrics: GatewayMetrics(factory: metrics))
         try await log.whileOpen {
             self.store.refuse()
             try self.fill("first", "second", in: log)
-            // The writer may try the first one alone at first.
+            // The writer may try the first record alone.
             let refused = self.store.current.refused
             try await self.store.wait { $0.refused >= refused + 3 }
             self.store.refuse(false)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayAudit
 
-@Suite("What a leader that was paused makes of records that another one has removed", .timeLimit(.minutes(10)))
+@Suite("Audit retention and leadership", .timeLimit(.minutes(10)))
 struct AuditRetentionLeaderTests {
     private let store = InMemoryAuditStore()
     private let sealer = AuditSealer(auditKey: .sample("audit"))
@@ -13,7 +13,7 @@ struct AuditRetentionLeaderTests {
     private let metrics = TestMetrics()
     private let lead = InMemoryLeadership()
 
-    /// Sixty days with forty records each, in a chain that is open.
+    /// Writes an open chain with forty records a day for sixty days.
     private func fill() async throws -> [ChainedAuditRecord] {
         var chain = AuditChain(writer: 1)
         var records: [ChainedAuditRecord] = []
@@ -33,7 +33,7 @@ struct AuditRetentionLeaderTests {
         AuditCheckpointer.sample(self.store, signer, clock: self.clock)
     }
 
-    /// How many records a pass removes whose store does something before it reads records first.
+    /// Runs a pass, calls `beforeRows` before its first read of records, and returns the number of removed records.
     private func pass(_ beforeRows: @escaping @Sendable () async -> Void = {}) async throws -> Int {
         let audit = AuditLog.sample(store: InMemoryAuditStore())
         let signer = try AuditSigner(signingKey: .sample("signing"))
@@ -56,7 +56,7 @@ struct AuditRetentionLeaderTests {
         get throws { try self.metrics.expectMeter(GatewayMetric.auditChanged.rawValue).lastValue == 1 }
     }
 
-    @Test("It resigns, removes nothing, and takes nobody for an intruder")
+    @Test("A leader resigns and raises no alarm if another replica has removed records meanwhile")
     func overtaken() async throws {
         let last = try await self.fill()[199]
         let (store, signer) = (self.store, try AuditSigner(signingKey: .sample("signing")))
@@ -67,11 +67,11 @@ struct AuditRetentionLeaderTests {
         #expect(await self.lead.isHeld() == false)
         #expect(try !self.isAlarmed)
         #expect(self.store.current.signatures.truncations == [truncation])
-        // Whoever leads goes on from there.
+        // The next leader continues from there.
         #expect(try await self.pass() > 0)
     }
 
-    @Test("A replica that takes the lead later removes from then on")
+    @Test("A replica removes records once it becomes the leader")
     func laterLead() async throws {
         _ = try await self.fill()
         let audit = AuditLog.sample(store: InMemoryAuditStore())
@@ -98,7 +98,7 @@ struct AuditRetentionLeaderTests {
         #expect(lead.refusals.current == 0)
     }
 
-    @Test("Records that are gone without a truncation marker are an alarm all the same")
+    @Test("Records that are missing without a truncation marker raise the alarm")
     func tampered() async throws {
         _ = try await self.fill()
         let store = self.store
@@ -109,7 +109,7 @@ struct AuditRetentionLeaderTests {
     }
 }
 
-/// A lead that is had at the last of some questions.
+/// A leadership that is held after some refusals.
 private final class LateLeadership: Leadership {
     let refusals: Observed<Int>
 

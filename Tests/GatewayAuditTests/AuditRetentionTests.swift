@@ -9,7 +9,7 @@ struct AuditRetentionTests {
         Timestamp(microseconds: (20_000 + Int64(number)) * 86_400_000_000)
     }
 
-    /// Chains of one span a day, ten records each; a chain is given by the days of its spans.
+    /// Returns a span of ten records for each day of each chain.
     private static func spans(_ chains: [[Int]]) -> [AuditRetention.TimeSpan] {
         chains.enumerated()
             .flatMap { index, days in
@@ -45,16 +45,16 @@ struct AuditRetentionTests {
             .removals(spans, heads: Self.heads(chains, open: open))
     }
 
-    @Test("Nothing is removed before its time, and all after it")
+    @Test("Records are removed only after their retention time")
     func plain() {
         let chains = [Array(0...499)]
         #expect(self.removals(chains, now: 400).isEmpty)
-        // Day 0 ends 80,000 s after its beginning.
+        // The span of day 0 ends 80,000 s after the day's start.
         #expect(self.removals(chains, now: 402) == [AuditChain.Position(writer: 1, sequence: 20)])
         #expect(self.removals(chains, now: 500) == [AuditChain.Position(writer: 1, sequence: 1_000)])
     }
 
-    @Test("Whole chains go, and the last record of an open chain stays")
+    @Test("Whole chains are removed, but the last record of an open chain stays")
     func chains() {
         let chains = [Array(0...9), Array(10...19), Array(20...450)]
         let removals = self.removals(chains, now: 451)
@@ -63,15 +63,15 @@ struct AuditRetentionTests {
         #expect(self.removals([[0], Array(1...450)], keep: 1, now: 470, open: 2).last?.sequence == 4_499)
     }
 
-    @Test("A clock that jumps ahead empties nothing, however often the gateway starts under it")
+    @Test("A clock that jumps ahead removes no records, even over several starts")
     func jumpAhead() {
-        // A hundred days of records, and then five starts that believe to be years later.
+        // A hundred days of records, then five starts under a clock that is years ahead.
         let chains = [Array(0...99)] + (1...5).map { [2_000 + $0] }
         #expect(self.removals(chains, now: 2_006).isEmpty)
         #expect(self.removals([Array(0...99)], now: 100_000).isEmpty)
     }
 
-    @Test("A long rest counts as a month")
+    @Test("A long time without records counts as 30 days")
     func rest() {
         let chains = [Array(0...379)]
         #expect(self.removals(chains, now: 900) == [AuditChain.Position(writer: 1, sequence: 90)])
@@ -94,7 +94,7 @@ struct AuditRetentionTests {
         #expect((removals.first?.sequence ?? 0) < 400)
     }
 
-    @Test("Falsified times overflow nothing", arguments: [Int64.min, Int64.max, 0, -1])
+    @Test("Falsified times cause no overflow", arguments: [Int64.min, Int64.max, 0, -1])
     func falsified(time: Int64) {
         let moment = Timestamp(microseconds: time)
         let spans = [AuditRetention.TimeSpan(writer: 1, first: 1, last: 10, minTime: moment, maxTime: moment)]

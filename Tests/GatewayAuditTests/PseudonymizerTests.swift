@@ -10,7 +10,7 @@ struct PseudonymizerTests {
         #expect("\(pseudonymizer.pseudonym(of: "token-1"))" == "fb4790d24750946c223c96f40cec9adc")
     }
 
-    @Test("Texts, tenants and audit keys make a difference, and nothing else does")
+    @Test("A pseudonym depends only on the text, the tenant's salt and the audit key")
     func different() {
         let first = Pseudonymizer.sample()
         #expect(first.pseudonym(of: "token") == first.pseudonym(of: "token"))
@@ -24,7 +24,7 @@ struct PseudonymizerTests {
         #expect(Set(pseudonyms).count == texts.count * pseudonymizers.count)
     }
 
-    @Test("A pseudonym is its 16 bytes")
+    @Test("A pseudonym is 16 bytes, written in hexadecimal")
     func bytes() {
         let bytes = Array(UInt8(0xF0)...0xFF)
         let pseudonym = Pseudonym(bytes: bytes)

@@ -3,8 +3,7 @@ import Testing
 
 @testable import GatewayAudit
 
-/// What refused requests write, and what one tenant's records take from the others.
-@Suite("The audit of refused requests", .timeLimit(.minutes(10)))
+@Suite("Audit records of refused requests, and tenants' shares", .timeLimit(.minutes(10)))
 struct RefusedRequestTests {
     private static func refused(by key: String = "key:a", of tenant: UInt64 = 7, bytes: Int = 0) -> AuditRecord {
         var record = AuditRecord.sample("message.send")
@@ -19,7 +18,7 @@ struct RefusedRequestTests {
         try log.place(of: record.tenantUID).fill(refusal: record)
     }
 
-    @Test("Beyond the budget, refusals of one key, action and code become one record, whose id they all have")
+    @Test("Beyond the budget, refusals of one key, action and code share one record and its message id")
     func summary() async throws {
         let store = InMemoryAuditStore()
         let log = AuditLog.sample(store: store)
@@ -27,9 +26,9 @@ struct RefusedRequestTests {
             #expect(try Self.fill(Self.refused(bytes: 2 << 20), in: log) == nil)
             for _ in 1...5 { #expect(try Self.fill(Self.refused(bytes: 16), in: log) == "key:a 16") }
             #expect(try Self.fill(Self.refused(by: "key:b", bytes: 8), in: log) == "key:b 8")
-            // Another tenant has a budget of its own.
+            // Another tenant has its own budget.
             #expect(try Self.fill(Self.refused(of: 8), in: log) == nil)
-            // What is done is recorded by itself.
+            // An accepted send has its own record.
             var sent = Self.refused()
             sent.outcome = .accepted
             try log.place(of: 7).fill(sent)
@@ -43,7 +42,7 @@ struct RefusedRequestTests {
         #expect(records[4].object == "1 refused until \(Timestamp.sample)")
     }
 
-    @Test("Refusals without a message's id are counted too, and leave no place taken")
+    @Test("Refusals without a message id are counted too, and keep no place in the queue")
     func withoutID() async throws {
         let store = InMemoryAuditStore()
         let log = AuditLog.sample(store: store, configuration: .sample(queueCapacity: 8))
@@ -57,7 +56,7 @@ struct RefusedRequestTests {
         #expect(records.map(\.object) == ["9 refused until \(Timestamp.sample)"])
     }
 
-    @Test("A summary is written while the log runs, and the next one begins anew")
+    @Test("A summary is written while the log runs, and the next refusal starts a new one")
     func summaryInterval() async throws {
         let store = InMemoryAuditStore()
         var configuration = AuditLog.Configuration.sample()
@@ -74,23 +73,23 @@ struct RefusedRequestTests {
         #expect(ids == ["key:a 2097152", "key:a 1", "key:a 2", "key:a 3"])
     }
 
-    @Test("The budget comes back with time")
+    @Test("The budget is refilled over time")
     func budget() throws {
         var share = AuditShare()
         var answers = [share.mayWriteRefusals(at: 0)]
         share.chargeRefusal(2 << 20, at: 0)
         answers += [share.mayWriteRefusals(at: 0), share.mayWriteRefusals(at: 2_000_000)]
         share.chargeRefusal(1 << 20, at: 2_000_000)
-        // A megabyte beyond what was left takes four seconds.
+        // A megabyte beyond the burst takes four seconds to refill.
         answers += [share.mayWriteRefusals(at: 3_900_000_000), share.mayWriteRefusals(at: 4_100_000_000)]
         #expect(answers == [true, false, true, false, true])
-        // A clock that is set back costs one burst at most.
+        // A clock that is set back costs at most one burst.
         share.chargeRefusal(2 << 20, at: 4_100_000_000)
         let back = [share.mayWriteRefusals(at: -3_600_000_000_000), share.mayWriteRefusals(at: -3_590_000_000_000)]
         #expect(back == [false, true])
     }
 
-    @Test("One tenant's records take half of the queue, whatever they are, and leave the rest to others")
+    @Test("One tenant's records take at most half of the queue and leave the rest to others")
     func queueShare() async throws {
         let store = InMemoryAuditStore()
         let log = AuditLog.sample(store: store, configuration: .sample(queueCapacity: 10))
@@ -112,7 +111,7 @@ struct RefusedRequestTests {
         }
     }
 
-    @Test("One tenant's records take half of the spool, and have room again once it is empty")
+    @Test("One tenant's records take at most half of the spool, and have space again once it is empty")
     func spoolShare() async throws {
         let store = InMemoryAuditStore()
         let spool = InMemorySpoolFile()
@@ -123,7 +122,7 @@ struct RefusedRequestTests {
             store.refuse()
             var sent = Self.refused(bytes: 9_000)
             sent.outcome = .accepted
-            // Two make less than half, and a third one is taken before that is known.
+            // Two records take less than half of the spool, so a third is accepted.
             for number in 1...3 {
                 try log.place(of: 7).fill(sent)
                 try await spool.wait { $0.writes >= number }

@@ -59,7 +59,7 @@ struct OTLPTests {
     }
 
     @Test(
-        "An address that can't be meant is refused, and not repeated",
+        "An invalid address is refused, and the message does not repeat it",
         arguments: [
             "localhost:4318", "grpc://localhost:4317", "http://", "/v1/traces", "https://user:canary@otlp.example.com",
             "http://localhost:4318/v1/traces", "http://localhost:4318/v1/traces/", "http://localhost:4318/?canary=1",
@@ -70,7 +70,7 @@ struct OTLPTests {
         #expect(!(try #require(OTLPReceiver.problem(url)).contains("canary")))
     }
 
-    @Test("Header fields are read as OTEL_EXPORTER_OTLP_HEADERS has them, and sent with each request")
+    @Test("Header fields are parsed in the form of OTEL_EXPORTER_OTLP_HEADERS and sent with each request")
     func fields() throws {
         let list = "Authorization=Basic%20dTpw==, x-scope-orgid = tenant%2C1,x-scope-orgid=2"
         let receiver = try OTLPReceiver("http://localhost:4318", fields: list)
@@ -81,7 +81,7 @@ struct OTLPTests {
     }
 
     @Test(
-        "Header fields that can't be sent are refused, and not repeated",
+        "Invalid header fields are refused, and the message does not repeat them",
         arguments: [
             "", "canary", "=canary", "x-canary=", "x y=canary", "a=b,,c=d", "a=b,canary", "x=%zzcanary", "x=canary%0A",
             "Content-Type=canary/x", "host=canary", "Transfer-Encoding=canary", "x=cañary",
@@ -92,7 +92,7 @@ struct OTLPTests {
     }
 
     @Test(
-        "An answer says what became of the spans",
+        "The response's status, Retry-After and body give the outcome of the spans",
         arguments: [
             (200, nil, "{}", OTLPReceiver.Answer.taken(rejected: 0)), (202, nil, "\u{0}protobuf", .taken(rejected: 0)),
             (200, nil, #"{"partialSuccess":{}}"#, .taken(rejected: 0)),
@@ -110,7 +110,7 @@ struct OTLPTests {
 
     // MARK: The buffer
 
-    @Test("Batches are taken in order and when they are complete, a short one after a tick if it is the only one")
+    @Test("Complete batches are taken in order, and a tick releases an incomplete one only if it is alone")
     func buffer() {
         var buffer = SpanQueue.Buffer(capacity: 4, batchSize: 3)
         let outcomes = (1...5).map { buffer.add(.sample("\($0)")) }
@@ -122,7 +122,7 @@ struct OTLPTests {
         #expect(buffer.take()?.map(\.name) == ["4", "6"])
     }
 
-    @Test("What is left at the end is counted, and nothing is added after it")
+    @Test("Closing the buffer returns the number of remaining spans, and later spans are lost")
     func closedBuffer() {
         var buffer = SpanQueue.Buffer(capacity: 4, batchSize: 3)
         for _ in 1...4 { _ = buffer.add(.sample("")) }

@@ -14,7 +14,7 @@ import Testing
 
 @Suite("SpanExporter", .timeLimit(.minutes(10)))
 struct SpanExporterTests {
-    /// Answers by the number of the request, from 1.
+    /// Answers each request by its number, starting at 1.
     private struct Receiver: HTTPServerResponder {
         let requests = Observed<[HTTPServerRequest]>([])
         let answer: @Sendable (Int) async -> HTTPServerResponse
@@ -53,7 +53,7 @@ struct SpanExporterTests {
         self.queue.tick()
     }
 
-    /// The counters that have counted anything, by the value of their label.
+    /// The counters above zero, by the value of their label.
     private func counts() throws -> [String: Int64] {
         let losses = SpanQueue.Loss.allCases.map { ("fcmgw_trace_spans_dropped_total", "reason", "lost ", $0.rawValue) }
         let results = ExportResult.allCases.map { ("fcmgw_trace_exports_total", "result", "", $0.rawValue) }
@@ -65,7 +65,7 @@ struct SpanExporterTests {
         return counts
     }
 
-    /// Runs an exporter until a body has ended, then shuts it down or cancels it.
+    /// Runs an exporter during `body`, then shuts it down or cancels it.
     private func run(port: Int, cancels: Bool = false, _ body: Body) async throws {
         let exporter = try SpanExporter(
             self.queue,
@@ -107,7 +107,7 @@ struct SpanExporterTests {
         HTTPServerResponse(status: HTTPResponse.Status(code: status), headers: fields, body: ByteBuffer(string: body))
     }
 
-    @Test("A complete batch is sent at once, what is left at the next tick, and the rest at the end")
+    @Test("A complete batch is sent at once, an incomplete one at the next tick, and the rest at shutdown")
     func batches() async throws {
         let receiver = Receiver { _ in Self.reply(200) }
         try await self.run(to: receiver) {
@@ -125,7 +125,7 @@ struct SpanExporterTests {
         #expect(head.fields.fields[try #require(HTTPField.Name("x-scope-orgid"))] == "shop")
     }
 
-    @Test("A status that no retry mends loses the batch; an outage is logged twice", arguments: [400, 500])
+    @Test("A permanent failure drops the batch, and an outage is logged at start and end", arguments: [400, 500])
     func refused(status: Int) async throws {
         let receiver = Receiver { Self.reply($0 <= 2 ? status : 200) }
         try await self.run(to: receiver) {
@@ -139,7 +139,7 @@ struct SpanExporterTests {
         #expect(self.logs.entries.first?.metadata["cause"] == "status \(status)")
     }
 
-    @Test("What may be sent again is, after waits that grow; then nothing is lost", arguments: [429, 502, 503, 504])
+    @Test("A retryable status is retried after growing waits, and nothing is lost", arguments: [429, 502, 503, 504])
     func retried(status: Int) async throws {
         let receiver = Receiver { Self.reply($0 <= 3 ? status : 200) }
         try await self.run(to: receiver) {
@@ -155,7 +155,7 @@ struct SpanExporterTests {
     }
 
     @Test(
-        "The receiver's Retry-After is kept to, up to half a minute; a shorter one does not shorten the wait",
+        "The wait follows Retry-After up to 30 seconds, and a shorter value does not shorten it",
         arguments: [("7", 7.0...7), ("0", 1...1.5), ("-9", 1...1.5), ("3600", 30...30)]
     )
     func retryAfter(text: String, seconds: ClosedRange<Double>) async throws {
@@ -168,7 +168,7 @@ struct SpanExporterTests {
     }
 
     @Test(
-        "An answer that can't be read loses the batch and is not asked for again, since the spans may have arrived",
+        "An unreadable response drops the batch without a retry, since the spans may have arrived",
         arguments: ["garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 40_000)]
     )
     func unreadable(answer: String) async throws {
@@ -182,7 +182,7 @@ struct SpanExporterTests {
         #expect(try self.counts() == ["refused": 1, "lost refused": 2] && self.waits.current.isEmpty)
     }
 
-    @Test("A receiver that is away loses the batch after four attempts")
+    @Test("A batch for an unreachable receiver is dropped after four attempts")
     func away() async throws {
         try await ClosedPort.with { port in
             try await self.run(port: port) {
@@ -194,14 +194,14 @@ struct SpanExporterTests {
         #expect(self.logs.entries.map(\.metadata) == [["cause": "connectFailed"]])
     }
 
-    @Test("Spans that a receiver rejects are counted, whatever number it says", arguments: [1, 2, 1_000])
+    @Test("Rejected spans are counted, but no more than were sent", arguments: [1, 2, 1_000])
     func partial(rejected: Int) async throws {
         let body = #"{"partialSuccess":{"rejectedSpans":"\#(rejected)"}}"#
         try await self.run(to: Receiver { _ in Self.reply(200, [:], body) }) { self.export("a", "b") }
         #expect(try self.counts() == ["partial": 1, "lost refused": Int64(min(rejected, 2))])
     }
 
-    @Test("Behind a slow receiver spans wait up to the bound; those beyond it are counted, and a stop waits for none")
+    @Test("Spans for a slow receiver are queued up to the bound, others are counted, and a cancellation does not wait")
     func slow() async throws {
         let never = Observed(false)
         let receiver = Receiver { _ in
@@ -219,7 +219,7 @@ struct SpanExporterTests {
         #expect(try self.counts() == ["failed": 1, "lost queue_full": 2, "lost shutdown": lost])
     }
 
-    @Test("At a graceful end a batch is tried once, and the stop is why it is lost")
+    @Test("At a graceful shutdown a batch is tried once, and its loss is counted as shutdown")
     func gracefulEnd() async throws {
         try await self.run(to: Receiver { _ in Self.reply(503) }) { self.queue.add(.sample("a")) }
         #expect(try self.counts() == ["failed": 1, "lost shutdown": 1])

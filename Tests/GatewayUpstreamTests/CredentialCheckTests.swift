@@ -19,7 +19,7 @@ struct CredentialCheckTests {
         )
     }
 
-    @Test("A good service account is proved by a dry run, with a token of its own")
+    @Test("A dry run proves a valid service account, and each check requests a new access token")
     func valid() async throws {
         try await V1Fixture.run { fixture in
             let profile = try fixture.call().profile
@@ -34,7 +34,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("A key that was deleted is told from a clock that is off")
+    @Test("A deleted key and clock skew are reported as different findings")
     func refusedKey() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.removeServiceAccount(clientEmail: fixture.file.clientEmail)
@@ -48,7 +48,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("Another project than the account's own, and one that nobody has")
+    @Test("A project that isn't the service account's own, or doesn't exist, is reported as a mismatch")
     func projects() async throws {
         try await V1Fixture.run { fixture in
             _ = try await fixture.emulator.makeServiceAccount(projectID: "other-project")
@@ -61,7 +61,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("What FCM says is put into words for an operator")
+    @Test("Each FCM error or lost connection maps to a finding and an upstream code")
     func refusals() async throws {
         try await V1Fixture.run { fixture in
             let cases: [(FaultAction, CredentialReport.Finding, String)] = [
@@ -81,7 +81,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("Trouble on the way to a token is told as such")
+    @Test("A failure to get an access token is reported as unreachable endpoint, refused host or unusable key")
     func tokens() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.addFault(Fault(path: "/token", action: .page(502)))
@@ -99,7 +99,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("A server key is proved by a dry run too")
+    @Test("A dry run accepts a valid server key and reports a bad key, a 404 and a 503")
     func legacy() async throws {
         try await V1Fixture.run(emulator: EmulatorConfiguration(port: 0, serverKeys: ["good"])) { fixture in
             func profile(_ key: String) throws -> TenantProfile {
@@ -120,7 +120,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("An open breaker keeps no check back, and what checks find counts for it", arguments: UpstreamKind.allCases)
+    @Test("Credential checks bypass an open breaker, and their failures open it", arguments: UpstreamKind.allCases)
     func breaker(kind: UpstreamKind) async throws {
         try await V1Fixture.run { fixture in
             let call: UpstreamCall =
@@ -140,7 +140,7 @@ struct CredentialCheckTests {
         }
     }
 
-    @Test("There must be a credential of the kind", arguments: UpstreamKind.allCases)
+    @Test("A check without the credential reports it missing and sends nothing", arguments: UpstreamKind.allCases)
     func missing(kind: UpstreamKind) async throws {
         try await V1Fixture.run { fixture in
             let profile = try UpstreamCall.sample(credential: nil).profile

@@ -8,10 +8,10 @@ import Testing
 
 @testable import GatewayUpstream
 
-/// What is kept for tenants goes with them.
+/// The client releases a tenant's state when the tenant is deleted or its credential is replaced.
 @Suite("Forgotten tenants", .timeLimit(.minutes(10)))
 struct ForgottenTenantTests {
-    @Test("A deleted tenant's account is forgotten, and calls that are under way end as they would")
+    @Test("A deleted tenant's account is released, and a call of that tenant still succeeds without storing it again")
     func account() async throws {
         try await V1Fixture.run { fixture in
             weak var account: FCMAccount?
@@ -26,13 +26,13 @@ struct ForgottenTenantTests {
             fixture.client.accounts.keep([:])
             #expect(fixture.client.accounts.count == 0)
             #expect(account == nil)
-            // The call had begun when its tenant was deleted.
+            // The call began before its tenant was deleted.
             #expect(await fixture.client.send(call).isAccepted)
             #expect(fixture.client.accounts.count == 0)
         }
     }
 
-    @Test("A replaced service account is forgotten, even where a call still goes by it")
+    @Test("A replaced service account is released, and a call with the old credential doesn't store it again")
     func replaced() async throws {
         try await V1Fixture.run { fixture in
             let call = try fixture.call()
@@ -54,7 +54,7 @@ struct ForgottenTenantTests {
         }
     }
 
-    @Test("Another server key gets another account, even if its version is the same; the same key keeps its own")
+    @Test("A different server key gets a new account even at the same version; an unchanged key keeps its account")
     func replacedServerKey() async throws {
         try await FCMClient.run { client in
             func profile(_ key: String) throws -> TenantProfile {
@@ -73,7 +73,7 @@ struct ForgottenTenantTests {
         }
     }
 
-    @Test("A deleted tenant's health is forgotten, and its breaker shows nothing any more")
+    @Test("Deleting a tenant releases its health and resets its breaker gauge to zero")
     func health() async throws {
         let metrics = TestMetrics()
         try await FCMClient.run(metrics: metrics) { client in
@@ -88,7 +88,7 @@ struct ForgottenTenantTests {
             client.keep([:])
             #expect(client.accounts.count == 0)
             #expect(gauge.lastValue == 0)
-            // Of a call that was under way.
+            // A call in flight reports late.
             health.report(server: .trouble, credential: .silent, at: .now)
             #expect(gauge.lastValue == 0)
             _ = client.accounts.account(of: profile, .legacy)
@@ -96,7 +96,7 @@ struct ForgottenTenantTests {
         }
     }
 
-    @Test("Callers that come at the same moment share one pool")
+    @Test("Concurrent callers share one connection pool")
     func simultaneousPools() async throws {
         let pools = OriginPools.sample()
         let seen = try await withThrowingTaskGroup(of: ObjectIdentifier.self) { group in
@@ -108,14 +108,14 @@ struct ForgottenTenantTests {
         #expect(seen.count == 1)
     }
 
-    @Test("Pools of servers that no tenant needs are let go, and calls that are under way end as they would")
+    @Test("Pools of origins that no tenant uses are closed, and a later call to such an origin succeeds")
     func pools() async throws {
         try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             let pools = OriginPools.sample()
             try await FCMClient.run(pools: pools) { sender in
                 #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)
                 let pool = try pools.pool(for: upstream.endpoint).get()
-                // What breaks connections to a token endpoint breaks none under sends to the same server.
+                // Token requests have their own pool, so their failures don't break the connections of sends.
                 let tokens = try pools.pool(forTokensOf: upstream.endpoint).get()
                 #expect(tokens !== pool)
                 pools.keep([upstream.endpoint], tokenOrigins: [upstream.endpoint])

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayUpstream
 
 struct LegacySendAnswerTests {
-    /// Answers, the calls that get them, their results and how many times each call is sent.
+    /// Responses, the target of the call, the expected result and the expected number of attempts.
     private static let readings: [(wire: String, target: Target, result: SendResult, attempts: Int)] = [
         (
             WireAnswer.text(
@@ -50,7 +50,7 @@ struct LegacySendAnswerTests {
             WireAnswer.text("429 Too Many Requests", "", "Retry-After: 60"), .token("a"),
             SendResult(refused: .upstreamUnavailable, retryAfter: 60, upstreamCode: "429"), 1
         ),
-        // Answers that the HTTP client refuses.
+        // Responses that the HTTP client refuses.
         ("SSH-2.0-OpenSSH_9.9\r\n\r\n", .token("a"), .failed(.upstreamProtocol, "invalidResponse"), 1),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{", .token("a"),
@@ -58,7 +58,7 @@ struct LegacySendAnswerTests {
         ),
     ]
 
-    @Test("An answer is read with its fields, and a busy server is asked up to three times", arguments: Self.readings)
+    @Test("Each legacy response maps to a result and a number of attempts", arguments: Self.readings)
     func answers(wire: String, target: Target, result: SendResult, attempts: Int) async throws {
         try await FCMClient.run(against: .send(wire)) { sender, upstream async throws in
             #expect(try await sender.send(.sample(to: target, endpoint: upstream.endpoint)) == result)
@@ -67,7 +67,7 @@ struct LegacySendAnswerTests {
     }
 
     @Test(
-        "An answer without end is given up at its limit",
+        "A response without end fails at the size limit, and its connection is closed",
         arguments: [
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -85,7 +85,7 @@ struct LegacySendAnswerTests {
         }
     }
 
-    @Test("The answer to a list may be as long as its outcomes are", arguments: [1, 1_000])
+    @Test("The size limit of a response grows with the number of recipients", arguments: [1, 1_000])
     func listAnswer(recipients: Int) async throws {
         let results = Array(repeating: #"{"message_id":"0:\#(String(repeating: "1", count: 60))"}"#, count: recipients)
         let padding = String(repeating: " ", count: 150_000)
@@ -110,7 +110,7 @@ struct LegacySendAnswerTests {
     }
 
     @Test(
-        "Once the request is out, an answer that breaks off leaves the outcome open",
+        "A response that breaks off leaves the outcome unknown, and the request isn't repeated",
         arguments: [
             RawServer.Reply.close, .reset, .sendAndClose("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"multic"),
             .sendAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"),
@@ -121,7 +121,6 @@ struct LegacySendAnswerTests {
         try await FCMClient.run(against: reply) { sender, upstream in
             let result = await sender.send(try .sample(to: .tokens(["a", "b"]), endpoint: upstream.endpoint))
             #expect(result == .failed(.outcomeUnknown, "connectionClosed"))
-            // Nobody knows whether it was delivered, so it is not repeated.
             #expect(upstream.seen.current.requests.count == 1)
         }
     }

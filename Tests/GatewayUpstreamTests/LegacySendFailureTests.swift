@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayUpstream
 
 struct LegacySendFailureTests {
-    @Test("An endpoint that speaks no TLS where TLS is asked for is not there, and never sees the key")
+    @Test("An https endpoint that doesn't speak TLS is unavailable and receives no request")
     func noTLS() async throws {
         try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run(attemptTimeout: .milliseconds(200)) { sender in
@@ -19,7 +19,7 @@ struct LegacySendFailureTests {
         }
     }
 
-    @Test("An attempt that hangs ends at its own deadline with the outcome open, and its connection is closed")
+    @Test("An attempt that hangs ends at its timeout with an unknown outcome, and its connection is closed")
     func attemptDeadline() async throws {
         try await FCMClient.run(against: .nothing, attemptTimeout: .seconds(3)) { sender, upstream in
             let result = await sender.send(try .sample(endpoint: upstream.endpoint))
@@ -29,7 +29,7 @@ struct LegacySendFailureTests {
         }
     }
 
-    @Test("A deadline that has passed lets nothing out")
+    @Test("A call whose deadline has passed sends nothing and measures no attempt")
     func passedDeadline() async throws {
         let metrics = TestMetrics()
         try await FCMClient.run(against: .send(WireAnswer.accepted), metrics: metrics) { sender, upstream in
@@ -37,12 +37,11 @@ struct LegacySendFailureTests {
             #expect(await sender.send(call) == .failed(.upstreamUnavailable, "not_started"))
             #expect(upstream.seen.current.requests.isEmpty)
         }
-        // Nor is a call measured that never was.
         let timers = metrics.timers(label: "fcmgw_upstream_attempt_duration_seconds")
         #expect(timers.flatMap(\.values) == [])
     }
 
-    @Test("A sender whose connections are shut down leaves what is under way open and lets nothing more out")
+    @Test("Shutting down the pools ends a call in flight with an unknown outcome, and later calls send nothing")
     func shutdown() async throws {
         try await RawServer.run(.nothing) { upstream in
             let pools = OriginPools.sample()
@@ -62,7 +61,7 @@ struct LegacySendFailureTests {
         }
     }
 
-    @Test("Only what was certainly not sent may be repeated", arguments: HTTPClientError.Code.allCases)
+    @Test("A client error means an unknown outcome only for a sent request", arguments: HTTPClientError.Code.allCases)
     func outcomes(code: HTTPClientError.Code) {
         let unsent = HTTPClientError(code: code, requestSent: false).meaning.code
         let sent = HTTPClientError(code: code, requestSent: true).meaning.code

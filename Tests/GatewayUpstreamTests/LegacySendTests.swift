@@ -36,10 +36,10 @@ struct LegacySendTests {
         }
     }
 
-    @Test("Calls one after the other share a connection")
+    @Test("Sequential calls share a connection")
     func keepAlive() async throws {
         try await FCMClient.run(against: .send(WireAnswer.accepted)) { sender, upstream in
-            // Pinned to one loop, as a request's task is: each loop has connections of its own.
+            // Pinned to one event loop, as a request's task is: each loop has its own connections.
             let executor = EventLoopTaskExecutor(eventLoop: MultiThreadedEventLoopGroup.singleton.any())
             try await withTaskExecutorPreference(executor) {
                 for _ in 0..<5 {
@@ -52,7 +52,7 @@ struct LegacySendTests {
         }
     }
 
-    @Test("A credential without an endpoint goes to the configured one")
+    @Test("A credential without an endpoint uses the configured one")
     func configuredEndpoint() async throws {
         try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run(defaultEndpoint: upstream.endpoint) { sender async throws in
@@ -62,7 +62,7 @@ struct LegacySendTests {
         }
     }
 
-    @Test("A stored endpoint that the key would go to in clear is not used")
+    @Test("A stored endpoint with plain http is refused")
     func plainEndpoint() async throws {
         try await FCMClient.run { sender in
             let result = await sender.send(try .sample(endpoint: "http://fcm.example"))
@@ -70,7 +70,7 @@ struct LegacySendTests {
         }
     }
 
-    @Test("An endpoint that is none is not there", arguments: ["", "fcm.example", "ftp://fcm.example", "http://"])
+    @Test("An invalid endpoint is unavailable", arguments: ["", "fcm.example", "ftp://fcm.example", "http://"])
     func noEndpoint(endpoint: String) async throws {
         try await FCMClient.run(defaultEndpoint: endpoint) { sender async throws in
             let expected = SendResult.failed(.upstreamUnavailable, "no_endpoint")
@@ -79,7 +79,7 @@ struct LegacySendTests {
         }
     }
 
-    @Test("What the protocol has no form for is refused, and not sent when it is sent all the same")
+    @Test("A target that the legacy protocol can't express is refused, and a call with it sends nothing")
     func refusals() async throws {
         try await FCMClient.run(against: .send(WireAnswer.accepted)) { sender, upstream in
             let profile = try TenantProfile.sample()
@@ -110,7 +110,7 @@ struct LegacySendTests {
         }
     }
 
-    @Test("Attempts are measured by how they ended")
+    @Test("Attempts are measured by outcome, and calls in flight are counted")
     func metrics() async throws {
         let metrics = TestMetrics()
         try await RawServer.run(.send(WireAnswer.accepted)) { upstream in

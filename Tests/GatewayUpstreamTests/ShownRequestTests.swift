@@ -10,7 +10,7 @@ import Testing
 /// The requests that a preview shows, compared with those that FCM receives.
 @Suite("Shown requests", .timeLimit(.minutes(10)))
 struct ShownRequestTests {
-    /// A request as both sides can tell it.
+    /// The parts of a request that a preview and a server both know.
     private struct Request: Hashable, CustomStringConvertible {
         /// The fields that a connection or a trace adds.
         private static let addedFields: Set = ["host", "content-length", "traceparent", "tracestate"]
@@ -69,9 +69,9 @@ struct ShownRequestTests {
         emulator.journal().filter { $0.path == "/fcm/send" || $0.path.hasSuffix("messages:send") }.reversed()
     }
 
-    @Test("A preview shows what FCM receives, whatever the target", arguments: [UpstreamKind.legacy, .v1])
+    @Test("A preview shows the requests that FCM receives, for every target", arguments: [UpstreamKind.legacy, .v1])
     func everyTarget(upstream: UpstreamKind) async throws {
-        // One call of a list after the other, so that they arrive in their order.
+        // The calls of a list run one at a time, so that they arrive in order.
         try await GroupFixture.run(upstream, fanOut: 1) { fixture in
             let groups = fixture.groups()
             let (group, _) = try await groups.put("family", tokens: ["a", "b"], by: fixture.caller())
@@ -109,7 +109,7 @@ struct ShownRequestTests {
     }
 
     @Test(
-        "A project's id can't lead out of its place in the path, shown or sent",
+        "A project id is percent-encoded as one path segment, in previews and in requests",
         arguments: [
             ("demo-project", "demo-project"), ("example.com:demo", "example.com:demo"), ("a/b", "a%2Fb"),
             ("a?b#c d", "a%3Fb%23c%20d"), ("ü%", "%C3%BC%25"), ("a\r\nb", "a%0D%0Ab"),
@@ -125,7 +125,7 @@ struct ShownRequestTests {
         }
     }
 
-    @Test("A credential's own server is shown as it is called; without a credential, the configured one")
+    @Test("A preview shows the credential's endpoint, or else the configured one")
     func servers() async throws {
         try await FCMClient.run(defaultEndpoint: "https://FCM.example:443/") { client in
             let urls = try ["https://own.example:8443", nil, "ftp://own.example"]

@@ -8,9 +8,9 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("Calls about topics and trouble", .timeLimit(.minutes(10)))
+@Suite("Failures of topic calls", .timeLimit(.minutes(10)))
 struct TopicCallFailureTests {
-    @Test("A refused access token is replaced, once for all calls", arguments: TopicAPI.allCases)
+    @Test("A refused access token is replaced once for all calls", arguments: TopicAPI.allCases)
     func refresh(api: TopicAPI) async throws {
         try await V1Fixture.run(fanOut: 10, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
@@ -21,7 +21,7 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("A second refusal is final, and holds for all", arguments: TopicAPI.allCases)
+    @Test("A second refusal of the credential stops the remaining calls", arguments: TopicAPI.allCases)
     func refusedTwice(api: TopicAPI) async throws {
         try await V1Fixture.run(fanOut: 4, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
@@ -38,7 +38,7 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("An exhausted quota is FCM's, and holds for all")
+    @Test("An exhausted quota rejects the remaining devices with FCM's Retry-After")
     func quota() async throws {
         try await V1Fixture.run(fanOut: 1) { fixture in
             fixture.emulator.addFault(
@@ -60,7 +60,7 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("Where v1's own API is not there, the Instance ID API is asked, and remembered")
+    @Test("If the v1 topic API is missing, the Instance ID API is used, also for later calls")
     func missing() async throws {
         try await V1Fixture.run(fanOut: 1) { fixture in
             fixture.emulator.addFault(Fault(token: "a", action: .page(404)))
@@ -74,7 +74,7 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("A look-up falls back too")
+    @Test("A look-up falls back to the Instance ID API")
     func missingList() async throws {
         try await V1Fixture.run { fixture in
             try fixture.emulator.subscribe(["a"], to: "news")
@@ -83,31 +83,30 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("One device that v1's API does not know among those that it serves is asked about by itself")
+    @Test("A 404 for one device falls back to the Instance ID API for that device only")
     func oneMissing() async throws {
         try await V1Fixture.run(fanOut: 1) { fixture in
             fixture.emulator.addFault(Fault(token: "b", action: .page(404)))
             #expect(try await fixture.change(["a", "b", "c"]).codes == [nil, nil, nil])
             let bodies = fixture.topicRequests.filter { $0.path.hasPrefix("/iid/") }.map(\.body)
             #expect(bodies == [#"{"to":"/topics/news","registration_tokens":["b"]}"#])
-            // The API is there, so the next change goes to it again.
+            // The v1 API exists, so the next change uses it again.
             _ = try await fixture.change(["d"])
             #expect(fixture.topicRequests.last?.path.contains("/registrations/d/") == true)
         }
     }
 
-    @Test("Neither API is there")
+    @Test("If both APIs are missing, the change fails, and the next change uses v1 again")
     func bothMissing() async throws {
         try await V1Fixture.run(fanOut: 1) { fixture async throws in
             fixture.emulator.addFault(Fault(token: "a", times: 2, action: .page(404)))
             #expect(try await fixture.change(["a", "b"]).codes == [.upstreamProtocol, .upstreamProtocol])
-            // Nothing is remembered of that.
             #expect(try await fixture.change(["b"]).codes == [nil])
             #expect(fixture.topicRequests.last?.path.contains("topicSubscriptions") == true)
         }
     }
 
-    @Test("A batch's garbage tells nothing of any device", arguments: [FaultAction.garbage, .truncate, .page(200)])
+    @Test("An unreadable batch response fails every device", arguments: [FaultAction.garbage, .truncate, .page(200)])
     func garbage(action: FaultAction) async throws {
         try await V1Fixture.run(topicAPI: .instanceID) { fixture in
             _ = try await fixture.change(["first"])
@@ -118,7 +117,7 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("What gets no answer before the deadline can be repeated", arguments: TopicAPI.allCases)
+    @Test("Devices without an answer before the deadline are rejected as unavailable", arguments: TopicAPI.allCases)
     func deadline(api: TopicAPI) async throws {
         try await V1Fixture.run(fanOut: 2, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
@@ -130,7 +129,7 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("A lost connection concerns its device alone")
+    @Test("A lost connection fails only its own device")
     func reset() async throws {
         try await V1Fixture.run { fixture in
             _ = try await fixture.change(["first"])
@@ -139,16 +138,16 @@ struct TopicCallFailureTests {
         }
     }
 
-    @Test("A thousand devices are a thousand calls, of which a few are under way at a time")
+    @Test("A change of 1,000 devices makes 1,000 calls, at most eight at a time")
     func thousand() async throws {
         try await V1Fixture.run(fanOut: 8) { fixture in
             let tokens = (0..<1_000).map { "device-\($0)" }
-            // On one event loop, as a request runs: its connections are those of that loop.
+            // Runs on one event loop, as a request does: each loop has its own connections.
             let executor = EventLoopTaskExecutor(eventLoop: MultiThreadedEventLoopGroup.singleton.next())
             let result = try await withTaskExecutorPreference(executor) { try await fixture.change(tokens) }
             #expect(result.codes == Array(repeating: nil, count: 1_000))
             #expect(fixture.topicRequests.count == 1_000)
-            // By HTTP/1.1 each call in flight has a connection.
+            // With HTTP/1.1, each call in flight has its own connection.
             #expect((1...8).contains(Set(fixture.topicRequests.compactMap(\.connection)).count))
             #expect(fixture.tokenRequests.count == 1)
             _ = try await fixture.send(to: .topic(try #require(TopicName("news"))))

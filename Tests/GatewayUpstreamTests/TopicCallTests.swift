@@ -8,9 +8,9 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("Calls about topics", .timeLimit(.minutes(10)))
+@Suite("Topic calls", .timeLimit(.minutes(10)))
 struct TopicCallTests {
-    @Test("By v1's own API each device has a call, with an access token")
+    @Test("The v1 API subscribes by POST and unsubscribes by DELETE, with an access token")
     func v1() async throws {
         try await V1Fixture.run { fixture in
             let result = try await fixture.change(["a:b/c"], topic: "100%")
@@ -30,7 +30,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("By the Instance ID API one call is enough, with an access token that is announced as one")
+    @Test("The Instance ID API gets one call for all devices, with access_token_auth set")
     func instanceID() async throws {
         try await V1Fixture.run(topicAPI: .instanceID) { fixture in
             #expect(try await fixture.change(["a", "b"]) == SubscriptionResult([.done, .done], upstreamCode: "200"))
@@ -50,7 +50,7 @@ struct TopicCallTests {
     }
 
     @Test(
-        "A legacy tenant's server key goes to the Instance ID API, whatever is configured",
+        "A legacy tenant uses the Instance ID API with its server key, whichever API is configured",
         arguments: [TopicAPI.v1, .instanceID]
     )
     func legacy(api: TopicAPI) async throws {
@@ -66,11 +66,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test(
-        "Each device has its own outcome in its own place, by either API",
-        arguments: [TopicAPI.v1, .instanceID],
-        [1, 100]
-    )
+    @Test("Outcomes are in the order of the devices with either API", arguments: [TopicAPI.v1, .instanceID], [1, 100])
     func partial(api: TopicAPI, fanOut: Int) async throws {
         try await V1Fixture.run(fanOut: fanOut, topicAPI: api) { fixture in
             let result = try await fixture.change([
@@ -88,7 +84,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("Subscribing twice and unsubscribing what is not subscribed are done", arguments: TopicAPI.allCases)
+    @Test("Repeating a subscription or an unsubscription succeeds", arguments: TopicAPI.allCases)
     func repeated(api: TopicAPI) async throws {
         try await V1Fixture.run(topicAPI: api) { fixture async throws in
             for change in [SubscriptionChange.subscribe, .subscribe, .unsubscribe, .unsubscribe] {
@@ -98,7 +94,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("A device that follows 2,000 topics follows no more", arguments: TopicAPI.allCases)
+    @Test("A device with 2,000 topics can't subscribe to another", arguments: TopicAPI.allCases)
     func tooMany(api: TopicAPI) async throws {
         try await V1Fixture.run(topicAPI: api) { fixture in
             for index in 0..<2_000 { try fixture.emulator.subscribe(["full"], to: "topic-\(index)") }
@@ -119,7 +115,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("What only the Instance ID API knows is asked there")
+    @Test("A look-up of all details uses the Instance ID API")
     func everything() async throws {
         try await V1Fixture.run { fixture in
             _ = try await fixture.change(["a"])
@@ -133,7 +129,7 @@ struct TopicCallTests {
     }
 
     @Test(
-        "Why nothing is known of a device",
+        "A failed look-up reports an unregistered or invalid token",
         arguments: TopicAPI.allCases,
         [("ERROR_UNREGISTERED", OutcomeCode.unregistered), ("ERROR_InvalidRegistration", .invalidToken)]
     )
@@ -143,7 +139,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("Without a credential, or with an endpoint that is none, nothing is asked", arguments: UpstreamKind.allCases)
+    @Test("A missing credential or an invalid endpoint sends no requests", arguments: UpstreamKind.allCases)
     func missing(upstream: UpstreamKind) async throws {
         try await V1Fixture.run { fixture in
             let bare = try fixture.profile(upstream, isBare: true)
@@ -158,7 +154,7 @@ struct TopicCallTests {
         }
     }
 
-    @Test("A server that a credential names gets its requests, and no other")
+    @Test("A credential's endpoint gets its topic requests instead of the configured one")
     func ownEndpoint() async throws {
         try await V1Fixture.run { fixture in
             try await RawServer.run(.send(WireAnswer.text("200 OK", #"{"results":[{}]}"#))) { upstream in

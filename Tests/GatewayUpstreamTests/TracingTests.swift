@@ -35,7 +35,7 @@ struct TracingTests {
 
     // MARK: Legacy
 
-    @Test("A caller's trace is handed on to a legacy server; without one, no field is there")
+    @Test("A legacy request carries the caller's trace fields, or none without a trace")
     func propagated() async throws {
         try await RawServer.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run { sender in
@@ -48,7 +48,7 @@ struct TracingTests {
         }
     }
 
-    @Test("Each attempt is a span of its own, and the request that it makes names it")
+    @Test("Each attempt has its own span, and its request carries the span's id")
     func attempts() async throws {
         let log = SpanLog()
         let busy = WireAnswer.text("503 Service Unavailable", "")
@@ -75,7 +75,7 @@ struct TracingTests {
     }
 
     @Test(
-        "A span ends however its call ends",
+        "A failed call ends its span with an error",
         arguments: [RawServer.Reply.nothing, .close, .reset, .send("garbage\r\n\r\n")]
     )
     func failures(reply: RawServer.Reply) async throws {
@@ -86,13 +86,13 @@ struct TracingTests {
             #expect(call["error.type"] == .text(result.upstreamCode ?? ""))
             #expect(call.isError && call["http.response.status_code"] == nil)
         }
-        // One for each attempt, each once.
+        // Each span ends once.
         #expect(Set(log.spans.map(\.id)).count == log.spans.count)
     }
 
     // MARK: V1, topics, groups
 
-    @Test("Each call of a list by v1 has a span of its own, and so has the exchange for the access token")
+    @Test("Each call of a v1 list has its own span, and so has the token exchange")
     func list() async throws {
         let log = SpanLog()
         try await V1Fixture.run { fixture in
@@ -107,7 +107,7 @@ struct TracingTests {
             let exchange = try #require(log.spans.first)
             #expect(exchange.name == "POST {token_uri}" && exchange["http.response.status_code"] == .number(200))
             #expect(exchange["server.address"] == .text("127.0.0.1"))
-            // The token is for others too.
+            // The access token is shared, so its request carries no trace.
             #expect(fixture.tokenRequests.allSatisfy { Self.value(of: "traceparent", in: $0).isEmpty })
             #expect(!"\(log.spans)".contains("canary"))
         }
@@ -116,7 +116,7 @@ struct TracingTests {
     private static let subscriptions = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
 
     @Test(
-        "Calls about topics have spans of their templates, whose names hold no token",
+        "Topic calls have spans named by path template, without tokens",
         arguments: [
             (TopicAPI.v1, SubscriptionChange.subscribe, "POST", Self.subscriptions),
             (.v1, .unsubscribe, "DELETE", Self.subscriptions + "/{topic}"),
@@ -141,7 +141,7 @@ struct TracingTests {
         }
     }
 
-    @Test("A failed exchange for an access token is an error of its span", arguments: [true, false])
+    @Test("A failed token exchange marks its span as an error", arguments: [true, false])
     func failedExchanges(isSend: Bool) async throws {
         let log = SpanLog()
         let trace = try #require(RequestTrace.recorded(in: log))
@@ -161,7 +161,7 @@ struct TracingTests {
         #expect(log.spans.map { $0["error.type"] } == [.text("400")])
     }
 
-    @Test("A request about a device group has a span")
+    @Test("A device group request has a span")
     func groups() async throws {
         let log = SpanLog()
         try await GroupFixture.legacy { fixture in
@@ -181,7 +181,7 @@ struct TracingTests {
 
     // MARK: Logs
 
-    @Test("A call's line at debug says what became of it and to whom it belongs, and nothing of the message")
+    @Test("A call is logged at debug level with its outcome, tenant and trace, without the message")
     func lines() async throws {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }
@@ -204,7 +204,7 @@ struct TracingTests {
         )
     }
 
-    @Test("What a tenant lacks is logged once, with the cause and what to do")
+    @Test("A missing credential is logged once, with the cause and the remedy")
     func missing() async throws {
         let logs = InMemoryLogHandler()
         let log = AttemptRecorder.Log(Logger(label: "test") { _ in logs })
@@ -219,7 +219,7 @@ struct TracingTests {
         #expect(metadata["detail"]?.description.contains("credential put acme legacy") == true)
     }
 
-    @Test("The lines of calls about topics and groups tell which request they belong to")
+    @Test("Log lines of topic and group calls carry the request and trace ids")
     func linesOfOthers() async throws {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }

@@ -10,11 +10,11 @@ import Testing
 
 @Suite("HTTP v1 and lists", .timeLimit(.minutes(10)))
 struct V1SendListTests {
-    @Test("Each recipient has its own outcome in its own place", arguments: [1, 7, 100])
+    @Test("Outcomes are in the order of the recipients", arguments: [1, 7, 100])
     func order(fanOut: Int) async throws {
         try await V1Fixture.run(fanOut: fanOut) { fixture in
             let tokens = (0..<250).map { $0 % 3 == 0 ? "ERROR_UNREGISTERED-\($0)" : "device-\($0)" }
-            // On one event loop, as a request runs: its connections are those of that loop.
+            // Runs on one event loop, as a request does: each loop has its own connections.
             let executor = EventLoopTaskExecutor(eventLoop: MultiThreadedEventLoopGroup.singleton.next())
             let result = try await withTaskExecutorPreference(executor) {
                 try await fixture.send(to: .tokens(tokens))
@@ -27,12 +27,12 @@ struct V1SendListTests {
             }
             #expect(fixture.messages.count == 250)
             #expect(fixture.tokenRequests.count == 1)
-            // By HTTP/1.1 each call in flight has a connection.
+            // With HTTP/1.1, each call in flight has its own connection.
             #expect(Set(fixture.messages.compactMap(\.connection)).count <= fanOut)
         }
     }
 
-    @Test("A list of one is a list, and installations are addressed as such")
+    @Test("A list of one installation is sent with its fid")
     func installations() async throws {
         try await V1Fixture.run { fixture async throws in
             #expect(try await fixture.send(to: .installations(["f"])).codes == [nil])
@@ -40,14 +40,14 @@ struct V1SendListTests {
         }
     }
 
-    @Test("What was begun and has no answer at the deadline is open, what was not begun can be repeated")
+    @Test("At the deadline, calls in flight have an unknown outcome, and calls not started are unavailable")
     func deadline() async throws {
         try await V1Fixture.run(fanOut: 2) { fixture in
             _ = try await fixture.send()
             for token in ["a", "b"] { fixture.emulator.addFault(Fault(token: token, action: .hang)) }
             let tokens = ["a", "b", "c", "d"]
             let result = try await fixture.send(to: .tokens(tokens), timeLeft: .seconds(3))
-            // How far it gets until the deadline is the machine's affair; what follows from that is ours.
+            // The machine's speed decides which calls start before the deadline.
             let begun = tokens.filter { token in fixture.messages.contains { $0.body.contains("\"\(token)\"") } }
             #expect(Set(begun).isSubset(of: ["a", "b"]))
             let codes = result.codes
@@ -56,7 +56,7 @@ struct V1SendListTests {
                 #expect(result.refusal?.code == .upstreamUnavailable)
                 return
             }
-            // A call that was sent need not have been read.
+            // The server need not have read a request that was sent.
             for (token, code) in zip(tokens, codes) {
                 #expect(code == .outcomeUnknown || (code == .upstreamUnavailable && !begun.contains(token)))
             }
@@ -65,7 +65,7 @@ struct V1SendListTests {
         }
     }
 
-    @Test("A refusal that holds for all is not asked for a thousand times")
+    @Test("A refusal that applies to all recipients stops the list after a few calls")
     func verdict() async throws {
         try await V1Fixture.run(fanOut: 4) { fixture in
             let tokens = (0..<1_000).map { "device-\($0)" }
@@ -75,7 +75,7 @@ struct V1SendListTests {
         }
     }
 
-    @Test("A token that is revoked in the midst of a list costs one exchange")
+    @Test("A list with a revoked access token costs one exchange for all its calls")
     func revoked() async throws {
         try await V1Fixture.run(fanOut: 20) { fixture in
             _ = try await fixture.send()
@@ -87,7 +87,7 @@ struct V1SendListTests {
         }
     }
 
-    @Test("Trouble with one recipient leaves the others alone")
+    @Test("The failure of one recipient doesn't affect the others")
     func mixed() async throws {
         try await V1Fixture.run { fixture in
             _ = try await fixture.send()

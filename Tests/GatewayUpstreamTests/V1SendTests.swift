@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Sends by HTTP v1", .timeLimit(.minutes(10)))
 struct V1SendTests {
-    @Test("A message goes out with an access token and comes back with FCM's id")
+    @Test("A message is sent with an access token, and the result has FCM's message id")
     func send() async throws {
         try await V1Fixture.run { fixture in
             var message = Message()
@@ -26,7 +26,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("Topics and conditions are targets of one call")
+    @Test("A topic or a condition is sent in one call")
     func topics() async throws {
         try await V1Fixture.run { fixture in
             let condition = try TopicCondition(parsing: "'a' in topics && !('b' in topics)")
@@ -39,7 +39,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("A dry run only validates, and the tenant's own project is the one that is addressed")
+    @Test("A dry run is sent with validate_only and delivers nothing")
     func dryRun() async throws {
         try await V1Fixture.run { fixture async throws in
             var message = Message()
@@ -50,7 +50,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("What FCM refuses keeps its meaning")
+    @Test("An unregistered token is rejected, and an unknown project is a credential error")
     func refusals() async throws {
         try await V1Fixture.run { fixture in
             let dead = try await fixture.send(to: .token("ERROR_UNREGISTERED"))
@@ -58,12 +58,12 @@ struct V1SendTests {
                 dead == SendResult([.rejected(.unregistered)], upstreamCode: "UNREGISTERED")
             )
             #expect(try await fixture.send(projectID: "nobodys") == .failed(.upstreamCredentials, "404"))
-            // A wrong project is no fault of the token's.
+            // A wrong project doesn't replace the access token.
             #expect(fixture.tokenRequests.count == 1)
         }
     }
 
-    @Test("Without a credential, or with an endpoint that is none, nothing is sent")
+    @Test("A missing credential or an invalid endpoint sends nothing")
     func missing() async throws {
         try await V1Fixture.run { fixture in
             let bare = try UpstreamCall.sample(of: fixture.tenant(), credential: nil)
@@ -74,7 +74,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("A credential's own endpoint counts instead of the configured one")
+    @Test("A credential's endpoint replaces the configured one")
     func ownEndpoint() async throws {
         try await V1Fixture.run { fixture in
             try await RawServer.run(.send(WireAnswer.text("200 OK", #"{"name":"projects/p/messages/7"}"#))) {
@@ -83,7 +83,7 @@ struct V1SendTests {
                 let result = try await fixture.send(credential: credential)
                 #expect(result.answer == .recipients([.accepted(Acceptance(messageID: "7"))]))
                 #expect(fixture.messages.isEmpty)
-                // The same key elsewhere needs no other token.
+                // The same key shares its access token across endpoints.
                 _ = try await fixture.send()
                 #expect(fixture.tokenRequests.count == 1)
             }

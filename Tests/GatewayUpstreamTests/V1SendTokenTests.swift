@@ -10,7 +10,7 @@ import Testing
 struct V1SendTokenTests {
     private static let tokenOutage = Fault(path: "/token", times: 1_000, action: .page(503))
 
-    @Test("While the token endpoint is down, the token at hand is used to its end")
+    @Test("While the token endpoint is down, the cached token is used until it expires")
     func outage() async throws {
         try await V1Fixture.run { fixture async throws in
             #expect(try await fixture.send().isAccepted)
@@ -22,7 +22,7 @@ struct V1SendTokenTests {
             fixture.clock.advance(by: .seconds(120))
             #expect(try await fixture.send() == .failed(.upstreamUnavailable, "token_http_503"))
             let asked = fixture.tokenRequests.count
-            // The failure is remembered: nobody knocks again at once.
+            // The failure is remembered, so the endpoint isn't asked again yet.
             for _ in 0..<5 {
                 #expect(try await fixture.send().refusal?.code == .upstreamUnavailable)
             }
@@ -34,7 +34,7 @@ struct V1SendTokenTests {
         }
     }
 
-    @Test("A token is renewed before its end, and sends do not wait for that")
+    @Test("A token is renewed before it expires, and sends don't wait for the renewal")
     func renewal() async throws {
         try await V1Fixture.run { fixture in
             _ = try await fixture.send()
@@ -45,14 +45,14 @@ struct V1SendTokenTests {
             for await entry in entries where entry.path == "/token" { break }
             #expect(try await fixture.send().isAccepted)
             fixture.emulator.deleteFaults()
-            // Past the first token's end only the second can serve.
+            // The first token has expired, so this send uses the second.
             fixture.clock.advance(by: .seconds(1_000))
             #expect(try await fixture.send().isAccepted)
             #expect(fixture.tokenRequests.filter { $0.decision != nil }.count == 2)
         }
     }
 
-    @Test("A second refusal in a row is final, and no further token is asked for")
+    @Test("After a second refusal in a row, no further token is requested")
     func refusedTwice() async throws {
         try await V1Fixture.run { fixture async throws in
             let refusal = #"{"error":{"code":401,"message":"m","status":"UNAUTHENTICATED"}}"#
@@ -66,7 +66,7 @@ struct V1SendTokenTests {
         }
     }
 
-    @Test("A key that is not accepted is an operator's to mend")
+    @Test("A refused service account key is a credential error, and isn't tried again at once")
     func refusedKey() async throws {
         try await V1Fixture.run { fixture async throws in
             fixture.emulator.removeServiceAccount(clientEmail: fixture.file.clientEmail)
@@ -78,7 +78,7 @@ struct V1SendTokenTests {
         }
     }
 
-    @Test("An account whose token endpoint is not allowed never signs anything")
+    @Test("An account with a forbidden token endpoint sends no requests")
     func refusedHost() async throws {
         try await V1Fixture.run(allowsTokenHost: false) { fixture async throws in
             #expect(try await fixture.send() == .failed(.upstreamCredentials, "token_host_refused"))
@@ -86,7 +86,7 @@ struct V1SendTokenTests {
         }
     }
 
-    @Test("A caller waits for a token no longer than its deadline")
+    @Test("A caller waits for a token at most until its deadline")
     func deadline() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.addFault(Fault(path: "/token", action: .hang))
@@ -94,7 +94,7 @@ struct V1SendTokenTests {
             #expect(result == .failed(.upstreamUnavailable, "token_timeout"))
             #expect(fixture.messages.isEmpty)
             fixture.emulator.deleteFaults()
-            // The exchange went on without its first caller.
+            // The exchange continued without its first caller.
             #expect(try await fixture.send().isAccepted)
             #expect(Set(fixture.tokenRequests.map(\.id)).count == 1)
         }

@@ -7,7 +7,7 @@ import Testing
 @Suite("ExpositionWriter")
 struct ExpositionWriterTests {
     @Test(
-        "Numbers have the format's texts",
+        "Numbers are written in the exposition format",
         arguments: [
             (0, "0"), (-0.0, "0"), (1, "1"), (-3, "-3"), (0.005, "0.005"), (2.5, "2.5"), (1e-7, "1e-07"),
             (9_007_199_254_740_991, "9007199254740991"), (1e300, "1e+300"),
@@ -39,7 +39,7 @@ struct SeriesIdentityTests {
         #expect(identity.labels == rendered)
     }
 
-    @Test("Labels are sorted by name, and those that are the same once valid are noticed")
+    @Test("Labels are sorted by name, and names that become equal are detected")
     func names() {
         let sorted = SeriesIdentity(name: "m", dimensions: [("b", "1"), ("a", "2")], kind: .gauge)
         #expect(sorted.labels == #"a="2",b="1""#)
@@ -87,12 +87,12 @@ struct MetricNameTests {
     }
 }
 
-/// Prometheus' own opinion of what a registry renders.
+/// Checks a registry's output with Prometheus' own tool.
 @Suite("promtool")
 struct PromtoolTests {
     static let promtool = Program.named("promtool")
 
-    @Test("promtool has nothing to say", .enabled(if: Self.promtool != nil, "promtool is not installed"))
+    @Test("promtool accepts output without warnings", .enabled(if: Self.promtool != nil, "promtool is not installed"))
     func clean() async throws {
         let help = "Jobs \\ done,\nby \"result\"."
         let registry = PrometheusRegistry(
@@ -107,14 +107,14 @@ struct PromtoolTests {
         Meter(label: "other:level", factory: registry).set(Double.nan)
         Timer(label: "wait_seconds", dimensions: [("le", "x")], factory: registry).recordNanoseconds(1)
         Recorder(label: "2.size_bytes", factory: registry).record(1e20)
-        // A clash, so that its counter is there too.
+        // A clash adds its counter to the output.
         Meter(label: "wait_seconds_sum", factory: registry).set(1)
         let outcome = try await self.check(registry.render())
         #expect(outcome.end == .code(0))
         #expect(outcome.output + outcome.errors == "")
     }
 
-    @Test("promtool would object", .enabled(if: Self.promtool != nil, "promtool is not installed"))
+    @Test("promtool refuses malformed output", .enabled(if: Self.promtool != nil, "promtool is not installed"))
     func objects() async throws {
         let outcome = try await self.check("# TYPE a counter\na{b=\"c\"d\"} 1\n")
         #expect(outcome.end == .code(1))

@@ -11,7 +11,7 @@ struct ProcessMetricsTests {
         Dictionary(uniqueKeysWithValues: ProcessMetrics().samples().map { ($0.description.name, $0.value) })
     }
 
-    @Test("The process's numbers are plausible")
+    @Test("The process metrics are plausible")
     func plausible() throws {
         let values = self.values()
         #expect(values.count == 6)
@@ -24,7 +24,7 @@ struct ProcessMetricsTests {
         #expect(try #require(values["process_max_fds"]) >= openFiles)
         let start = try #require(values["process_start_time_seconds"])
         let uptime = Date().timeIntervalSince1970 - start
-        // A second's tolerance: the time of boot is given in whole seconds.
+        // The tolerance is a second, since the boot time is given in whole seconds.
         #expect(uptime > -1 && uptime < 86_400)
     }
 
@@ -32,14 +32,14 @@ struct ProcessMetricsTests {
     func processorTime() throws {
         let before = try #require(self.values()["process_cpu_seconds_total"])
         var after = before
-        // Each reading is work itself; a clock tick's worth is done long before the last.
+        // The readings themselves use processor time, more than a clock tick in total.
         for _ in 0..<10_000 where after == before {
             after = try #require(self.values()["process_cpu_seconds_total"])
         }
         #expect(after > before)
     }
 
-    @Test("They stand among the registry's metrics in the order of names")
+    @Test("Process metrics are sorted by name among the registry's metrics")
     func amongOthers() {
         let registry = PrometheusRegistry(processMetrics: ProcessMetrics())
         Meter(label: "queue_depth", factory: registry).set(1)
@@ -55,7 +55,7 @@ struct ProcessMetricsTests {
         )
     }
 
-    @Test("A metric of the program's own under the same name is the one shown")
+    @Test("A registered metric replaces the process metric of the same name")
     func ownMetric() {
         let registry = PrometheusRegistry(processMetrics: ProcessMetrics())
         Meter(label: "process_open_fds", factory: registry).set(-1)
@@ -67,7 +67,7 @@ struct ProcessMetricsTests {
 
 @Suite("ProcessMetrics.Stat")
 struct ProcessStatTests {
-    @Test("Fields are counted from behind a program name with spaces and parentheses")
+    @Test("Fields are counted after a program name with spaces and parentheses")
     func fields() throws {
         let line = """
             4242 (od) d (name) S 1 4242 4242 0 -1 4194560 900 0 0 0 150 25 0 0 20 0 3 0 77700 104857600 2560 \
@@ -81,12 +81,12 @@ struct ProcessStatTests {
         #expect(stat.residentPages == 2_560)
     }
 
-    @Test("A line that is too short or not made of numbers is refused", arguments: ["", "1 (a", "1 (a) S 1 2 3"])
+    @Test("A line with too few fields is refused", arguments: ["", "1 (a", "1 (a) S 1 2 3"])
     func refused(line: String) {
         #expect(ProcessMetrics.Stat(line: line) == nil)
     }
 
-    @Test("The time of boot stands on a line of its own")
+    @Test("The boot time is read from the btime line")
     func bootTime() {
         #expect(ProcessMetrics.Stat.bootTimeSeconds(stat: "cpu 1 2\nctxt 5\nbtime 1700000000\n") == 1_700_000_000)
         #expect(ProcessMetrics.Stat.bootTimeSeconds(stat: "cpu 1 2\n") == nil)
@@ -123,7 +123,7 @@ struct ProcessFileTests {
         }
     }
 
-    @Test("What is not there is nil")
+    @Test("A missing file or folder gives nil, and so does the text of a folder")
     func missing() throws {
         try self.withFolder { folder in
             #expect(ProcessMetrics.File.text(of: folder.appendingPathComponent("none").path) == nil)

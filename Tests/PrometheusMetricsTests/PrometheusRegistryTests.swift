@@ -41,7 +41,7 @@ struct PrometheusRegistryTests {
         )
     }
 
-    @Test("A metric that nobody described still has a help text and the default buckets")
+    @Test("An undescribed metric has a default help text and the default buckets")
     func undescribed() {
         let registry = PrometheusRegistry(defaultBuckets: [5, 1, 5, .infinity])
         Recorder(label: "size_bytes", factory: registry).record(3)
@@ -59,7 +59,7 @@ struct PrometheusRegistryTests {
         )
     }
 
-    @Test("A help text's backslashes and line feeds are escaped; a name without series has none")
+    @Test("A help text is escaped, and a name without series is not rendered")
     func helpIsEscaped() {
         let help = #"One\two"# + "\n" + #"and "three"."#
         let registry = PrometheusRegistry(
@@ -70,7 +70,7 @@ struct PrometheusRegistryTests {
         #expect(registry.render().hasPrefix(#"# HELP depth One\\two\nand "three"."# + "\n# TYPE depth gauge\n"))
     }
 
-    @Test("The same name and labels give the same series, in whatever order the labels come")
+    @Test("The same name and labels give the same series, in any order of labels")
     func sameSeries() {
         let registry = PrometheusRegistry()
         let first = registry.makeCounter(label: "jobs.total", dimensions: [("a", "1"), ("b", "2")])
@@ -80,7 +80,7 @@ struct PrometheusRegistryTests {
         #expect(first !== registry.makeCounter(label: "jobs_total", dimensions: [("a", "1"), ("b", "3")]))
     }
 
-    @Test("A destroyed handle leaves its series")
+    @Test("A series stays when its handle is destroyed")
     func destroyed() {
         let registry = PrometheusRegistry()
         let counter = Counter(label: "jobs_total", factory: registry)
@@ -166,7 +166,7 @@ struct RegistrationClashTests {
         },
     ]
 
-    @Test("A clash records without effect on the output, and is counted", arguments: Self.cases)
+    @Test("A clashing metric does not change the output and is counted", arguments: Self.cases)
     func clash(example: Case) {
         let registry = PrometheusRegistry(
             descriptions: [MetricDescription(name: "described", help: "Text.", kind: .histogram)],

@@ -11,7 +11,7 @@ struct PrometheusCounterTests {
         self.registry.render().split(separator: "\n").last?.split(separator: " ").last
     }
 
-    @Test("Fractions are counted once they are whole")
+    @Test("A fractional counter shows whole amounts only")
     func fractions() {
         let counter = FloatingPointCounter(label: "c", factory: self.registry)
         for value in ["0", "0", "0", "1"] {
@@ -20,7 +20,7 @@ struct PrometheusCounterTests {
         }
     }
 
-    @Test("Whole amounts are exact where a Double would not be, those below zero ignored, and a reset starts anew")
+    @Test("Amounts above the precision of Double are exact, negative ones ignored, and reset sets zero")
     func amounts() {
         let counter = self.registry.makeCounter(label: "c", dimensions: [])
         counter.increment(by: 9_007_199_254_740_993)
@@ -56,7 +56,7 @@ struct PrometheusHistogramTests {
         self.registry.render().split(separator: "\n").filter { !$0.hasPrefix("#") }
     }
 
-    @Test("A value on a bound belongs to it, and buckets add up")
+    @Test("A value on a bound counts in its bucket, and buckets are cumulative")
     func cumulative() {
         let timer = Timer(label: "h", factory: self.registry)
         timer.recordNanoseconds(5_000_000)
@@ -86,7 +86,7 @@ struct PrometheusHistogramTests {
         #expect(self.samples.suffix(2) == ["h_sum 0.5", "h_count 1"])
     }
 
-    @Test("Without bounds there is one bucket for everything")
+    @Test("Without bounds, the only bucket is +Inf")
     func withoutBounds() {
         let registry = PrometheusRegistry()
         Recorder(label: "h", factory: registry).record(7 as Int64)
@@ -94,7 +94,7 @@ struct PrometheusHistogramTests {
         #expect(samples == [#"h_bucket{le="+Inf"} 1"#, "h_sum 7", "h_count 1"])
     }
 
-    @Test("A label named like the bucket's bound gives way to it")
+    @Test("A histogram's label le is renamed to exported_le")
     func boundLabel() {
         Recorder(label: "h", dimensions: [("le", "x")], factory: self.registry).record(1)
         #expect(self.samples.first == #"h_bucket{exported_le="x",le="0.005"} 0"#)

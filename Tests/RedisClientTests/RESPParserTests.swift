@@ -20,7 +20,7 @@ struct RESPParserTests {
     }
 
     @Test(
-        "Every type of both versions is read",
+        "The parser reads every type of RESP2 and RESP3",
         arguments: [
             ("+OK\r\n", .status("OK")),
             ("+\r\n", .status("")),
@@ -59,7 +59,7 @@ struct RESPParserTests {
     }
 
     @Test(
-        "What is no reply is refused, and no more is read",
+        "A malformed reply is refused, both whole and byte by byte",
         arguments: [
             "\r\n", "OK\r\n", "+OK\n", "+O\rK\r\n", ":\r\n", ":1a\r\n", ":9223372036854775808\r\n", ":--1\r\n",
             "$-2\r\n",
@@ -73,7 +73,7 @@ struct RESPParserTests {
     }
 
     @Test(
-        "What goes beyond a bound is refused, however little of it has come",
+        "A reply beyond a limit is refused before all of it has arrived",
         arguments: [
             "$11\r\n", "$9223372036854775807\r\n", "*9\r\n", "*9223372036854775807\r\n", "%5\r\n",
             "*1\r\n*1\r\n*1\r\n*1\r\n", "*2\r\n*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n*4\r\n",

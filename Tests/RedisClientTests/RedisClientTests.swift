@@ -11,10 +11,10 @@ import Testing
 
 @testable import RedisClient
 
-/// Against real servers, which each test starts for itself.
+/// Each test starts its own Redis servers.
 @Suite("RedisClient", .timeLimit(.minutes(4)))
 struct RedisClientTests {
-    /// Runs a body with a client on one loop; a command may take as long as a test.
+    /// Runs a body with a client on one event loop, with long timeouts.
     private static func with<Result>(
         _ url: String,
         configure: (inout RedisClient.Configuration) -> Void = { _ in },
@@ -43,7 +43,7 @@ struct RedisClientTests {
 
     private static func url(_ server: RedisServer) -> String { "redis://127.0.0.1:\(server.port)" }
 
-    @Test("Commands at once get each its own reply, over one connection that has a name")
+    @Test("Concurrent commands share one named connection, and each gets its own reply")
     func pipelined() async throws {
         try await RedisServer.with { server in
             try await Self.with(Self.url(server)) { client in
@@ -63,7 +63,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("An error of the server is a reply, and large replies come whole")
+    @Test("A server error is returned as a reply, and a large reply is complete")
     func replies() async throws {
         try await RedisServer.with { server in
             try await Self.with(Self.url(server)) { client async throws in
@@ -74,7 +74,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("User, password and database are the location's; wrong ones are told apart from a server that is away")
+    @Test("The URL selects user and database; a missing or wrong password is an authentication failure")
     func authentication() async throws {
         try await RedisServer.with(.server, ["--requirepass", "secret"]) { server in
             let address = "127.0.0.1:\(server.port)"
@@ -101,7 +101,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("A server without HELLO is spoken to in version 2")
+    @Test("The client speaks RESP2 to a server without HELLO")
     func versionTwo() async throws {
         try await RedisServer.with(.server, ["--rename-command", "HELLO", "", "--requirepass", "secret"]) { server in
             try await Self.with(Self.url(server), configure: { $0.password = "secret" }) { client async throws in
@@ -111,7 +111,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("A call that timed out ends its connection, so that its late reply is nobody's")
+    @Test("A call that times out closes its connection, so its late reply reaches no other call")
     func timeout() async throws {
         try await RedisServer.with { server in
             try await Self.with(Self.url(server), configure: { $0.callTimeout = .milliseconds(50) }) { client in
@@ -132,13 +132,13 @@ struct RedisClientTests {
         }
     }
 
-    @Test("TLS before 1.2 is not spoken")
+    @Test("The default configuration requires TLS 1.2 or later")
     func oldestTLS() throws {
         let configuration = RedisClient.Configuration(location: try RedisLocation("rediss://localhost"))
         #expect(configuration.tls.minimumTLSVersion == .tlsv12)
     }
 
-    @Test("TLS is spoken to a server that its authority certifies for its name, and to no other")
+    @Test("A TLS server is accepted only if its certificate names its host")
     func encrypted() async throws {
         let authority = try TestAuthority()
         let roots = try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8))
@@ -155,7 +155,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("A server that was away is found again; meanwhile commands fail at once")
+    @Test("The client reconnects after the server closes the connection")
     func reconnects() async throws {
         try await RedisServer.with { server in
             try await Self.with(Self.url(server)) { client in
@@ -171,14 +171,14 @@ struct RedisClientTests {
         }
     }
 
-    @Test("A server that has become a replica is left for the one that the Sentinels name")
+    @Test("After a failover the client moves from the demoted server to the one that Sentinel names")
     func sentinel() async throws {
         try await RedisServer.with { first in
             try await RedisServer.with(.sentinel(port: first.port)) { sentinel in
                 try await Self.with("redis+sentinel://127.0.0.1:\(sentinel.port)/mymaster") { client in
                     _ = try await client.call(RedisCommand(["SET", "a", "1"]))
                     try await RedisServer.with { second in
-                        // What a fail-over does, without its wait.
+                        // A failover without its delay.
                         try await Self.with(Self.url(first)) { direct in
                             let words = ["REPLICAOF", "127.0.0.1", "\(second.port)"]
                             _ = try await direct.call(RedisCommand(words))
@@ -199,7 +199,7 @@ struct RedisClientTests {
         }
     }
 
-    /// Tells a Sentinel that the server is another one.
+    /// Points a Sentinel at another server.
     private static func monitor(_ port: Int, by sentinel: Int) async throws {
         let program = try #require(Program.named("redis-cli"))
         for words in [["REMOVE", "mymaster"], ["MONITOR", "mymaster", "127.0.0.1", "\(port)", "1"]] {
@@ -208,7 +208,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("A node of a cluster, a Sentinel and a replica are refused for what they are")
+    @Test("A cluster node, a Sentinel and a replica are refused with the matching error code")
     func unusable() async throws {
         func code(_ url: String) async throws -> RedisClientError.Code? {
             try await Self.with(url) { client in
@@ -231,7 +231,7 @@ struct RedisClientTests {
         }
     }
 
-    @Test("A server whose every piece ends amid a reply has nothing kept that was read")
+    @Test("The receive buffer stays small if every read ends within a reply")
     func endlessPieces() throws {
         let channel = EmbeddedChannel()
         let configuration = RedisClient.Configuration(location: try RedisLocation("redis://localhost"))

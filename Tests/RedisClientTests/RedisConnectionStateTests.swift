@@ -24,7 +24,7 @@ struct RedisConnectionStateTests {
         .map(["mode", mode, "role", role].map { RESPValue.bytes(Array($0.utf8)) })
     }
 
-    /// What an action is, in a word, and what it writes, with its words apart.
+    /// Describes an action; a command is written as its words, separated by spaces.
     private static func text(_ action: State.Action) -> String {
         switch action {
         case .nothing: "nothing"
@@ -51,7 +51,7 @@ struct RedisConnectionStateTests {
         return state
     }
 
-    @Test("It introduces itself by HELLO, and then takes calls")
+    @Test("The connection sends HELLO and SELECT before it accepts calls")
     func hello() {
         var state = Self.state(user: "fcm", password: "secret", database: 2)
         #expect(state.submit(1) == false)
@@ -63,7 +63,7 @@ struct RedisConnectionStateTests {
         #expect(state.oldestCall == 1)
     }
 
-    @Test("A server that knows no HELLO is spoken to in version 2")
+    @Test("The connection falls back to RESP2 if the server rejects HELLO")
     func versionTwo() {
         var state = Self.state(password: "secret")
         #expect(Self.text(state.opened()) == "HELLO 3 AUTH default secret SETNAME test")
@@ -76,7 +76,7 @@ struct RedisConnectionStateTests {
     }
 
     @Test(
-        "A server that can't be used is refused for what it is",
+        "The connection to an unusable server is closed with the matching error code",
         arguments: [
             (RedisConnectionStateTests.server("cluster"), "close clusterNode"),
             (RedisConnectionStateTests.server("sentinel"), "close unusableServer"),
@@ -93,7 +93,7 @@ struct RedisConnectionStateTests {
     }
 
     @Test(
-        "A password that is missing and one that is wrong are told apart",
+        "A missing password and a wrong password have different error messages",
         arguments: [
             (nil, "The server asks for a password, and none is configured"),
             ("wrong", "The server refuses the user or the password"),
@@ -111,7 +111,7 @@ struct RedisConnectionStateTests {
         }
     }
 
-    @Test("A Sentinel is asked for the server, and nothing else")
+    @Test("A Sentinel connection asks only for the master's address, and closes if the reply has none")
     func sentinel() {
         func answer(_ value: RESPValue) -> String {
             var state = Self.state(password: "secret", service: "mymaster")
@@ -125,7 +125,7 @@ struct RedisConnectionStateTests {
         }
     }
 
-    @Test("Replies go to the calls in order; what comes unasked is left out, and one too many ends the connection")
+    @Test("Replies are delivered in order, pushes are ignored, and a surplus reply closes the connection")
     func order() {
         var state = Self.ready(1, 2)
         #expect(Self.text(state.received(.integer(1))) == "deliver 1")
@@ -137,7 +137,7 @@ struct RedisConnectionStateTests {
     }
 
     @Test(
-        "An error that says the server is another one is delivered, and ends the connection",
+        "An error that makes the server unusable is delivered and closes the connection",
         arguments: [
             ("READONLY You can't write against a read only replica.", "unusableServer"),
             ("MOVED 3999 127.0.0.1:6381", "clusterNode"), ("LOADING Redis is loading", "unusableServer"),
@@ -152,7 +152,7 @@ struct RedisConnectionStateTests {
         #expect(Self.text(state.received(.null)) == "nothing")
     }
 
-    @Test("As many calls wait as may, and many thousands pass")
+    @Test("At most maxCalls calls wait, and thousands of calls stay in order")
     func many() {
         var state = Self.state(maxCalls: 3)
         _ = state.opened()

@@ -16,7 +16,7 @@ struct RedisLocationTests {
         #expect(whole.user == "fcm")
     }
 
-    @Test("A URL of Sentinels names them, and the service that they watch")
+    @Test("A Sentinel URL names the Sentinels, the service and the database")
     func sentinels() throws {
         let location = try RedisLocation("redis+sentinel://a,b:7000/mymaster/1")
         #expect(location.endpoints.map(\.description) == ["a:26379", "b:7000"])
@@ -26,7 +26,7 @@ struct RedisLocationTests {
     }
 
     @Test(
-        "Anything else is refused, without repeating it",
+        "Any other URL is refused, and the error does not quote its password",
         arguments: [
             "", "localhost", "http://a", "redis://", "redis://:secret@a", "redis://user:secret@a", "redis://@a",
             "redis://a,b", "redis://a:0", "redis://a:65536", "redis://a:b", "redis://a:", "redis://a/x", "redis://a/-1",

@@ -16,7 +16,7 @@ struct LimiterHealthTests {
         return health
     }
 
-    @Test("Three failures more than answers are a doubt, once")
+    @Test("Three more failures than answers raise a doubt, and only once")
     func failures() {
         var health = LimiterHealth()
         let decisions = [false, false, true, false, false, false].map { health.decided(isAnswered: $0) }
@@ -24,7 +24,7 @@ struct LimiterHealthTests {
         #expect(health.isShared)
     }
 
-    @Test("A probe without an answer ends the sharing of limits, one with an answer ends the doubt")
+    @Test("During a doubt a failed probe ends the sharing of limits, and an answered probe ends the doubt")
     func doubt() {
         var health = Self.doubted()
         #expect([health.probed(isAnswered: false), health.probed(isAnswered: false)] == [.failed, nil])
@@ -35,7 +35,7 @@ struct LimiterHealthTests {
     }
 
     @Test(
-        "A server that answers one decision of three is doubted soon, one that answers two of three is not",
+        "A server that answers one decision in three is doubted; one that answers two in three is not",
         arguments: [([false, false, true], true), ([false, true, true], false)]
     )
     func partly(answers: [Bool], isDoubted: Bool) {
@@ -47,7 +47,7 @@ struct LimiterHealthTests {
         #expect((doubts > 0) == isDoubted)
     }
 
-    @Test("Answers that came before the first failure don't make up for later ones")
+    @Test("Answers before the first failure do not offset later failures")
     func noCredit() {
         var health = LimiterHealth()
         for _ in 0..<100 { _ = health.decided(isAnswered: true) }
@@ -55,7 +55,7 @@ struct LimiterHealthTests {
         #expect(decisions == [false, false, true])
     }
 
-    @Test("Only probes begin the sharing again, after four answers in a row")
+    @Test("Only four answered probes in a row resume sharing; answered decisions do not")
     func probes() {
         var health = Self.failed()
         let late = (0..<10).map { _ in health.decided(isAnswered: true) }
@@ -67,7 +67,7 @@ struct LimiterHealthTests {
         #expect(health == LimiterHealth())
     }
 
-    @Test("A start without Redis begins the fallback at once, and is news once")
+    @Test("A failure at start begins the fallback at once and is reported once")
     func start() {
         var health = LimiterHealth()
         #expect([health.fail(), health.fail(), health.isShared] == [true, false, false])

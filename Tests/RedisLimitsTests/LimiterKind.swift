@@ -10,14 +10,14 @@ import Testing
 
 @testable import RedisLimits
 
-/// The limiters that pass one contract suite.
+/// The limiters that must pass the contract suite.
 enum LimiterKind: String, CaseIterable, CustomTestStringConvertible {
     case memory
     case redis
 
     var testDescription: String { self.rawValue }
 
-    /// Runs a body with a limiter whose quotas are whole, and whose time is what it is told.
+    /// Runs a body with a limiter whose buckets are full and whose clock the caller sets.
     func with(_ body: (any RateLimiter) async throws -> Void) async throws {
         switch self {
         case .memory:
@@ -33,7 +33,7 @@ enum LimiterKind: String, CaseIterable, CustomTestStringConvertible {
 }
 
 extension RedisClient {
-    /// Runs a body with a client of a server of this machine, whose commands may take long.
+    /// Runs a body with a client of a local server, with long timeouts.
     static func with<Result>(
         port: Int,
         configure: (inout RedisClient.Configuration) -> Void = { _ in },
@@ -59,7 +59,7 @@ extension RedisClient {
     }
 }
 
-/// A monotonic clock that moves only when it is read, or when it is told to.
+/// A monotonic clock that advances by `step` on each read, and on demand.
 final class Uptime: Sendable {
     private let state: Mutex<ContinuousClock.Instant>
     private let step: Duration
@@ -79,10 +79,10 @@ final class Uptime: Sendable {
     func advance(by duration: Duration) { self.state.withLock { $0 += duration } }
 }
 
-/// The limiter over Redis with its program's clock in the hands of a test.
+/// A Redis limiter whose script reads the time that the test sets.
 ///
-/// In place of its own time the program reads two keys. Keys expire an hour late, since the server's time passes
-/// otherwise. No refusal is remembered, since its uptime moves by seconds each time that it is read.
+/// The script reads the time from two keys. Keys expire an hour late because the server's own clock still runs.
+/// No refusal is cached because each read of the uptime advances it by two seconds.
 final class TimedRedisLimiter: RateLimiter {
     private let client: RedisClient
     private let limiter: RedisRateLimiter

@@ -3,10 +3,10 @@ import GatewayTestKit
 import RedisLimits
 import Testing
 
-/// What every limiter does, wherever its buckets are.
+/// The contract of every limiter, in memory and over Redis.
 @Suite("Rate limiters", .timeLimit(.minutes(4)))
 struct RateLimiterContractTests {
-    /// One question to a tenant that is admitted one event a second and five at once.
+    /// One request of a tenant whose limit is one event per second with a burst of five.
     struct Step: Sendable {
         /// In milliseconds.
         var at: Int64
@@ -18,7 +18,7 @@ struct RateLimiterContractTests {
         var what: String
     }
 
-    /// The life of one bucket, step after step.
+    /// The steps of one bucket.
     private static let life = [
         Step(at: 0, ask: 0, granted: 0, left: 5, reset: 0, what: "a first peek sees a whole bucket"),
         Step(at: 0, ask: 1, granted: 1, left: 4, reset: 1, what: "one event leaves four"),
@@ -42,7 +42,7 @@ struct RateLimiterContractTests {
         Step(at: 3_661_000, ask: 9, granted: 5, left: 0, reset: 1, what: "one set forward gives a burst"),
     ]
 
-    @Test("One bucket's life goes as the table says", arguments: LimiterKind.allCases)
+    @Test("One bucket follows the table of steps", arguments: LimiterKind.allCases)
     func life(kind: LimiterKind) async throws {
         let policies = LimitPolicies(tenant: [try .sample(1, per: 1, burst: 5)])
         try await kind.with { limiter in
@@ -66,7 +66,7 @@ struct RateLimiterContractTests {
         static let all = LimiterKind.allCases.flatMap { kind in (0..<20).map { Trial(kind: kind, seed: $0) } }
     }
 
-    @Test("Every decision, wait and quota is the model's", arguments: Trial.all)
+    @Test("Every decision, wait and quota equals the model's", arguments: Trial.all)
     func agreesWithModel(trial: Trial) async throws {
         var generator = SeededGenerator(seed: trial.seed)
         let policies = try LimitPolicies.random(using: &generator)
@@ -91,12 +91,12 @@ struct RateLimiterContractTests {
                 case .none: admitsNone = true
                 }
             }
-            // A sequence that only ever met one answer would prove little.
+            // The sequence must contain both answers.
             #expect(admitsAll && admitsNone)
         }
     }
 
-    @Test("A group and its members pay together or not at all", arguments: LimiterKind.allCases)
+    @Test("A group and its members are charged together or not at all", arguments: LimiterKind.allCases)
     func members(kind: LimiterKind) async throws {
         let policies = LimitPolicies(
             tenant: [try .sample(10, per: 1, burst: 10)],
@@ -131,7 +131,7 @@ struct RateLimiterContractTests {
         }
     }
 
-    @Test("A long list is admitted as far as the tenant's quota goes, and in order", arguments: LimiterKind.allCases)
+    @Test("A long list is admitted in order, up to the tenant's quota", arguments: LimiterKind.allCases)
     func longList(kind: LimiterKind) async throws {
         let policies = LimitPolicies(
             tenant: [try .sample(1, per: 1, burst: 700)],
@@ -158,7 +158,7 @@ struct RateLimiterContractTests {
         }
     }
 
-    @Test("A status tells what is left of each quota and charges nothing", arguments: LimiterKind.allCases)
+    @Test("A status reports each remaining quota and charges nothing", arguments: LimiterKind.allCases)
     func status(kind: LimiterKind) async throws {
         let policies = LimitPolicies(
             tenant: [try .sample(10, per: 1, burst: 10)],
@@ -185,7 +185,7 @@ struct RateLimiterContractTests {
         }
     }
 
-    @Test("A changed policy starts with a full bucket, beside the former one", arguments: LimiterKind.allCases)
+    @Test("A changed policy has a full bucket, separate from the former one", arguments: LimiterKind.allCases)
     func changedPolicy(kind: LimiterKind) async throws {
         let former = LimitPolicies.device([try .sample(1, per: 600, burst: 5)])
         let later = LimitPolicies.device([try .sample(1, per: 600, burst: 3)])
@@ -198,7 +198,7 @@ struct RateLimiterContractTests {
         }
     }
 
-    @Test("Callers at the same moment are together admitted what one would be", arguments: LimiterKind.allCases)
+    @Test("Concurrent callers together are admitted as much as one caller", arguments: LimiterKind.allCases)
     func concurrent(kind: LimiterKind) async throws {
         let policies = LimitPolicies(
             tenant: [try .sample(1, per: 60, burst: 500)],

@@ -12,7 +12,7 @@ import Testing
 
 @testable import RedisLimits
 
-/// What is the limiter's over Redis alone: how it meets failures, and what it leaves in the server.
+/// The Redis limiter's own properties: its failures, and the keys that it leaves in the server.
 @Suite("RedisRateLimiter", .timeLimit(.minutes(4)))
 struct RedisRateLimiterTests {
     private static let daily = [RatePolicy(rate: 1, periodSeconds: 86_400, burst: 4)].compactMap { $0 }
@@ -46,7 +46,7 @@ struct RedisRateLimiterTests {
         )
     }
 
-    /// How often the server has run a command since its statistics were reset.
+    /// The number of runs of a command since the last `CONFIG RESETSTAT`.
     private static func calls(_ command: String, _ client: RedisClient) async throws -> Int {
         guard case .bytes(let bytes) = try await client.call(RedisCommand(["INFO", "commandstats"])) else { return -1 }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
@@ -55,7 +55,7 @@ struct RedisRateLimiterTests {
         return Int(line.dropFirst(prefix.count).prefix(while: \.isNumber)) ?? -1
     }
 
-    @Test("Once the tenant's bucket refuses, a list reads no other key and sends no further chunk")
+    @Test("After the tenant's bucket refuses, a list reads no other key and sends no further chunk")
     func tenantFirst() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
@@ -70,7 +70,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A tenant without room is refused from memory for a second, then Redis is asked again")
+    @Test("A tenant without quota is refused from memory for one second, then Redis is asked again")
     func rememberedTenant() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
@@ -100,7 +100,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A look remembers a tenant without room, and writes what a clock that was set back has left too far ahead")
+    @Test("A status request caches a tenant's refusal and rewrites a value too far in the future")
     func look() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
@@ -119,7 +119,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A device without room is left out of what Redis is asked, and a changed policy is asked about at once")
+    @Test("Redis is not asked about a device with a cached refusal until its policy changes")
     func rememberedDevice() async throws {
         let ample = [RatePolicy(rate: 1, periodSeconds: 1, burst: 10_000)].compactMap { $0 }
         let once = [RatePolicy(rate: 1, periodSeconds: 86_400, burst: 1)].compactMap { $0 }
@@ -140,7 +140,7 @@ struct RedisRateLimiterTests {
                 #expect(try await Self.calls("evalsha", client) == 0)
                 let denial = LimitDecision.Denial(scope: .device, retryAfter: 86_400)
                 #expect(await admit("b", "a", "c", policies: policies).admission == .some([nil, denial, nil]))
-                // The tenant's, and those of the two that are not remembered.
+                // The keys of the tenant and of the two devices without a cached refusal.
                 #expect(try await Self.calls("get", client) == 3)
                 let changed = LimitPolicies(tenant: ample, device: ample, deviceCollapsible: once, topic: [])
                 #expect(await admit("a", policies: changed).admission == .all)
@@ -148,7 +148,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("Decisions that get no answer while a probe does leave the limits shared")
+    @Test("Failed decisions end the sharing of limits only if a probe fails too")
     func doubt() async throws {
         try await ClosedPort.with { port in
             try await RedisServer.with { server in
@@ -168,7 +168,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("An error of one request's program is that request's failure, and limits stay shared")
+    @Test("A script error refuses its request, and limits stay shared")
     func oneRequestsError() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client async throws in
@@ -188,7 +188,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("Two replicas share what is used up, by the server's time whatever their own is")
+    @Test("Two replicas with different clocks share one quota by the server's time")
     func shared() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { first in
@@ -206,7 +206,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("Keys lie in their tenant's slot, name nobody, and expire when they are whole")
+    @Test("Keys have the tenant's hash tag, contain only digests, and expire by the time their bucket is full")
     func keys() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
@@ -230,7 +230,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("What is no quota of the gateway's is a whole one", arguments: ["5 1000", String(repeating: "x", count: 41)])
+    @Test("A foreign stored value counts as a full bucket", arguments: ["5 1000", String(repeating: "x", count: 41)])
     func foreignValue(value: String) async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client async throws in
@@ -259,7 +259,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A server that has forgotten the program is given it again, and nothing else changes")
+    @Test("The script is loaded again after SCRIPT FLUSH, and quotas stay exact")
     func flushedScripts() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
@@ -273,7 +273,7 @@ struct RedisRateLimiterTests {
     }
 
     @Test(
-        "What can't be the program's answer is a failure",
+        "A malformed script result counts as a failure",
         arguments: [
             "return 1", "return {}", "return 'seven b'", "return struct.pack('>i8i8', 1, 1)",
             "return string.rep('\\127', 24)", "return struct.pack('>i8i8i8i8', 1, 1, 1, 1)",
@@ -289,7 +289,7 @@ struct RedisRateLimiterTests {
     }
 
     @Test(
-        "Without Redis each replica has its part, or nothing is refused, or everything",
+        "Without Redis the fallback admits the replica's share, everything or nothing",
         arguments: [(.local, 2), (.open, 8), (.closed, 0)] as [(RedisRateLimiter.Fallback, Int)]
     )
     func withoutRedis(fallback: RedisRateLimiter.Fallback, admitted: Int) async throws {
@@ -315,7 +315,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A server that takes no writes counts as failing; once it does, probes in a row begin to share limits again")
+    @Test("A server that refuses writes counts as failed; sharing resumes after enough answered probes")
     func readOnly() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
@@ -336,14 +336,14 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A server that hangs costs a few decisions its timeout, and comes back with nothing lost or mixed up")
+    @Test("Decisions are refused while the server hangs, and probes succeed after it resumes")
     func hanging() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { steady in
                 try await RedisClient.with(port: server.port, configure: { $0.callTimeout = .milliseconds(25) }) {
                     client in
                     let limiter = Self.limiter(client, .closed)
-                    // Connected, however long that took.
+                    // Wait for the connection.
                     while await !limiter.probe() { await Task.yield() }
                     server.process.signal(SIGSTOP)
                     for _ in 0..<8 {
@@ -352,7 +352,7 @@ struct RedisRateLimiterTests {
                     server.process.signal(SIGCONT)
                     _ = try await steady.call(RedisCommand(["PING"]))
                     while await !limiter.probe() { await Task.yield() }
-                    // What was sent before it hung may have been charged when it went on; each reply is its command's.
+                    // Commands sent before the hang may have been charged when the server resumed.
                     _ = try await steady.call(RedisCommand(["FLUSHDB"]))
                     let left = await Self.limiter(steady).status(of: Self.request(), now: .sample)
                     #expect(left.tenant.map(\.remaining) == [4])
@@ -361,7 +361,7 @@ struct RedisRateLimiterTests {
         }
     }
 
-    @Test("A node of a cluster and a wrong password are refused at the start, in plain words")
+    @Test("A cluster node and a wrong password are refused at start with the matching error code")
     func refusedAtStart() async throws {
         try await RedisServer.with(.server, ["--cluster-enabled", "yes"]) { server in
             try await RedisClient.with(port: server.port) { client in

@@ -105,11 +105,11 @@ struct JSONDocumentTests {
         Refusal("{\"\\u00e9\":1,\"é\":2}", at: 12, "/é", .duplicateKey),
         Refusal("{\"a\":{\"b\":[0]},\"c\":[],\"a\":2}", at: 22, "/a", .duplicateKey),
         Refusal("{\"x\":[{\"k\":1,\"\\u006b\":2}]}", at: 13, "/x/0/k", .duplicateKey),
-        // The second name is a duplicate even when what follows is malformed.
+        // The second name is a duplicate even if the rest is malformed.
         Refusal("{\"a\":1,\"a\"", at: 7, "/a", .duplicateKey),
     ]
 
-    @Test("A malformed text, or one that names a member twice, is refused where it breaks", arguments: Self.malformed)
+    @Test("A malformed text or a duplicate name is refused with its offset and pointer", arguments: Self.malformed)
     func refuses(row: Refusal) {
         let refusal = JSONParsing.refusal(row.text.utf8)
         #expect(refusal?.code == row.code)
@@ -135,7 +135,7 @@ struct JSONDocumentTests {
         _ = try JSONParsing.root(text)
     }
 
-    @Test("Duplicates are found in objects of every size, wherever they stand", arguments: [2, 7, 8, 9, 10, 33, 200])
+    @Test("Duplicates are found in objects of every size, at every position", arguments: [2, 7, 8, 9, 10, 33, 200])
     func findsDuplicatesInLargeObjects(count: Int) {
         let names = (0..<count).map { "\"name\($0)\":{\"inner\":\($0)}" }
         #expect(JSONParsing.refusal("{\(names.joined(separator: ","))}".utf8) == nil)
@@ -164,13 +164,13 @@ struct JSONDocumentTests {
         let refusal = JSONParsing.refusal("{\(names),\"n50000\":0}".utf8, limits: limits)
         #expect(refusal?.code == .duplicateKey)
         #expect(refusal?.pointer.description == "/n50000")
-        // Under the usual limits nobody gets that far.
+        // The default limits refuse the text earlier.
         let early = JSONParsing.refusal("{\(names)}".utf8)
         #expect(early?.code == .tooManyMembers)
         #expect(early?.pointer.description == "/n2000")
     }
 
-    @Test("Every beginning of a text is refused at an offset within it")
+    @Test("Every truncated text is refused at an offset within it")
     func refusesTruncations() {
         let text = Array(
             "{\"to\":\"tøken€𝄞\",\"data\":{\"k\\u0031\":[1.5e+10,true,false,null,{}],\"\\ud834\\udd1e\":-0}}\n".utf8
@@ -183,7 +183,7 @@ struct JSONDocumentTests {
         }
     }
 
-    @Test("Only the readable bytes of a buffer are the text, and offsets count from there")
+    @Test("Only a buffer's readable bytes are parsed, and offsets start at its reader index")
     func startsAtReaderIndex() throws {
         var buffer = ByteBuffer(string: "garbage{\"a\":\"long enough to be no small string\"}garbage")
         buffer.moveReaderIndex(forwardBy: 7)
@@ -194,14 +194,14 @@ struct JSONDocumentTests {
         #expect(root.canonicalText == "{\"a\":\"long enough to be no small string\"}")
     }
 
-    @Test("Blanks may stand everywhere between tokens")
+    @Test("Blanks are allowed between all tokens")
     func acceptsBlanks() throws {
         let root = try JSONParsing.root(" \t\r\n{ \"a\" : [ 1 , 2 , { } , [ ] ] , \"b\" : null }\n ")
         #expect(root.canonicalText == "{\"a\":[1,2,{},[]],\"b\":null}")
     }
 
     @Test(
-        "Long and escaped names are told apart and found again, in small objects and large ones",
+        "Long and escaped names are distinct, and their duplicates are found in objects of any size",
         arguments: [2, 8, 9, 40]
     )
     func longNames(count: Int) {
@@ -230,7 +230,7 @@ struct JSONPointerTests {
     }
 
     @Test(
-        "Names are escaped as RFC 6901 asks",
+        "Names are escaped as RFC 6901 requires",
         arguments: [
             ("", "/"), ("a/b", "/a~1b"), ("m~n", "/m~0n"), ("~1", "/~01"), ("/", "/~1"), (" ", "/ "), ("k\"l", "/k\"l"),
             ("é", "/é"), ("~\u{301}", "/~0\u{301}"),
@@ -240,7 +240,7 @@ struct JSONPointerTests {
         #expect(JSONPointer().appending(name).description.utf8.elementsEqual(expected.utf8))
     }
 
-    @Test("A name of 64 characters stands whole, a longer one is cut")
+    @Test("A name of 64 characters is kept whole, and a longer one is cut")
     func cutsLongNames() {
         let name = String(repeating: "n", count: 64)
         #expect(JSONPointer().appending(name).description == "/\(name)")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("JSONLimits")
 struct JSONLimitsTests {
-    @Test("The usual limits")
+    @Test("The default limits")
     func defaults() {
         #expect(JSONLimits().maxDepth == 16)
         #expect(JSONLimits().maxMembers == 2_000)
@@ -27,7 +27,7 @@ struct JSONLimitsTests {
         }
     }
 
-    @Test("Depth counts levels, not containers; without a single level only scalars can be read")
+    @Test("Depth counts levels, not containers, and a depth of zero allows only scalars")
     func countsLevels() throws {
         let siblings = (0..<50).map { _ in "{\"a\":[]}" }.joined(separator: ",")
         _ = try JSONParsing.root("[\(siblings)]", limits: JSONLimits(maxDepth: 3))
@@ -64,7 +64,7 @@ struct JSONLimitsTests {
         #expect(try JSONParsing.root("[\(elements)]").elements?.count == 5_000)
     }
 
-    @Test("Elements up to the limit are accepted, one more refused, all arrays added up", arguments: [0, 1, 7])
+    @Test("Elements of all arrays up to the limit are accepted, one more refused", arguments: [0, 1, 7])
     func boundsElements(limit: Int) {
         let limits = JSONLimits(maxElements: limit)
         func text(_ count: Int) -> String {
@@ -80,7 +80,7 @@ struct JSONLimitsTests {
     }
 
     @Test(
-        "Escapes and characters beyond ASCII are counted over names and values, one each",
+        "Each escape and each non-ASCII character counts once, in names and values",
         arguments: [#"\n"#, #"\u0041"#, #"\ud83d\ude00"#, "\u{E9}", "\u{6F22}", "\u{1F600}"]
     )
     func boundsSpecialCharacters(character: String) throws {

@@ -4,7 +4,7 @@ import Testing
 @Suite("JSONNumber")
 struct JSONNumberTests {
     @Test(
-        "Integral values that fit are exact, however they are written; all others have none",
+        "Integral values that fit are exact in every notation, and other values have no integer",
         arguments: [
             ("0", 0), ("-0", 0), ("60", 60), ("60.0", 60), ("6e1", 60), ("6E+1", 60), ("600e-1", 60), ("0.6e2", 60),
             ("0.00060e5", 60), ("60.000", 60), ("-60.0", -60), ("0.5", nil), ("-0.5", nil), ("60.5", nil),
@@ -79,7 +79,7 @@ struct JSONNumberTests {
     }
 
     @Test(
-        "Text outside the grammar is no number",
+        "Text outside the grammar is not a number",
         arguments: [
             "", "-", "+1", "01", "-01", "1.", ".1", "1e", "1e+", "1.e1", " 1", "1 ", "1,", "0x1", "1_000", "NaN", "١",
             "1\u{0}",
@@ -90,7 +90,7 @@ struct JSONNumberTests {
         #expect(JSONNumber(text: text) == nil)
     }
 
-    @Test("Numbers are equal when they are written alike")
+    @Test("Numbers are equal if their texts are equal")
     func comparesText() {
         #expect(JSONNumber(text: "1.0") == JSONNumber(text: "1.0"))
         #expect(JSONNumber(text: "1.0") != JSONNumber(text: "1"))

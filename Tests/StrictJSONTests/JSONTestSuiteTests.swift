@@ -9,7 +9,7 @@ struct JSONTestSuiteTests {
         "y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json",
     ]
 
-    @Test("It is whole")
+    @Test("The suite is complete")
     func isWhole() {
         let counts = Dictionary(grouping: JSONTestSuite.files) { $0.prefix(2) }.mapValues(\.count)
         #expect(counts == ["y_": 95, "n_": 188, "i_": 35])
@@ -25,7 +25,7 @@ struct JSONTestSuiteTests {
     func refusesMalformed(file: String) throws {
         let bytes = try JSONTestSuite.bytes(of: file)
         let refusal = try #require(JSONParsing.refusal(bytes))
-        // Two files nest without end, and meet the depth limit first.
+        // Two files nest so deep that they reach the depth limit first.
         let isDeep = file == "n_structure_100000_opening_arrays.json" || file == "n_structure_open_array_object.json"
         #expect(refusal.code == (isDeep ? .tooDeep : .malformed))
         #expect((0...bytes.count).contains(refusal.offset))
@@ -34,7 +34,7 @@ struct JSONTestSuiteTests {
     @Test("Texts the standard leaves open are read without a crash", arguments: Self.files("i_"))
     func survivesOpenCases(file: String) throws {
         let bytes = try JSONTestSuite.bytes(of: file)
-        // Numbers are text to us, so their size is no reason to refuse them; all other files break one of our rules.
+        // Numbers are kept as text, so any size is accepted. All other files break one of our rules.
         let refusal = JSONParsing.refusal(bytes)
         #expect((refusal == nil) == file.hasPrefix("i_number_"))
         #expect((0...bytes.count).contains(refusal?.offset ?? 0))
@@ -45,7 +45,7 @@ struct JSONTestSuiteTests {
     }
 }
 
-/// Finds the public JSON test suite, which stands next to the project in `shared`.
+/// Finds the public JSON test suite in the folder `shared` next to the project.
 enum JSONTestSuite {
     /// The folder of its files; nil when it is not there.
     static let folder = Self.find()
@@ -63,7 +63,7 @@ enum JSONTestSuite {
 
     private static func find() -> URL? {
         let file = URL(fileURLWithPath: #filePath)
-        // A checkout may link to these sources: look from where the link leads, too.
+        // The sources may be a symbolic link, so the link's target is searched too.
         for start in [file, file.resolvingSymlinksInPath()] {
             var directory = start.deletingLastPathComponent()
             while directory.path != "/" {

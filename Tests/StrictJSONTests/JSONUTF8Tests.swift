@@ -59,7 +59,7 @@ struct JSONUTF8Tests {
     }
 
     @Test(
-        "Short escapes mean what they say",
+        "Short escapes are decoded",
         arguments: [
             ("\\\"", "\""), ("\\\\", "\\"), ("\\/", "/"), ("\\b", "\u{8}"), ("\\f", "\u{C}"), ("\\n", "\n"),
             ("\\r", "\r"), ("\\t", "\t"), ("\\\\n", "\\n"), ("a\\nb\\tc", "a\nb\tc"),

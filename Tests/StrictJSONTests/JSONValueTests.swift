@@ -8,7 +8,7 @@ struct JSONValueTests {
         "list":[1,"two",[3],{"four":4}],"object":{"x":{"y":"z"}},"empty":{},"none":[]}
         """
 
-    @Test("A view answers for its own kind only")
+    @Test("Only the accessor of a value's own kind returns a result")
     func answersForItsKind() throws {
         let root = try JSONParsing.root(Self.sample)
         let expected: [(String, JSONValue.Kind)] = [
@@ -38,7 +38,7 @@ struct JSONValueTests {
         #expect(root["no"]?.bool == false)
     }
 
-    @Test("Members are put in order, but for a value of more than 32 KiB")
+    @Test("The canonical text sorts members, except in a value of more than 32 KiB")
     func ordersMembers() throws {
         func text(_ first: String, _ second: String, _ count: Int) -> String {
             #"{"\#(first)":"\#(String(repeating: "v", count: count))","\#(second)":{"d":1,"c":2}}"#
@@ -54,7 +54,7 @@ struct JSONValueTests {
         #expect(try JSONParsing.root(text).canonicalText == text.filter { $0 != " " })
     }
 
-    @Test("Members come in the order of the text, with their count")
+    @Test("Members are iterated in text order and have a count")
     func iteratesMembers() throws {
         let members = try #require(try JSONParsing.root(Self.sample).members)
         #expect(
@@ -70,7 +70,7 @@ struct JSONValueTests {
         #expect(members.map { $0.value.kind }.suffix(4) == [.array, .object, .object, .array])
     }
 
-    @Test("Elements come in order, with their count")
+    @Test("Elements are iterated in text order and have a count")
     func iteratesElements() throws {
         let elements = try #require(try JSONParsing.root(Self.sample)["list"]?.elements)
         #expect(elements.count == 4)
@@ -84,7 +84,7 @@ struct JSONValueTests {
         #expect(empty.elements?.flatMap { $0.elements.map(Array.init) ?? [] }.isEmpty == true)
     }
 
-    @Test("Members are found by name, however it is escaped, and never by normalisation")
+    @Test("Members are found by their unescaped names, and names are not normalised")
     func findsMembers() throws {
         let root = try JSONParsing.root(
             "{\"\\u0061b\":1,\"é\":2,\"e\u{301}\":3,\"\":4,\"n\":{\"ab\":5},\"a\\u0000\":6}"
@@ -109,7 +109,7 @@ struct JSONValueTests {
         #expect(members.map { $0.keyEquals("bod") } == [false, false])
     }
 
-    @Test("Offsets are those of the first byte")
+    @Test("The offset of a value is that of its first byte")
     func tellsOffsets() throws {
         let root = try JSONParsing.root(" {\"a\": \"x\", \"b\":[ 10,{}]}")
         #expect(root.offset == 1)
@@ -147,7 +147,7 @@ struct JSONValueTests {
         #expect(canonical.utf8.elementsEqual(expected.utf8), "\(canonical)")
     }
 
-    @Test("Long names that are alike sort by their last bytes")
+    @Test("Long names with a common prefix sort by their last bytes")
     func sortsLongNames() throws {
         let start = String(repeating: "a", count: 21)
         let names = ["", "\u{7F}", "\u{E9}", "a", "aa", "aaaaaaaa", "aaaaaaab", "b"].map { start + $0 }
@@ -164,7 +164,7 @@ struct JSONValueTests {
         #expect(root.members?.map { $0.value.stringByteCount } == [4, 2, nil])
     }
 
-    @Test("A value deep in a document has a canonical text of its own, however deep it goes")
+    @Test("A nested value has a canonical text, even with 20,000 levels")
     func writesDeepCanonicalText() throws {
         let depth = 20_000
         let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

@@ -40,7 +40,7 @@ struct JSONWriterTests {
         #expect(String(buffer: writer.finish()) == expected)
     }
 
-    @Test("A scalar may be all there is, and the writer appends to the buffer it is given")
+    @Test("A scalar may be the root")
     func writesScalarRoots() {
         #expect(Self.written { $0.string("x") } == "\"x\"")
         #expect(Self.written { $0.integer(0) } == "0")
@@ -150,7 +150,7 @@ struct JSONWriterTests {
         return String(buffer: writer.finish())
     }
 
-    @Test("A list's length is that of its text")
+    @Test("The byte count of a list is the length of its text")
     func countsBytes() {
         let lists = [
             [], [""], ["a", "é"], ["\"\\/\u{8}\u{9}\u{A}\u{C}\u{D}"], ["\u{0}\u{1}\u{B}\u{1F}\u{7F}", "", "\u{2028}"],
@@ -164,7 +164,7 @@ struct JSONWriterTests {
         }
     }
 
-    @Test("A value that was read keeps its escapes")
+    @Test("A parsed value keeps its escapes")
     func keepsEscapes() throws {
         var writer = JSONWriter()
         writer.value(try JSONParsing.root(#"{"\u0061" : ["\/\u00e9", "\n"]}"#))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A text that must not turn up anywhere, in any of the forms that programs give texts.
+/// A text that must not appear anywhere, in any encoding.
 struct Canary: Sendable {
     let name: String
     let forms: [Data]
@@ -14,7 +14,7 @@ struct Canary: Sendable {
         self.forms = Set(texts).map { Data($0.utf8) }
     }
 
-    /// A canary of bytes that are no text.
+    /// A canary of binary data.
     init(_ name: String, bytes: [UInt8]) {
         self.name = name
         self.forms =
@@ -26,8 +26,8 @@ struct Canary: Sendable {
         self.forms.contains { bytes.range(of: $0) != nil }
     }
 
-    /// As part of a longer text there are three ways in which the same bytes can fall on Base64's digits; the digits
-    /// that also hold bits of the neighbours are left out.
+    /// In a longer text, bytes start at one of three offsets in a Base64 group. Digits that also hold bits of
+    /// neighbouring bytes are left out.
     private static func base64(_ bytes: [UInt8]) -> [String] {
         (0...2)
             .flatMap { shift in
@@ -65,7 +65,7 @@ struct Canary: Sendable {
         ]
     }
 
-    /// As dumps of memory have it; they show sixteen bytes at a time, of which the first eight are enough.
+    /// The form of memory dumps, which show sixteen bytes a line; the first eight are enough.
     private static func spacedHex(_ bytes: [UInt8]) -> String {
         bytes.prefix(8).map { String(format: "%02x", $0) }.joined(separator: " ")
     }
@@ -76,7 +76,7 @@ struct Canary: Sendable {
 }
 
 extension CharacterSet {
-    /// What URLs never write as escapes (RFC 3986, section 2.3).
+    /// The characters that URLs never escape (RFC 3986, section 2.3).
     static let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
     )

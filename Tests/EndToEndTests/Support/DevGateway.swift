@@ -1,7 +1,7 @@
 import Foundation
 import ProcessTestKit
 
-/// A gateway that was started by `dev`, with its fake FCM and its demo tenant.
+/// A gateway started by `dev`, with its fake FCM and its demo tenant.
 struct DevGateway: Sendable {
     let gateway: RunningGateway
     let emulator: Emulator
@@ -10,7 +10,7 @@ struct DevGateway: Sendable {
     let key: String
     /// The first command that the banner offers, exactly as printed.
     let command: String
-    /// The command that the banner offers to send by HTTP v1 from then on, exactly as printed.
+    /// The banner's command that switches the tenant to HTTP v1, exactly as printed.
     let v1Command: String
 
     /// Runs a body with a gateway that keeps everything in a directory of its own.
@@ -52,7 +52,7 @@ struct DevGateway: Sendable {
         }
     }
 
-    /// The variables by which verbs reach both listeners.
+    /// The variables that let verbs call both listeners.
     var environment: [String: String] {
         self.gateway.adminEnvironment.merging(["GATEWAY_URL": self.gateway.address, "GATEWAY_KEY": self.key]) { $1 }
     }

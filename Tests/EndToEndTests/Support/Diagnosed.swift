@@ -5,15 +5,14 @@ import Testing
 
 @testable import FCMGateway
 
-/// What `doctor` said.
+/// The outcome of a run of `doctor`.
 struct Diagnosed: Sendable {
     private let outcome: Program.Outcome
 
     var end: ChildProcess.End { self.outcome.end }
-    /// All that it wrote.
     var text: String { self.outcome.text }
 
-    /// Runs `doctor`, which calls nobody unless it is told to.
+    /// Runs `doctor`, offline by default.
     static func by(
         _ environment: [String: String],
         _ arguments: [String] = ["--offline"],
@@ -29,14 +28,14 @@ struct Diagnosed: Sendable {
         return Diagnosed(outcome: try await Program.run(shell, script + all, environment: environment))
     }
 
-    /// Expects an exit code, and tells what was written otherwise.
+    /// Expects an exit code; a failure shows the output.
     @discardableResult
     func expect(_ code: Int32, _ what: String = "", sourceLocation: SourceLocation = #_sourceLocation) -> Diagnosed {
         self.outcome.expect(code, what, sourceLocation: sourceLocation)
         return self
     }
 
-    /// The findings of a check, one a line: status, subject, what was seen, advice.
+    /// A check's findings, one per line: status, subject, observation, advice.
     func lines(_ check: Finding.Check) -> [String] {
         (self.outcome.json["findings"]?.elements ?? []).filter { $0["check"]?.text == check.rawValue }
             .map { finding in
@@ -44,7 +43,7 @@ struct Diagnosed: Sendable {
             }
     }
 
-    /// Whether a check found something of a status that has these words.
+    /// True if a check has a finding of a status that contains some words.
     func has(_ status: Finding.Status, _ check: Finding.Check, _ words: String) -> Bool {
         self.lines(check).contains { $0.hasPrefix(status.rawValue) && $0.contains(words) }
     }

@@ -3,7 +3,7 @@ import GatewayTestKit
 import ProcessTestKit
 
 extension JSON {
-    /// The values of a header field of a journal's entry.
+    /// The values of a header field in a journal entry.
     func headers(_ name: String) -> [String] {
         (self["headers"]?.elements ?? [])
             .filter { $0["name"]?.text?.lowercased() == name }
@@ -26,7 +26,6 @@ struct Emulator: Sendable {
         return reply.json["entries"]?.elements ?? []
     }
 
-    /// Returns when it has received that many requests.
     func waitForCalls(_ count: Int) async throws {
         try await wait { try await self.journal().count >= count }
     }
@@ -41,7 +40,7 @@ struct Emulator: Sendable {
         _ = try await Reply.to("DELETE", "\(self.address)/_emulator/faults")
     }
 
-    /// The emulator does not understand the test.
+    /// The emulator refused a control request.
     struct Refused: Error {
         let reply: String
     }
@@ -64,7 +63,7 @@ struct Emulator: Sendable {
         _ = try await Reply.to("DELETE", "\(self.address)/_emulator/access-tokens")
     }
 
-    /// Runs a body with a fake FCM in a process of its own, which speaks TLS if it has a directory for its certificate.
+    /// Runs a body with a fake FCM in its own process, over TLS if given a directory for its certificate.
     static func with<Result>(
         tlsDirectory: String? = nil,
         _ body: (Emulator) async throws -> Result

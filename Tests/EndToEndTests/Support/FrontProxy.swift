@@ -4,7 +4,7 @@ import NIOCore
 import ProcessTestKit
 import Testing
 
-/// A proxy that stands before the gateway, and what it logs.
+/// A proxy in front of the gateway, and its log.
 struct FrontProxy: Sendable {
     enum Kind: String, CaseIterable, Sendable {
         case haproxy
@@ -13,15 +13,15 @@ struct FrontProxy: Sendable {
 
     let kind: Kind
     let address: SocketAddress
-    /// Its process, which logs a line for each request: `front`, status, server or its status, the request's id, and with
-    /// HAProxy the port that it calls the server from.
+    /// Logs a line per request: `front`, status, server or its status, the request's id, and for HAProxy the source
+    /// port of the connection to the server.
     let process: ChildProcess
 
     struct NotListening: Error {
         let errors: String
     }
 
-    /// Runs a body with a proxy that passes everything on to a port, over one connection as long as that is kept.
+    /// Runs a body with a proxy that forwards to a port and reuses one connection while it is open.
     static func with<Result>(
         _ kind: Kind,
         before port: Int,
@@ -118,14 +118,14 @@ struct FrontProxy: Sendable {
     }
 }
 
-/// What became of requests that were sent through a proxy, as everybody on the way saw it.
+/// The result of requests sent through a proxy, as the client, the proxy and the gateway saw it.
 struct FrontExchange {
     struct Logged: Equatable {
         let status: String
-        /// Whether the request went to the gateway.
+        /// True if the proxy forwarded the request.
         let wentOn: Bool
         let identifier: String
-        /// The port that the proxy called the gateway from; HAProxy alone tells.
+        /// The proxy's source port, which only HAProxy logs.
         let port: Substring?
     }
 
@@ -133,16 +133,16 @@ struct FrontExchange {
     let logged: [Logged]
     /// The ids of the requests that the gateway answered.
     let served: [String]
-    /// How many requests the gateway refused before it knew an id.
+    /// The number of requests that the gateway refused before it read an id.
     let refused: Int
     let suffix: String
 
     var passed: [String] { self.logged.filter(\.wentOn).map(\.identifier) }
 
-    /// What shows that the proxy and the gateway understood different things; empty when they did not.
+    /// The differences between the proxy's and the gateway's reading; empty if they agree.
     var disagreements: [String] {
         var found: [String] = []
-        // An id that nobody sent is one that the gateway gave to a request without one.
+        // Leaves out ids that the gateway made for requests without one.
         let given = self.served.filter { $0 == HostileRequest.hidden || $0.hasSuffix("-\(self.suffix)") }
         for identifier in Set(given) {
             let times = given.count { $0 == identifier }
@@ -153,7 +153,7 @@ struct FrontExchange {
         if self.served.count + self.refused > self.passed.count {
             found.append("the gateway saw more requests than the proxy sent on")
         }
-        // One answer for each request; some of its own refusals the proxy keeps to itself.
+        // One answer per request, except that the proxy may drop its own refusals.
         if !(self.passed.count...self.logged.count).contains(self.answers.count) {
             found.append("the client got \(self.answers.count) answers")
         }
@@ -169,7 +169,7 @@ struct FrontExchange {
     }
 }
 
-/// A proxy, the gateway behind it, and how far their logs were read.
+/// Reads the logs of a proxy and of the gateway behind it.
 final class FrontLogs {
     private let front: FrontProxy
     private let gateway: RunningGateway
@@ -181,7 +181,7 @@ final class FrontLogs {
         self.gateway = gateway
     }
 
-    /// Sends bytes and a request behind them, then another over a connection of its own, and reads what came of it.
+    /// Sends bytes followed by a request, then a request on a new connection, and reads answers and logs.
     func exchange(_ bytes: [UInt8], _ suffix: String) async throws -> FrontExchange {
         let before = try await self.gateway.rejections()
         let address = self.front.address
@@ -189,7 +189,7 @@ final class FrontLogs {
         var answers = WireAnswer.all(in: try await RawExchange.bytes(to: address, sending: bytes + probe))
         let last = HostileRequest.probe("after-\(suffix)")
         var lastAnswers = WireAnswer.all(in: try await RawExchange.bytes(to: address, sending: last))
-        // The proxy gives a request a second, and a slow machine may not send it within that.
+        // The proxy allows a request one second, which a slow machine may exceed.
         while lastAnswers.first?.status == 408 {
             lastAnswers = WireAnswer.all(in: try await RawExchange.bytes(to: address, sending: last))
         }
@@ -206,7 +206,7 @@ final class FrontLogs {
         )
     }
 
-    /// The whole lines that were written since the last look, once one has a text in it.
+    /// The whole lines written since the last call, once one of them contains a text.
     private static func next(_ output: ProcessOutput, _ position: inout Int, until mark: String) async throws
         -> [Substring]
     {
@@ -232,20 +232,20 @@ final class FrontLogs {
     }
 }
 
-/// One request of `Tests/Hostile/smuggling.json`: bytes that two readers could take in two ways.
+/// An entry of `Tests/Hostile/smuggling.json`: bytes that two parsers could read differently.
 struct HostileRequest: Decodable, Sendable {
-    /// The id of requests that are hidden inside others; as long as its place, so that the table's lengths hold.
+    /// The id of hidden requests, as long as its placeholder so that the table's lengths stay correct.
     static let hidden = "smuggled"
 
     let topic: String
     let name: String
     /// The bytes, one for each character up to U+00FF.
     let request: String
-    /// The requests in it that are answered, in their order.
+    /// The ids of the answered requests, in order.
     let answered: [String]?
-    /// The status that what comes then is refused with.
+    /// The status of the refusal that follows, if any.
     let refused: Int?
-    /// Whether the connection ends with the last answer.
+    /// True if the connection ends with the last answer.
     let closes: Bool?
 
     static func all() throws -> [HostileRequest] {
@@ -263,7 +263,7 @@ struct HostileRequest: Decodable, Sendable {
             .map { UInt8($0.value) }
     }
 
-    /// A request that nobody can misunderstand, and that ends its connection.
+    /// An unambiguous request that closes its connection.
     static func probe(_ identifier: String) -> [UInt8] {
         Array("GET /v1/probe HTTP/1.1\r\nHost: a\r\nX-Request-ID: \(identifier)\r\nConnection: close\r\n\r\n".utf8)
     }

@@ -48,13 +48,12 @@ extension Program {
 }
 
 extension Program.Outcome {
-    /// All that it wrote.
     var text: String { self.output + self.errors }
 
-    /// Its standard output as JSON; `null` when it is none.
+    /// Standard output as JSON; `null` if it isn't JSON.
     var json: JSON { (try? JSON(parsing: self.output)) ?? .null }
 
-    /// Expects an exit code, and tells of what was run and what it wrote otherwise.
+    /// Expects an exit code; a failure shows the output.
     @discardableResult
     func expect(
         _ code: Int32,

@@ -2,9 +2,9 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// One connection that carries exactly the bytes a test gives it, until the server closes it.
+/// A connection that sends exactly a test's bytes and reads until the server closes it.
 enum RawExchange {
-    /// Sends bytes and reads until the connection ends, in whatever way.
+    /// Sends bytes and reads until the connection closes or is reset.
     static func text(port: Int, sending bytes: String) async throws -> String {
         let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
         return String(decoding: try await self.bytes(to: address, sending: Array(bytes.utf8)), as: UTF8.self)
@@ -21,7 +21,7 @@ enum RawExchange {
         var received: [UInt8] = []
         do {
             try await channel.executeThenClose { inbound, outbound in
-                // A server that refuses early need not take everything.
+                // A server that refuses early may not read everything.
                 try? await outbound.write(ByteBuffer(bytes: bytes))
                 for try await part in inbound { received += part.readableBytesView }
             }
@@ -31,7 +31,7 @@ enum RawExchange {
         return received
     }
 
-    /// The same, and the one answer in it.
+    /// The same, parsed as one answer.
     static func reply(port: Int, sending bytes: String) async throws -> Reply {
         let text = try await self.text(port: port, sending: bytes)
         let parts = text.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
@@ -50,14 +50,14 @@ enum RawExchange {
     }
 }
 
-/// An answer as a test finds it among the bytes of a connection.
+/// An answer parsed from a connection's bytes.
 struct WireAnswer: Equatable, Sendable {
-    /// The status; 0 for bytes that are no answer of HTTP/1.
+    /// The status; 0 for bytes that aren't an HTTP/1 answer.
     let status: Int
-    /// The request's own id, where the gateway read one; empty for an id that the gateway gave it.
+    /// The id that the request sent; empty if the gateway made the id.
     let identifier: String
 
-    /// All final answers among bytes, each as long as it says.
+    /// Parses all final answers by their declared lengths.
     static func all(in bytes: [UInt8]) -> [WireAnswer] {
         var answers: [WireAnswer] = []
         var rest = bytes[...]
@@ -75,7 +75,7 @@ struct WireAnswer: Equatable, Sendable {
             let status = Int(head.dropFirst(9).prefix(3)) ?? 0
             if status >= 200 {
                 let identifier = fields["x-request-id"] ?? ""
-                // The tests' own ids look otherwise.
+                // The gateway's ids are UUIDs, unlike the tests'.
                 let isGiven = identifier.wholeMatch(of: #/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/#) != nil
                 answers.append(WireAnswer(status: status, identifier: isGiven ? "" : String(identifier)))
             }
@@ -89,7 +89,7 @@ struct WireAnswer: Equatable, Sendable {
     }
 }
 
-/// A connection that a test keeps open and speaks HTTP over, one request after another.
+/// An open connection for one HTTP request after another.
 struct KeptConnection: Sendable {
     private let channel: any Channel
     private let received: AsyncStream<ByteBuffer>
@@ -97,7 +97,7 @@ struct KeptConnection: Sendable {
     /// The server closed the connection.
     struct Closed: Error {}
 
-    /// Runs a body with a connection, which is closed behind it.
+    /// Runs a body with a connection, which is closed afterwards.
     static func with<Result>(port: Int, _ body: (KeptConnection) async throws -> Result) async throws -> Result {
         let (received, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -163,7 +163,7 @@ private final class ReceivingHandler: ChannelInboundHandler {
 
 /// A client that sends and never reads.
 enum SlowReader {
-    /// Connects, with so little room on the way that a server notices soon.
+    /// Connects with small buffers, so that a server's writes stall soon.
     static func connect(port: Int) async throws -> any Channel {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)

@@ -9,8 +9,8 @@ import Testing
 @testable import FCMGateway
 @testable import GatewayService
 
-/// A store whose audit several gateways have written, over more days than records are kept: with checkpoints, truncations and
-/// a second sink, as the real parts write them.
+/// A store whose audit the gateway's own parts wrote, in four chains over more days than records are kept. It has
+/// checkpoints, truncations and a second sink.
 struct RecordedAudit {
     let data: String
     /// The second sink's file.
@@ -19,10 +19,10 @@ struct RecordedAudit {
     let publicKey: String
     let key: AuditPublicKey
     let sealer: AuditSealer
-    /// What was the end of the last chain when it was half as long, genuinely sealed.
+    /// A genuine head of the last chain, from when the chain was half as long.
     let earlier: AuditHead
 
-    /// The variables with which commands read it.
+    /// The variables that let commands read the store.
     var environment: [String: String] {
         ["GATEWAY_DATA_DIR": self.data, "GATEWAY_MASTER_KEY": RunningGateway.masterKey()]
     }
@@ -71,7 +71,7 @@ struct RecordedAudit {
                 clock.advance(by: .seconds(86_400 + 60))
             }
         }
-        // Six days: the first two chains go whole, and the third loses its first records.
+        // Six days are kept: the first two chains are removed, and the third loses its first records.
         let audit = AuditLog.sample(store: TestDatabase().auditStore)
         let service = AuditRetentionService(
             store: store,
@@ -97,19 +97,19 @@ struct RecordedAudit {
         )
     }
 
-    /// What is at hand to check with.
+    /// The key that verification uses, if any.
     enum Way: CaseIterable {
         case masterKey
         case publicKey
         case nothing
     }
 
-    /// What `audit verify` would find in a copy of it, without a process of its own.
+    /// Returns the verdict of `audit verify` on a copy, without starting a process.
     func verdict(_ data: String, by way: Way = .masterKey) async throws -> AuditVerifier.Verdict {
         try await self.verifying(data, by: way) { try await $0.verify(isLive: false) }
     }
 
-    /// What a gateway's start would find in a copy of it.
+    /// Returns the verdict of a gateway's start on a copy.
     func verdictOnEnds(_ data: String) async throws -> AuditVerifier.Verdict? {
         try await self.verifying(data, by: .nothing) { try await $0.verifyEnds() }
     }
@@ -130,7 +130,7 @@ struct RecordedAudit {
         return result
     }
 
-    /// Expects `audit verify` to say that it, or a copy of it, was changed, whatever it is given to check with.
+    /// Expects `audit verify` to find a change with either key and without one.
     func expectChanged(_ data: String, _ comment: String) async throws {
         for way in Way.allCases {
             var environment = ["GATEWAY_DATA_DIR": data]
@@ -142,7 +142,7 @@ struct RecordedAudit {
         }
     }
 
-    /// Runs `audit verify` on it, or on a copy of it.
+    /// Runs `audit verify` on the store or on a copy.
     func verify(_ data: String? = nil, _ arguments: [String] = []) async throws -> Program.Outcome {
         var environment = self.environment
         if let data { environment["GATEWAY_DATA_DIR"] = data }

@@ -13,11 +13,11 @@ struct Reply: Sendable {
     let headers: [String: String]
     let body: Data
 
-    /// Does not try again by itself: whether something listens is for a test to find out.
+    /// Doesn't retry, because tests check if something listens.
     private static let client: HTTPClient = {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
         configuration.httpVersion = .http1Only
-        // The certificates of fake FCMs vouch for themselves; that the gateway checks them is its own client's test.
+        // Fake FCMs have self-signed certificates; tests of the gateway's client cover verification.
         configuration.tlsConfiguration = .clientDefault
         configuration.tlsConfiguration?.certificateVerification = .none
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -47,14 +47,14 @@ struct Reply: Sendable {
 
     var text: String { String(decoding: self.body, as: UTF8.self) }
 
-    /// The body as JSON; `null` when it is none.
+    /// The body as JSON; `null` if it isn't JSON.
     var json: JSON { (try? JSON(parsing: self.body)) ?? .null }
 
     /// The `code` of a problem.
     var code: String? { self.json["code"]?.text }
 }
 
-/// A client that shows a certificate, or none, over a connection of its own.
+/// A client with its own connection, with or without a certificate.
 struct CertifiedClient {
     /// Runs a body with a client that trusts any server.
     static func with<Result>(

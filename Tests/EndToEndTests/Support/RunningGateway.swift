@@ -4,13 +4,13 @@ import GatewayTestKit
 import ProcessTestKit
 import Testing
 
-/// A gateway in another process that serves.
+/// A serving gateway in another process.
 struct RunningGateway: Sendable {
     /// The admin token of gateways that tests start by `serve`.
     static let testAdminToken = "admin-token-of-the-tests-0123456789"
 
     let process: ChildProcess
-    /// The data listener's.
+    /// The data listener's address.
     let address: String
     let adminAddress: String
     let adminToken: String
@@ -25,7 +25,7 @@ struct RunningGateway: Sendable {
     /// A master key of 32 equal bytes, in base64.
     static func masterKey(_ byte: UInt8 = 7) -> String { Data(repeating: byte, count: 32).base64EncodedString() }
 
-    /// The variables without which `serve` does not start, and ports that the system chooses.
+    /// The variables that `serve` requires, with ports that the system chooses.
     static func environment(dataDirectory: String, adminToken: String = Self.testAdminToken) -> [String: String] {
         [
             "GATEWAY_DATA_DIR": dataDirectory,
@@ -35,7 +35,7 @@ struct RunningGateway: Sendable {
             "GATEWAY_HTTP_PORT": "0",
             "GATEWAY_HTTP_DRAIN_GRACE_MS": "0",
             "GATEWAY_ADMIN_PORT": "0",
-            // The machine may be busy with other tests: nothing is refused or given up for being slow.
+            // Long timeouts, because the machine may be busy with other tests.
             "GATEWAY_HTTP_MAX_LAG_MS": "60000",
             "GATEWAY_HTTP_HEAD_TIMEOUT_MS": "60000",
             "GATEWAY_HTTP_BODY_TIMEOUT_MS": "600000",
@@ -52,8 +52,8 @@ struct RunningGateway: Sendable {
         ]
     }
 
-    /// Runs a body with a gateway that was started by `serve`; the scheme is what its data listener speaks, its admin
-    /// listener speaks plain HTTP. Without a number of descriptors it has as many as the tests.
+    /// Runs a body with a gateway started by `serve`. The scheme is the data listener's; the admin listener uses plain
+    /// HTTP. Without a number of descriptors the gateway has the tests' limit.
     static func serving<Result>(
         _ environment: [String: String],
         configuration: String? = nil,
@@ -89,26 +89,26 @@ struct RunningGateway: Sendable {
         }
     }
 
-    /// Asks `/readyz` until it agrees.
+    /// Polls `/readyz` until it answers 200.
     func waitUntilReady() async throws {
         try await wait { try await Reply.to("GET", "\(self.adminAddress)/readyz").status == 200 }
     }
 
     // MARK: Ending and reloading
 
-    /// Stops by SIGTERM and waits for the end, which must be an orderly one.
+    /// Sends SIGTERM and expects exit code 0.
     func stopInOrder(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
         self.process.signal(SIGTERM)
         #expect(try await self.process.end() == .code(0), sourceLocation: sourceLocation)
     }
 
-    /// Kills it and waits until it is gone.
+    /// Sends SIGKILL and waits for the end.
     func kill(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
         self.process.signal(SIGKILL)
         #expect(try await self.process.end() == .signal(SIGKILL), sourceLocation: sourceLocation)
     }
 
-    /// Sends SIGHUP and waits until the log has what came of as many reloads.
+    /// Sends SIGHUP and waits until the log has the results of `count` reloads.
     func reload(expecting count: Int) async throws {
         self.process.signal(SIGHUP)
         _ = try await self.process.errors.first { text -> Bool? in
@@ -119,7 +119,7 @@ struct RunningGateway: Sendable {
 
     // MARK: Calls
 
-    /// Calls the data listener with a tenant's key, which the legacy surfaces take in a form of their own.
+    /// Calls the data listener with a tenant's key, in the legacy form on legacy paths.
     func ask(
         _ method: String,
         _ path: String,
@@ -153,7 +153,7 @@ struct RunningGateway: Sendable {
         )
     }
 
-    /// The variables by which verbs reach the admin listener.
+    /// The variables that let verbs call the admin listener.
     var adminEnvironment: [String: String] {
         ["GATEWAY_ADMIN_URL": self.adminAddress, "GATEWAY_ADMIN_TOKEN": self.adminToken]
     }
@@ -166,7 +166,7 @@ struct RunningGateway: Sendable {
             .map { String($0.dropFirst(name.count + 1)) }
     }
 
-    /// How many requests and connections the servers refused themselves, for whatever reason.
+    /// The number of requests and connections that the servers refused, for any reason.
     func rejections() async throws -> Int {
         try await self.metrics().split(separator: "\n")
             .filter { $0.hasPrefix("fcmgw_http_rejected_total{") }
@@ -176,7 +176,7 @@ struct RunningGateway: Sendable {
 
     // MARK: The audit
 
-    /// All audit records that match, newest first; without an action those of reading the audit are left out.
+    /// All matching audit records, newest first. Without an action, records of reading the audit are left out.
     func audit(_ query: String = "") async throws -> [JSON] {
         var records: [JSON] = []
         var cursor = ""
@@ -191,7 +191,7 @@ struct RunningGateway: Sendable {
         }
     }
 
-    /// The audit record of a message, which may appear a moment after the answer; nil when the answer is of no message.
+    /// Waits for the audit record of an answer's message; nil if the answer has no message.
     func auditRecord(of answer: JSON) async throws -> JSON? {
         guard let messageID = answer["id"]?.text else { return nil }
         return try await eventually { try await self.audit("&message=\(messageID)").first }
@@ -230,7 +230,7 @@ struct RunningGateway: Sendable {
 }
 
 extension PrivateDirectory {
-    /// The variables of a gateway whose data is in here, but for settings of its own; nil takes one away.
+    /// The variables of a gateway with its data in this directory. Settings replace variables; nil removes one.
     func environment(_ settings: [String: String?] = [:]) -> [String: String] {
         settings.reduce(into: RunningGateway.environment(dataDirectory: self.path("data"))) { $0[$1.key] = $1.value }
     }
@@ -251,14 +251,14 @@ extension PrivateDirectory {
     }
 }
 
-/// A gateway that serves, a fake FCM behind it, and a tenant that can send: what most tests begin with.
+/// A serving gateway, a fake FCM behind it, and a tenant that can send.
 struct Site: Sendable {
     let gateway: RunningGateway
     let emulator: Emulator
     let directory: PrivateDirectory
-    /// The gateway's variables, by which another can be started in its place.
+    /// The gateway's variables, to start another in its place.
     let environment: [String: String]
-    /// A key of the tenant `demo`, which sends by the legacy protocol, that may send and read the audit.
+    /// A key of the tenant `demo` that may read the audit and send, by the legacy protocol.
     let key: String
 
     var data: String { self.directory.path("data") }
@@ -294,8 +294,8 @@ struct Site: Sendable {
     }
 }
 
-/// Looks again and again until there is something to see, for as long as the suite's time limit allows; each look is an
-/// exchange with another process, so that nothing spins.
+/// Polls until there is a result or the suite's time limit is over. Each poll is an exchange with another process, so
+/// it doesn't spin.
 func eventually<Result>(_ look: () async throws -> Result?) async throws -> Result {
     while true {
         try Task.checkCancellation()
@@ -304,7 +304,7 @@ func eventually<Result>(_ look: () async throws -> Result?) async throws -> Resu
     }
 }
 
-/// Looks again and again until something holds.
+/// Polls until a condition is met.
 func wait(until isMet: () async throws -> Bool) async throws {
     try await eventually { try await isMet() ? () : nil }
 }

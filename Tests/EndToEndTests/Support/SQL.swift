@@ -1,7 +1,7 @@
 import Foundation
 import ProcessTestKit
 
-/// Changes a store behind the gateway's back, as somebody with the file could.
+/// Reads and changes a store without the gateway, as a person with the file could.
 enum SQL {
     private static let shell = Program.named("sqlite3")
     private static let python = Program.named("python3")
@@ -15,7 +15,7 @@ enum SQL {
         connection.close()
         """
 
-    /// Whether there is a program to change stores with.
+    /// True if a program for SQLite is installed.
     static var isAvailable: Bool { Self.shell != nil || Self.python != nil }
 
     struct Failed: Error {
@@ -47,7 +47,7 @@ enum SQL {
     }
 }
 
-/// Keeps everybody from writing to a store, as a backup tool that went wrong does.
+/// Locks a store against writes, as a stuck backup tool does.
 enum StoreHold {
     private static let script = """
         import sqlite3, sys, time
@@ -59,10 +59,9 @@ enum StoreHold {
 
     private static let python = Program.named("python3")
 
-    /// Whether there is a program to do it with.
     static var isAvailable: Bool { Self.python != nil }
 
-    /// Runs a body while nobody can write to the store in a data directory.
+    /// Runs a body while the store in a data directory is locked.
     static func on<Result>(_ dataDirectory: String, _ body: () async throws -> Result) async throws -> Result {
         guard let python = self.python else { throw SQL.Failed(message: "python3 is not installed") }
         let arguments = ["-c", self.script, "\(dataDirectory)/gateway.sqlite"]

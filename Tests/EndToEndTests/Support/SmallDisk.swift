@@ -9,7 +9,7 @@ import Glibc
 struct SmallDisk: Sendable {
     let path: String
 
-    /// Whether this process may mount.
+    /// True if this process may mount.
     static let isAvailable: Bool = {
         let files = FileManager.default
         let path = files.temporaryDirectory.appending(path: "fcm-gateway-mount-\(UUID())").path

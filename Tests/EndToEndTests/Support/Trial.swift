@@ -3,7 +3,7 @@ import GatewayTestKit
 import ProcessTestKit
 import Testing
 
-/// What a gateway was made to do, and everything that came out of it.
+/// A gateway under test, and everything that it put out.
 struct Trial {
     let gateway: RunningGateway
     let emulator: Emulator
@@ -13,9 +13,9 @@ struct Trial {
     var keys: [String] = []
     /// The secrets of HTTP v1, which the fake FCM makes.
     var v1Secrets: [(name: String, text: String)] = []
-    /// What came out, by place.
+    /// The output, by place.
     var found: [String: Data] = [:]
-    /// What reached the fake FCM.
+    /// The data that reached the fake FCM.
     var sentToFCM = Data()
 
     mutating func send(_ body: JSON, headers: [String: String] = [:], expecting status: Int?) async throws {
@@ -29,7 +29,7 @@ struct Trial {
         self.keep(reply, "a send")
     }
 
-    /// Keeps an answer, but for the tokens in results, which callers know.
+    /// Keeps an answer without the tokens in its results, which the caller sent.
     mutating func keep(_ reply: Reply, _ place: String) {
         var body = reply.body
         if reply.status == 200, case .object(let members) = reply.json {

@@ -1,8 +1,8 @@
-/// What can go wrong on the way to FCM or there.
+/// A fault at FCM or on the way there.
 struct UpstreamFault: Sendable {
-    /// The action of the emulator's fault; none where the token alone provokes it.
+    /// The action of the emulator's fault; nil if the token alone causes it.
     let action: String?
-    /// How many calls FCM may see: what it is too busy for is repeated where the caller has the time.
+    /// At most this many calls reach FCM: the gateway retries an overload within the caller's deadline.
     let maxCalls: Int
     /// The end of the token.
     let token: String
@@ -23,7 +23,7 @@ struct UpstreamFault: Sendable {
 
     private static let page = "<!DOCTYPE html><html><title>Error 404 (Not Found)!!1</title></html>"
 
-    /// All that one recipient can meet.
+    /// Every fault that a single recipient can meet.
     static let all = [
         UpstreamFault(504, action: #"{"type": "hang"}"#, timeout: 3_000),
         UpstreamFault(504, action: #"{"type": "reset"}"#),

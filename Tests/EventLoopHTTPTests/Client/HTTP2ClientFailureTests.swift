@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP/2 client and failures", .timeLimit(.minutes(10)))
 struct HTTP2ClientFailureTests {
-    @Test("After GOAWAY what was refused goes elsewhere, what was accepted is finished, and the connection ends")
+    @Test("After GOAWAY, refused requests use another connection, accepted ones finish, and the old connection closes")
     func goAway() async throws {
         let peer = try await HTTP2Peer.start { $0.connection == 1 ? .hold : .answer(body: "second") }
         let pool = try peer.pool()
@@ -30,7 +30,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("GOAWAY for good order lets everything under way be finished")
+    @Test("A graceful GOAWAY lets open streams finish and moves new requests to another connection")
     func gracefulGoAway() async throws {
         let peer = try await HTTP2Peer.start { $0.connection == 1 ? .hold : .answer(body: "second") }
         let pool = try peer.pool()
@@ -38,7 +38,7 @@ struct HTTP2ClientFailureTests {
         await peer.record.requested.wait()
         let first = try #require(peer.record.requests.first)
         peer.perform(.goAway(last: .maxID), for: first)
-        // What is acknowledged after the farewell has been read after it.
+        // The client acknowledges these settings after it has read GOAWAY.
         peer.perform(.settings([]), for: first)
         await peer.record.acknowledged.wait(for: 2)
         #expect(String(buffer: try await pool.answer().body) == "second")
@@ -49,7 +49,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A refused stream is repeated on another connection")
+    @Test("A refused request is retried on another connection")
     func refusedStream() async throws {
         let peer = try await HTTP2Peer.start { $0.connection == 1 ? .reset(.refusedStream) : .answer(body: "second") }
         let pool = try peer.pool()
@@ -58,7 +58,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("Refusals are repeated a few times only, and nothing counts as sent then")
+    @Test("A request that is refused four times fails as not sent")
     func refusedForEver() async throws {
         let peer = try await HTTP2Peer.start { _ in .reset(.refusedStream) }
         let pool = try peer.pool { $0.http2.maxConnectionsPerLoop = 2 }
@@ -71,7 +71,7 @@ struct HTTP2ClientFailureTests {
     }
 
     @Test(
-        "A stream that may have been looked at is not repeated",
+        "A request whose stream is reset with another code is not retried",
         arguments: [NIOHTTP2.HTTP2ErrorCode.internalError, .cancel]
     )
     func otherReset(code: NIOHTTP2.HTTP2ErrorCode) async throws {
@@ -87,7 +87,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A refusal that follows a part of the answer is none")
+    @Test("REFUSED_STREAM after part of a response fails the request as sent, without a retry")
     func lateRefusal() async throws {
         let peer = try await HTTP2Peer.start { _ in .begin(body: "o") }
         let pool = try peer.pool()
@@ -99,7 +99,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A connection that closes takes its unanswered exchanges along", arguments: [true, false])
+    @Test("A closed connection fails its unanswered request as sent", arguments: [true, false])
     func closes(inAnswer: Bool) async throws {
         let peer = try await HTTP2Peer.start { $0.connection > 1 ? .answer() : inAnswer ? .begin(body: "o") : .hold }
         let pool = try peer.pool()
@@ -113,7 +113,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A peer that answers no ping is given up")
+    @Test("A request fails with connectionClosed if its peer answers no ping")
     func pingTimeout() async throws {
         let peer = try await HTTP2Peer.start { $0.connection == 1 ? .stopReading : .answer() }
         let pool = try peer.pool {
@@ -130,7 +130,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A peer that is slow but answers pings is waited for")
+    @Test("A slow response is awaited while the peer answers pings")
     func slowPeer() async throws {
         let peer = try await HTTP2Peer.start { _ in .hold }
         let pool = try peer.pool {
@@ -144,7 +144,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A caller that is cancelled, or whose deadline passes, resets its stream alone", arguments: [true, false])
+    @Test("Cancellation or a passed deadline resets the request's own stream only", arguments: [true, false])
     func givesUp(isCancelled: Bool) async throws {
         let peer = try await HTTP2Peer.start { _ in .hold }
         let pool = try peer.pool()
@@ -152,7 +152,7 @@ struct HTTP2ClientFailureTests {
         await peer.record.requested.wait()
         var error: HTTPClientError
         repeat {
-            // On a busy machine the deadline may pass before anything is sent.
+            // On a busy machine the deadline may pass before the request is sent.
             let task = Task { try await pool.failedExchange(within: isCancelled ? .seconds(600) : .milliseconds(50)) }
             if isCancelled {
                 await peer.record.requested.wait(for: 2)
@@ -181,7 +181,7 @@ struct HTTP2ClientFailureTests {
         (.answer(fields: [("connection", "close")]), .invalidResponse),
     ]
 
-    @Test("A peer whose answers are malformed again and again gets a new connection")
+    @Test("A connection is replaced after maxMalformedAnswers malformed responses")
     func malformed() async throws {
         let bad = HTTP2Peer.Reply.answer(fields: [("connection", "close")])
         let peer = try await HTTP2Peer.start { $0.path == "/bad" ? bad : .answer() }
@@ -195,7 +195,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("An answer beyond its bounds, or senseless, ends its stream and nothing else", arguments: Self.bad)
+    @Test("An oversized or malformed response ends its own stream only", arguments: Self.bad)
     func badAnswers(reply: HTTP2Peer.Reply, code: HTTPClientError.Code) async throws {
         let peer = try await HTTP2Peer.start { $0.path == "/bad" ? reply : .hold }
         let pool = try peer.pool {
@@ -225,7 +225,7 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
-    @Test("A connection at the end of its life is replaced, and finishes what it has")
+    @Test("A connection past its lifetime is replaced and finishes its open streams")
     func rotates() async throws {
         let peer = try await HTTP2Peer.start { $0.path == "/held" ? .hold : .answer() }
         let pool = try peer.pool {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("HTTP/2 client", .timeLimit(.minutes(10)))
 struct HTTP2ClientTests {
-    @Test("A request arrives with its pseudo-headers and its own fields, in lower case")
+    @Test("A request is sent with its pseudo-headers and lowercase fields, and repeated alike")
     func requestHead() async throws {
         let peer = try await HTTP2Peer.start { _ in .answer(status: 201, fields: [("x-a", "1"), ("x-a", "2")]) }
         let pool = try peer.pool()
@@ -38,7 +38,7 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("A peer that does not know HTTP/2 is spoken to in HTTP/1.1, with as many connections as that takes")
+    @Test("A peer without HTTP/2 serves concurrent requests over parallel HTTP/1.1 connections")
     func fallsBack() async throws {
         let tls = try TestCertificate.server()
         let arrived = EventCounter()
@@ -50,7 +50,7 @@ struct HTTP2ClientTests {
         try await withServer(responder, configure: { $0.tls = tls }) { _, port in
             let pool = try HTTPClientPool.make("https://localhost:\(port)")
             for _ in 0..<2 {
-                // All have to be under way at once before any is answered.
+                // The responder answers none before all eight have arrived.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<8 {
                         group.addTask { try await pool.expectSuccess() }
@@ -62,7 +62,7 @@ struct HTTP2ClientTests {
         }
     }
 
-    @Test("A burst of requests shares the one connection that is being opened")
+    @Test("A burst of requests shares the connection that is being opened")
     func burst() async throws {
         let peer = try await HTTP2Peer.start { _ in .hold }
         let pool = try peer.pool()
@@ -81,7 +81,7 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("No connection ever has more streams than its peer allows, and there are no more than may be")
+    @Test("Connections keep to the peer's stream limit, and the pool to its connection limit")
     func streamLimit() async throws {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 10)]) {
             _ in .hold
@@ -103,7 +103,7 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("A limit that is lowered later holds from then on")
+    @Test("A lowered stream limit holds once it is acknowledged")
     func loweredLimit() async throws {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 10)]) {
             _ in .hold
@@ -129,7 +129,7 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("A large body is sent and another received, through small windows")
+    @Test("Large bodies pass in both directions through a small initial window")
     func largeBodies() async throws {
         let megabyte = 1024 * 1024
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .initialWindowSize, value: 4096)]) {
@@ -149,7 +149,7 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("An answer that overtakes a large request is delivered, and the rest of the request given up")
+    @Test("A response that precedes the end of a large request is delivered, and the stream is reset")
     func earlyAnswer() async throws {
         let peer = try await HTTP2Peer.start(answersEarly: true) { _ in .answer(status: 413) }
         let pool = try peer.pool()
@@ -162,7 +162,7 @@ struct HTTP2ClientTests {
         await peer.stop()
     }
 
-    @Test("A pool that is shut down ends its exchanges")
+    @Test("Shutdown fails running and later requests")
     func shutsDown() async throws {
         let peer = try await HTTP2Peer.start { _ in .hold }
         let pool = try peer.pool()

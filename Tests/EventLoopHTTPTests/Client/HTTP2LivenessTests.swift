@@ -21,7 +21,7 @@ struct HTTP2LivenessTests {
         HTTP2Liveness(limits: Self.limits, now: Self.start, chance: chance)
     }
 
-    @Test("A silent connection is pinged early while exchanges wait, and late while none does")
+    @Test("A silent connection is pinged sooner with requests in flight than without")
     func pings() {
         var liveness = Self.fresh()
         #expect(liveness.verdict(at: Self.at(29)) == .fine(until: Self.at(30)))
@@ -33,7 +33,7 @@ struct HTTP2LivenessTests {
         #expect(liveness.verdict(at: Self.at(6)) == .fine(until: Self.at(10)))
     }
 
-    @Test("Without any sign of life after a ping the connection is dead")
+    @Test("A connection is dead if nothing arrives within the ping timeout")
     func dies() {
         var liveness = Self.fresh()
         liveness.becameBusy()
@@ -47,7 +47,7 @@ struct HTTP2LivenessTests {
         #expect(liveness.verdictWhileDraining(at: Self.at(14)) == .ping)
     }
 
-    @Test("A connection nobody needs is idle in the end, whatever arrives on it")
+    @Test("A connection without requests becomes idle even if frames arrive")
     func idles() {
         var liveness = Self.fresh()
         _ = liveness.heard(at: Self.at(59))
@@ -62,7 +62,7 @@ struct HTTP2LivenessTests {
     }
 
     @Test(
-        "A connection retires within its lifetime, the earlier the more chance takes",
+        "A connection retires at the end of its lifetime, shortened by random jitter",
         arguments: [
             (0.0, 1000), (0.5, 900), (1.0, 800),
         ]

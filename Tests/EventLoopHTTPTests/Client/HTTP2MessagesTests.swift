@@ -11,7 +11,7 @@ struct HTTP2RequestHeadWriterTests {
         block.map { "\($0.name): \($0.value)" }
     }
 
-    @Test("Pseudo-headers come first, names are in lower case, and fields of a connection are left out")
+    @Test("Pseudo-headers come first, names are lowercase, and connection fields are omitted")
     func block() throws {
         var writer = HTTP2RequestHeadWriter(scheme: "https", authority: "a:1")
         let proxy = try #require(HTTPField.Name("Proxy-Connection"))
@@ -31,7 +31,7 @@ struct HTTP2RequestHeadWriterTests {
         )
     }
 
-    @Test("A request that differs in anything is not mistaken for the one before")
+    @Test("A writer used before gives the same block as a new one")
     func repeats() {
         var writer = HTTP2RequestHeadWriter(scheme: "https", authority: "a")
         let requests = [
@@ -100,14 +100,14 @@ struct HTTP2ResponseReaderTests {
         ([(":status", "200"), ("a", String(repeating: "a", count: 126))], true, "tooLarge"),
     ]
 
-    @Test("A head is taken, refused or too large", arguments: Self.heads)
+    @Test("A response head is complete, incomplete, malformed or too large", arguments: Self.heads)
     func head(fields: [(String, String)], endsStream: Bool, expected: String) {
         var reader = HTTP2ResponseReader(limits: Self.limits)
         let step = reader.read(HPACKHeaders(fields), endsStream: endsStream)
         #expect(Self.name(step) == expected)
     }
 
-    @Test("Interim heads, a body in pieces and trailers make one answer")
+    @Test("Interim heads, a body in pieces and trailers form one response")
     func whole() {
         var reader = HTTP2ResponseReader(limits: Self.limits)
         #expect(!reader.hasBegun)
@@ -122,7 +122,7 @@ struct HTTP2ResponseReaderTests {
         #expect(Self.name(step) == "complete 200 abcd")
     }
 
-    @Test("A body beyond its limit, before its head, or with trailers that do not end it is refused")
+    @Test("A body before its head, a body beyond its limit and trailers that don't end the stream are refused")
     func body() {
         var reader = HTTP2ResponseReader(limits: Self.limits)
         let early = reader.read(ByteBuffer(string: "a"), endsStream: false)
@@ -136,7 +136,7 @@ struct HTTP2ResponseReaderTests {
     }
 
     @Test(
-        "Trailers that no answer may have are refused",
+        "Invalid trailer fields are refused",
         arguments: [(":status", "200"), ("A", "b"), ("", "b"), ("a b", "c"), ("a", "b\r\nc: d"), ("upgrade", "x")]
     )
     func trailers(field: (String, String)) {
@@ -146,7 +146,7 @@ struct HTTP2ResponseReaderTests {
         #expect(Self.name(step) == "malformed")
     }
 
-    @Test("Interim heads are bounded")
+    @Test("The number of interim heads is limited")
     func informational() {
         var reader = HTTP2ResponseReader(limits: Self.limits)
         for _ in 0..<HTTPClientCore.maxInformationalHeads {

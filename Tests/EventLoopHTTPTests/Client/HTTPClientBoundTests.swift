@@ -5,12 +5,12 @@ import Testing
 
 @testable import EventLoopHTTP
 
-/// How much of answers a pool collects, from servers that send more than they should or never end.
-@Suite("Bounds of answers", .timeLimit(.minutes(10)))
+/// The servers send more than the limits allow, or never finish a response.
+@Suite("Limits of responses", .timeLimit(.minutes(10)))
 struct AnswerBoundTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-    @Test("An answer is as long as its request allows at most, with a connection to itself or a stream")
+    @Test("A request's maxResponseBodyBytes limits its response in HTTP/1.1 and HTTP/2")
     func byRequest() async throws {
         let body = String(repeating: "x", count: 65_537)
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 65537\r\n\r\n"
@@ -25,7 +25,7 @@ struct AnswerBoundTests {
         await server.stop()
     }
 
-    @Test("Answers that are never finished are held up to a sum, half of it for one origin")
+    @Test("Unfinished responses share a byte budget, and one origin may use half of it")
     func exclusiveSum() async throws {
         let begun = "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + String(repeating: "x", count: 900)
         let begin = HTTPClientRequest(method: .get, path: "/begin")
@@ -43,7 +43,7 @@ struct AnswerBoundTests {
             #expect(try await group.next()?.code == .responseTooLarge)
             for _ in 0..<3 { group.addTask { try await second.failedExchange(begin) } }
             #expect(try await group.next()?.code == .responseTooLarge)
-            // Two of each are held.
+            // The first two origins each hold two responses.
             #expect(try await third.failedExchange(begin).code == .responseTooLarge)
             let whole = try await first.answer()
             #expect(String(buffer: whole.body) == "ok")
@@ -53,7 +53,7 @@ struct AnswerBoundTests {
         for origin in origins { await origin.server.stop() }
     }
 
-    @Test("Answers that are never finished are held up to a sum, and what exceeds it ends its stream and nothing else")
+    @Test("An HTTP/2 response beyond the shared byte budget ends its own stream only")
     func sharedSum() async throws {
         let peer = try await HTTP2Peer.start {
             $0.path == "/begin" ? .begin(body: String(repeating: "a", count: 1000)) : .answer(body: "ok")
@@ -75,12 +75,11 @@ struct AnswerBoundTests {
     }
 }
 
-/// How many connections pools may have together.
-@Suite("Bound of connections", .timeLimit(.minutes(10)))
+@Suite("Connection limit shared by pools", .timeLimit(.minutes(10)))
 struct ConnectionBoundTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
-    @Test("Pools of several servers have no more connections than may be, and what has ended counts no longer")
+    @Test("Pools share a connection limit, and a closed connection frees its place")
     func several() async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
         let connections = HTTPConnectionBudget(limit: 1)
@@ -90,7 +89,7 @@ struct ConnectionBoundTests {
         let error = try await second.failedExchange()
         #expect(error.code == .poolExhausted)
         #expect(!error.requestSent)
-        // One that is there already serves on.
+        // The open connection can still be used.
         try await first.expectSuccess()
         first.closeIdle()
         await connections.waitUntilEmpty()
@@ -99,7 +98,7 @@ struct ConnectionBoundTests {
         await server.stop()
     }
 
-    @Test("An attempt to connect that fails counts no longer")
+    @Test("A failed connection attempt frees its place")
     func failedAttempt() async throws {
         let connections = HTTPConnectionBudget(limit: 1)
         try await ClosedPort.with { port in
@@ -112,7 +111,7 @@ struct ConnectionBoundTests {
         #expect(connections.open == 0)
     }
 
-    @Test("Connections that are shared count as well")
+    @Test("HTTP/2 connections count against the shared limit")
     func shared() async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
         let peer = try await HTTP2Peer.start()

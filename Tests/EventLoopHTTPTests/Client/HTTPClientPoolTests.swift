@@ -34,7 +34,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("One connection serves exchange after exchange")
+    @Test("Sequential requests reuse one connection")
     func reuses() async throws {
         let server = try await RawServer.start { number, _ in
             .send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
@@ -68,7 +68,7 @@ struct HTTPClientPoolTests {
         ("GET", "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n", 302, ""),
     ]
 
-    @Test("Every way to end an answer is understood", arguments: Self.framings)
+    @Test("Every response framing is read and leaves the connection reusable", arguments: Self.framings)
     func endsOfAnswers(method: String, answer: String, status: Int, body: String) async throws {
         let server = try await RawServer.start { _, _ in .send(answer) }
         let pool = try server.pool()
@@ -82,7 +82,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("An answer in single bytes is put together")
+    @Test("A response that arrives byte by byte is read")
     func dripped() async throws {
         let answer =
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
@@ -107,7 +107,7 @@ struct HTTPClientPoolTests {
         (.sendAndClose("HTTP/1.0 200 OK\r\n\r\nuntil the end"), "until the end"),
     ]
 
-    @Test("A connection that cannot serve again is not used again", arguments: Self.lastAnswers)
+    @Test("A connection is closed after a response with close, HTTP/1.0 or surplus bytes", arguments: Self.lastAnswers)
     func doesNotReuse(reply: RawServer.Reply, body: String) async throws {
         let server = try await RawServer.start { number, _ in number == 1 ? reply : .send(Self.ok) }
         let pool = try server.pool()
@@ -120,7 +120,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("An idle connection the peer ends, or sends on, is dropped", arguments: [true, false])
+    @Test("An idle connection is closed if the peer closes it or sends bytes", arguments: [true, false])
     func dropsIdle(ends: Bool) async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
         let pool = try server.pool()
@@ -137,7 +137,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("An idle connection is closed after its time")
+    @Test("An idle connection is closed after the idle timeout")
     func idleTimeout() async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
         let pool = try server.pool { $0.idleTimeout = .milliseconds(30) }
@@ -170,7 +170,7 @@ struct HTTPClientPoolTests {
         (.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 20)), .invalidResponse),
     ]
 
-    @Test("A broken or oversized answer is an error, and its connection is closed", arguments: Self.brokenAnswers)
+    @Test("A truncated, malformed or oversized response fails and closes its connection", arguments: Self.brokenAnswers)
     func refusesAnswers(reply: RawServer.Reply, code: HTTPClientError.Code) async throws {
         let server = try await RawServer.start { _, _ in reply }
         let pool = try server.pool { $0.maxResponseBodyBytes = 1000 }
@@ -181,7 +181,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A hanging peer ends in deadlineExceeded, and its connection is closed")
+    @Test("A request to a hanging peer fails with deadlineExceeded and closes its connection")
     func hangs() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
@@ -192,7 +192,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A deadline that has passed sends nothing")
+    @Test("A request past its deadline is not sent")
     func pastDeadline() async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
         let pool = try server.pool()
@@ -203,7 +203,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A refused connection is an error that sent nothing")
+    @Test("A refused connection fails the request as not sent")
     func refused() async throws {
         try await ClosedPort.with { port in
             let pool = try HTTPClientPool.make("http://127.0.0.1:\(port)")
@@ -214,7 +214,7 @@ struct HTTPClientPoolTests {
         }
     }
 
-    @Test("Cancelling the caller ends the exchange and closes its connection")
+    @Test("Cancelling the caller ends the request and closes its connection")
     func cancels() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
@@ -228,7 +228,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A caller cancelled beforehand sends nothing")
+    @Test("A caller that is already cancelled sends nothing")
     func cancelledBefore() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
@@ -245,7 +245,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("Beyond the maximum, exchanges wait in order; beyond the queue, they are refused")
+    @Test("Of two requests that wait for a queue of one, at least one fails as not sent")
     func queues() async throws {
         let server = try await RawServer.start { _, request in
             request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
@@ -257,7 +257,7 @@ struct HTTPClientPoolTests {
         async let held = pool.answer("/hold")
         try await server.seen.wait { $0.requests.count >= 1 }
         let waiting = Task { try await pool.answer("/wait") }
-        // Whichever of the two comes second finds the queue full.
+        // The second of these two requests finds the queue full.
         let request = HTTPClientRequest(method: .get, path: "/wait")
         let other = Task { try await pool.execute(request, deadline: .now() + .milliseconds(50)) }
         let otherError = await #expect(throws: HTTPClientError.self) { try await other.value }
@@ -274,7 +274,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("An exchange whose turn comes after its deadline is not sent, though no timer has told so yet")
+    @Test("A waiting request is not sent after its deadline, even if its timer has not fired")
     func lateTurn() async throws {
         let server = try await RawServer.start { _, request in
             request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
@@ -301,7 +301,7 @@ struct HTTPClientPoolTests {
         let outcome: HTTPClientExchange.Outcome = await withCheckedContinuation { continuation in
             eventLoop.execute {
                 loop.submit(late, continuation)
-                // What a pause of the process looks like: time passes, and then there is something to read.
+                // Simulates a paused process: the deadline passes, then bytes are read.
                 while NIODeadline.now() <= late.deadline {}
                 let pipeline = held.connection?.context?.channel.pipeline.syncOperations
                 pipeline?.fireChannelRead(NIOAny(ByteBuffer(string: Self.ok)))
@@ -312,7 +312,7 @@ struct HTTPClientPoolTests {
         #expect(error?.code == .deadlineExceeded)
         #expect(error?.requestSent == false)
         #expect(try await answer.get().status == .ok)
-        // Its place is free, and the server has seen nothing else.
+        // The connection is free again, and the server has not seen the late request.
         let last: HTTPClientExchange.Outcome = await withCheckedContinuation { loop.submit(next, $0) }
         #expect(try last.get().status == .ok)
         #expect(server.seen.current.requests.count == 2)
@@ -321,7 +321,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("An exchange that waits gets the place of a connection that is lost")
+    @Test("A waiting request gets a new connection after the only one is closed")
     func waiterOpensConnection() async throws {
         let server = try await RawServer.start { number, _ in number == 1 ? .nothing : .send(Self.ok) }
         let pool = try server.pool { $0.maxConnectionsPerLoop = 1 }
@@ -334,7 +334,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A pool that nobody needs closes idle connections, finishes what is under way, and still serves")
+    @Test("closeIdle closes idle connections, lets requests finish, and leaves the pool usable")
     func closesIdle() async throws {
         let server = try await RawServer.start { _, request in
             request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
@@ -352,7 +352,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A pool that is shut down ends its exchanges and takes no more")
+    @Test("Shutdown fails running and later requests and closes the connection")
     func shutsDown() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try server.pool()
@@ -367,7 +367,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("An answer that overtakes a large request is delivered, and the connection is not used again")
+    @Test("A response that precedes the end of a large request is delivered, and the connection closes")
     func earlyAnswer() async throws {
         let server = try await RawServer.start(answersEarly: true) { _, _ in
             .send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
@@ -380,7 +380,7 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
-    @Test("A server's request and its exchange share one loop, and come back to it")
+    @Test("A request from a responder uses the responder's loop and resumes on it")
     func staysOnLoop() async throws {
         let upstream = try await RawServer.start { _, _ in .send(Self.ok) }
         let origin = "http://127.0.0.1:\(upstream.port)"

@@ -5,7 +5,7 @@ import Testing
 @Suite("HTTPOrigin")
 struct HTTPOriginTests {
     @Test(
-        "A URL of scheme, host and port is an origin",
+        "A URL of scheme, host and optional port is an origin",
         arguments: [
             ("https://fcm.googleapis.com", "fcm.googleapis.com", 443, "fcm.googleapis.com"),
             ("https://FCM.googleapis.com/", "fcm.googleapis.com", 443, "fcm.googleapis.com"),
@@ -22,7 +22,7 @@ struct HTTPOriginTests {
     }
 
     @Test(
-        "Anything else is no origin",
+        "Any other URL is refused",
         arguments: [
             "", "fcm.googleapis.com", "ftp://a", "https://", "https://a/b", "https://a?x", "https://user@a",
             "https://a:", "https://a:0", "https://a:65536", "https://a:80a", "https://[::1", "https://a b",
@@ -46,7 +46,7 @@ struct HTTPAuthorityTests {
     }
 
     @Test(
-        "Anything else is refused",
+        "Any other authority is refused",
         arguments: [
             "", ":80", "a:", "a:65536", "a:123456", "a:8x", "a b", "a,b", "a/b", "u@a", "a?x", "a#x", "a%41", "[]",
             "[::1", "[::g]", "[::1]x", "::1", "ä",

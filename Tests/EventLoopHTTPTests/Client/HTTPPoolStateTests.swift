@@ -23,7 +23,7 @@ struct HTTPPoolStateTests {
 
     typealias State = HTTPPoolState<Connection, Waiter>
 
-    /// Of a peer of which nothing is known.
+    /// A state whose peer's limits are not known yet.
     private static func state(connections: Int = 4, waiters: Int = 1000) -> State {
         State(maxConnections: connections, maxWaiters: waiters, expectedPlaces: nil)
     }
@@ -58,7 +58,7 @@ struct HTTPPoolStateTests {
         return state.attempts
     }
 
-    @Test("While nothing is known of the peer, one attempt is made for any number of exchanges")
+    @Test("One attempt is made for any number of requests until a first connection is open")
     func firstAttempt() {
         var state = Self.state()
         Self.expectAttempt(&state, made: false)
@@ -68,7 +68,7 @@ struct HTTPPoolStateTests {
     }
 
     @Test(
-        "A burst makes as many attempts as it needs connections, up to the maximum",
+        "A burst makes one attempt per connection that it needs, up to the maximum",
         arguments: [
             (1, 1, 1), (10, 1, 4), (1, 10, 1), (10, 10, 1), (11, 10, 2), (25, 10, 3), (500, 10, 4),
         ]
@@ -81,7 +81,7 @@ struct HTTPPoolStateTests {
         #expect(attempts == expected)
     }
 
-    @Test("A connection carries as many exchanges as it has places, and the next gets what becomes free")
+    @Test("A connection fills its places, and waiting requests get freed places in order")
     func admits() {
         var (state, connection) = Self.connected(places: 2)
         for _ in 0..<2 {
@@ -100,7 +100,7 @@ struct HTTPPoolStateTests {
         #expect(state.waiterCount == 0)
     }
 
-    @Test("Exchanges gather on one connection, so that others become idle", arguments: [1, 10])
+    @Test("Requests fill used connections before unused ones", arguments: [1, 10])
     func gathers(places: Int) {
         var state = State(maxConnections: 4, maxWaiters: 100, expectedPlaces: places)
         let connections = (0..<4).map { _ in Connection(places) }
@@ -114,7 +114,7 @@ struct HTTPPoolStateTests {
         #expect(used.count == 2)
     }
 
-    @Test("A lowered limit holds back exchanges until enough have ended; a raised one lets them go")
+    @Test("A lowered limit holds requests back until enough have ended; a raised one starts more")
     func limits() {
         var (state, connection) = Self.connected(places: 3)
         for _ in 0..<3 { _ = state.admit(Waiter(), of: 0) }
@@ -131,7 +131,7 @@ struct HTTPPoolStateTests {
         Self.expectNext(&state, exists: true)
     }
 
-    @Test("The queue is bounded, and those who leave it make room")
+    @Test("The queue refuses requests beyond its limit and forgets removed ones")
     func bounds() {
         var state = Self.state(waiters: 2)
         let waiter = Waiter()
@@ -145,7 +145,7 @@ struct HTTPPoolStateTests {
         #expect(rest.count == 1)
     }
 
-    @Test("Exchanges for which connections are being opened don't count against the queue's bound")
+    @Test("Requests for which connections are being opened don't count against the queue's limit")
     func boundsBesidesAttempts() {
         var state = State(maxConnections: 2, maxWaiters: 1, expectedPlaces: 1)
         for _ in 0..<3 {
@@ -158,7 +158,7 @@ struct HTTPPoolStateTests {
         #expect(state.waiterCount == 3)
     }
 
-    @Test("A refused exchange waits for another connection, ahead of those that were never sent")
+    @Test("A refused request waits for another connection, ahead of the other waiting requests")
     func avoids() {
         var (state, connection) = Self.connected(places: 1)
         _ = state.admit(Waiter(), of: 0)
@@ -178,16 +178,14 @@ struct HTTPPoolStateTests {
         #expect(served?.1 === other)
     }
 
-    @Test("Where there can be no other connection, a refused exchange goes back to the same")
+    @Test("A refused request reuses its connection if no other is allowed")
     func avoidsInVain() {
         var (state, connection) = Self.connected(places: 1, connections: 1)
         let used = state.admit(Waiter(), of: 0, avoiding: connection).started
         #expect(used === connection)
     }
 
-    @Test(
-        "A failed attempt gives up no exchange that a connection may serve, one while others are made, all at the end"
-    )
+    @Test("A failed attempt fails no request with a connection open, one during other attempts, else all")
     func failedAttempt() {
         var (state, connection) = Self.connected(places: 1)
         _ = state.admit(Waiter(), of: 0)
@@ -203,7 +201,7 @@ struct HTTPPoolStateTests {
         #expect(state.attempts == 0)
     }
 
-    @Test("A retired connection gets nothing more, and its exchanges are no longer counted")
+    @Test("A retired connection gets no requests and is no longer counted")
     func retires() {
         var (state, connection) = Self.connected(places: 5)
         _ = state.admit(Waiter(), of: 0)
@@ -216,7 +214,7 @@ struct HTTPPoolStateTests {
 
     // MARK: Tenants
 
-    @Test("A tenant alone leaves a sixteenth of the streams to others, who find them at once")
+    @Test("One tenant leaves a sixteenth of the streams free for others")
     func streamReserve() {
         var state = State(maxConnections: 2, maxWaiters: 100, expectedPlaces: nil)
         let connections = [Connection(32), Connection(32)]
@@ -228,7 +226,7 @@ struct HTTPPoolStateTests {
         #expect(started == 60)
         let isServed = state.admit(Waiter(2), of: 2).started != nil
         #expect(isServed)
-        // What a lost connection carried counts no longer.
+        // The requests of a lost connection no longer count.
         let (full, other) =
             connections[0].places.taken == 32 ? (connections[0], connections[1]) : (connections[1], connections[0])
         state.retire(full, carrying: Array(repeating: 1, count: 32))
@@ -240,7 +238,7 @@ struct HTTPPoolStateTests {
         #expect(served == 4)
     }
 
-    @Test("Two tenants that want all there is get nearly half each, whoever was there first")
+    @Test("Two tenants with unlimited demand get nearly half of the connections each")
     func halves() {
         var state = State(maxConnections: 64, maxWaiters: 1000, expectedPlaces: 1)
         var taken: [Int: [Connection]] = [1: [], 2: []]
@@ -257,7 +255,7 @@ struct HTTPPoolStateTests {
         }
         #expect(taken[1]?.count == 60)
         for _ in 0..<200 {
-            // Calls of both take equally long: the one with more in flight ends one sooner.
+            // Calls take equally long, so the tenant with more of them in flight ends one first.
             let tenant = (taken[1]?.count ?? 0) >= (taken[2]?.count ?? 0) ? 1 : 2
             guard let connection = taken[tenant]?.popLast() else { continue }
             state.release(connection, of: tenant)
@@ -267,7 +265,7 @@ struct HTTPPoolStateTests {
         #expect((28...34).contains(taken[2]?.count ?? 0))
     }
 
-    @Test("Whatever comes and goes, everybody is served in the end and no bound is exceeded", arguments: 1...40)
+    @Test("Random traffic exceeds no limit and leaves no request waiting", arguments: 1...40)
     func randomTraffic(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         let limit = Int.random(in: 1...40, using: &random)

@@ -6,12 +6,11 @@ import Testing
 
 @testable import EventLoopHTTP
 
-/// How tenants share a pool.
 @Suite("Tenants' shares of a pool", .timeLimit(.minutes(10)))
 struct HTTPTenantSharesTests {
     // MARK: The queue
 
-    @Test("Those that wait are served by turns of their tenants, each tenant's in order")
+    @Test("The queue serves tenants in turn, and each tenant's requests in order")
     func turns() {
         var queue = HTTPTenantQueue<String>()
         for name in ["a1", "a2", "a3", "b1", "c1", "b2"] {
@@ -24,7 +23,7 @@ struct HTTPTenantSharesTests {
         #expect(queue.isEmpty)
     }
 
-    @Test("A tenant that may not be served keeps its turn and holds up nobody")
+    @Test("The queue skips a tenant that can't be served, which keeps its turn")
     func skips() {
         var queue = HTTPTenantQueue<String>()
         for (name, tenant) in [("a1", 1), ("b1", 2), ("b2", 2)] { queue.append(name, of: tenant) }
@@ -34,7 +33,7 @@ struct HTTPTenantSharesTests {
         #expect(queue.count == 1)
     }
 
-    @Test("In a full queue the longest line gives up its last place, but not to a line that would be as long")
+    @Test("The longest line gives up its last place to a line that stays shorter")
     func displaces() {
         var queue = HTTPTenantQueue<String>()
         for (name, tenant) in [("a1", 1), ("a2", 1), ("a3", 1), ("b1", 2)] { queue.append(name, of: tenant) }
@@ -45,7 +44,7 @@ struct HTTPTenantSharesTests {
         #expect(queue.count == 2)
     }
 
-    @Test("A tenant's room is the number of places it takes one after the other", arguments: 1...20)
+    @Test("A tenant's room is the number of places it can take one by one", arguments: 1...20)
     func room(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         var shares = HTTPTenantShares()
@@ -69,7 +68,7 @@ struct HTTPTenantSharesTests {
         return request
     }
 
-    /// Has a tenant make as many calls that hang as it likes, and another one call that is answered.
+    /// Tenant 1 starts calls that hang; then the three calls of tenant 2 must succeed.
     private static func crowd(_ pool: HTTPClientPool, hanging: Int, until started: () async throws -> Void) async throws
     {
         try await withThrowingTaskGroup(of: HTTPClientError?.self) { group in

@@ -18,7 +18,7 @@ struct HTTPBodyReaderTests {
         ("5\r\nhel", .incomplete, "hel", ""),
     ]
 
-    @Test("A chunked body is read to its end, however it is cut", arguments: Self.chunked)
+    @Test("A chunked body is read to its end, whole or byte by byte", arguments: Self.chunked)
     func reads(_ expected: Case) {
         var whole = Self.reader()
         var bytes = ByteBuffer(string: expected.wire)
@@ -54,7 +54,7 @@ struct HTTPBodyReaderTests {
         ("0\r\n\rx", .malformed),
     ]
 
-    @Test("A chunked body is refused where it could be read in two ways", arguments: Self.refused)
+    @Test("An oversized or malformed chunked body is refused, whole or byte by byte", arguments: Self.refused)
     func refuses(wire: String, step: HTTPBodyReader.Step) {
         var whole = Self.reader()
         var bytes = ByteBuffer(string: wire)

@@ -6,7 +6,7 @@ import Testing
 
 struct HTTPDateLineTests {
     @Test(
-        "A moment is written as HTTP writes it",
+        "A time is formatted as an HTTP date, one before 1970 as the epoch",
         arguments: [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (951_868_799, "Tue, 29 Feb 2000 23:59:59 GMT"),
@@ -20,7 +20,7 @@ struct HTTPDateLineTests {
         #expect(HTTPDateLine.text(unixSeconds: seconds) == text)
     }
 
-    @Test("The wall clock is asked once a second, when its second changes")
+    @Test("The wall clock is read again only when its second changes")
     func renewal() {
         let asked = Mutex(0)
         let wall = Mutex(Duration.milliseconds(1_750))
@@ -39,7 +39,7 @@ struct HTTPDateLineTests {
         wall.withLock { $0 = .milliseconds(2_000) }
         #expect(String(decoding: line.bytes(at: start + .milliseconds(250)), as: UTF8.self).contains(":02 GMT\r\n"))
         #expect(asked.withLock { $0 } == 2)
-        // Set back by a year: within a second of the loop's own time the line follows.
+        // The wall clock is set back; the line follows within a second of the loop's time.
         wall.withLock { $0 = .milliseconds(500) }
         #expect(String(decoding: line.bytes(at: start + .milliseconds(1_250)), as: UTF8.self).contains(":00 GMT\r\n"))
     }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import EventLoopHTTP
 
-@Suite("Heads of answers")
+@Suite("Response heads")
 struct HTTPHeadParserTests {
-    // Found by fuzzing: they were accepted where no body follows.
+    // Found by fuzzing: these were accepted in responses without a body.
     @Test(
-        "A length and a coding, or a length that is none, are refused even where no body can follow",
+        "A length with a coding and an invalid length are refused even without a body",
         arguments: [200, 204, 304],
         ["Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "Content-Length: +5\r\n", "Content-Length:\r\n"]
     )
@@ -22,7 +22,7 @@ struct HTTPHeadParserTests {
         try? HTTPHeadParser.response(ByteBuffer(string: head), to: method, maxBodyBytes: 100)?.framing
     }
 
-    @Test("The lines of an answer are its fields, also where they are longer than a head can be")
+    @Test("Header lines are returned as fields, even if they are longer than any head")
     func writtenFields() {
         var lines = HTTPHeaderLines()
         let value = String(repeating: "v", count: 50_000)
@@ -66,12 +66,12 @@ struct HTTPHeadScannerTests {
         ),
     ]
 
-    @Test("A head is measured on the wire", arguments: Self.heads)
+    @Test("Head limits count bytes as received, whole or byte by byte", arguments: Self.heads)
     func measures(head: String, step: HTTPHeadScanner.Step) {
         var whole = HTTPHeadScanner(limits: Self.limits)
         #expect(whole.scan(ByteBuffer(string: head).readableBytesUInt8Span) == step)
 
-        // Byte by byte the verdict is the same, reached at the latest with the last byte.
+        // Byte by byte the result is the same, at the latest with the last byte.
         var piecewise = HTTPHeadScanner(limits: Self.limits)
         var verdict = HTTPHeadScanner.Step.incomplete
         var consumed = 0
@@ -88,7 +88,7 @@ struct HTTPHeadScannerTests {
         }
     }
 
-    @Test("Eight bytes at a time, every byte is what it is alone", arguments: 0..<18)
+    @Test("A scan of eight bytes at a time finds what single bytes would", arguments: 0..<18)
     func words(place: Int) {
         for byte in UInt8.min...UInt8.max {
             for other in [UInt8(ascii: "a"), HTTPGrammar.tab, 0x80] {

@@ -5,14 +5,14 @@ import Testing
 
 @testable import EventLoopHTTP
 
-@Suite("A listener that closes")
+@Suite("HTTPListener")
 struct HTTPListenerTests {
-    /// An address of the machine's own on which no other test listens: a port that is free again stays free.
+    /// A loopback address of this test alone, so that no other test gets the freed port.
     private static let host = "127.67.0.1"
     private static let servers = 12
     private static let clients = 4
 
-    @Test("Whoever was connected is answered, and nobody is connected any more")
+    @Test("Shutdown answers every accepted connection and then refuses new ones")
     func closes() async throws {
         let answers = try await withThrowingTaskGroup(of: [String].self) { group in
             for _ in 0..<Self.servers {
@@ -20,12 +20,12 @@ struct HTTPListenerTests {
             }
             return try await group.reduce(into: []) { $0 += $1 }
         }
-        // Each client saw the server serve before it left.
+        // The clients got responses before the shutdown.
         #expect(answers.count > Self.servers * Self.clients)
         #expect(answers.filter { !$0.hasPrefix("HTTP/1.1 200 ") } == [])
     }
 
-    /// What clients got that connect anew for each request, until they are refused.
+    /// Returns the responses to clients that open a connection per request until one is refused.
     private static func answersAroundAShutdown() async throws -> [String] {
         let served = EventCounter()
         let responder = ClosureResponder { _ in
@@ -37,7 +37,7 @@ struct HTTPListenerTests {
             responder,
             configure: {
                 $0.host = Self.host
-                // However late a busy machine comes to send what goes out at once.
+                // On a busy machine, a client may send its request late.
                 $0.settlingTime = .seconds(2)
             }
         ) { server, port in

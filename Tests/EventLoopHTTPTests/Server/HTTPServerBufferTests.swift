@@ -24,7 +24,7 @@ struct HTTPServerBufferTests {
         ByteBuffer(repeating: UInt8(ascii: "b"), count: count)
     }
 
-    @Test("Bytes count as they arrive, not as they are announced, and are released with the answer")
+    @Test("Body bytes count when they arrive, not when announced, and are released with the response")
     func counts() throws {
         let bench = Self.bench(maxBufferedBytes: 1_000)
         let channel = try bench.connect()
@@ -41,7 +41,7 @@ struct HTTPServerBufferTests {
         #expect(bench.server.bodies.heldBytes == 0)
     }
 
-    @Test("A body that is announced too large for what is left is refused before it comes, and discarded")
+    @Test("A length beyond the remaining budget gets 503 before the body arrives")
     func announced() throws {
         let bench = Self.bench(maxBufferedBytes: 1_000)
         let first = try bench.connect()
@@ -50,7 +50,7 @@ struct HTTPServerBufferTests {
         let second = try bench.connect()
         try second.writeInbound(Self.head("Content-Length: 402"))
         #expect(try second.answers() == [503])
-        // What was on its way already is read and thrown away, so that the answer is not lost to a reset.
+        // Bytes already in transit are discarded, so that no reset destroys the response.
         try second.writeInbound(Self.bytes(402))
         #expect(try second.answers() == [])
         #expect(bench.server.bodies.heldBytes == 599)
@@ -63,7 +63,7 @@ struct HTTPServerBufferTests {
         #expect(bench.server.bodies.heldBytes == 0)
     }
 
-    @Test("A body that grows beyond what is left is refused while it comes")
+    @Test("A chunked body that grows beyond the remaining budget gets 503")
     func chunked() throws {
         let bench = Self.bench(maxBufferedBytes: 1_000)
         let first = try bench.connect()
@@ -83,7 +83,7 @@ struct HTTPServerBufferTests {
     }
 
     @Test(
-        "However a request ends, its bytes are released",
+        "A closed, refused or timed-out request releases its bytes",
         arguments: ["closed", "too large", "malformed", "timeout", "next request closed"]
     )
     func releases(end: String) throws {
@@ -114,7 +114,7 @@ struct HTTPServerBufferTests {
         #expect(bench.server.bodies.heldBytes == 0)
     }
 
-    @Test("The start of each body always fits, however much others hold")
+    @Test("A body of uncountedBodyBytes fits even if the budget is used up")
     func uncounted() async throws {
         let (held, hold) = AsyncStream<Void>.makeStream()
         let responder = ClosureResponder { request in
@@ -142,7 +142,7 @@ struct HTTPServerBufferTests {
         }
     }
 
-    @Test("A request that is being answered when its client goes keeps its bytes until its task has ended")
+    @Test("A request's bytes count until its task ends, even if its client has disconnected")
     func cancelled() async throws {
         let (held, hold) = AsyncStream<Void>.makeStream()
         let (began, begin) = AsyncStream<Void>.makeStream()
@@ -150,7 +150,7 @@ struct HTTPServerBufferTests {
         let responder = ClosureResponder { _ in
             begin.yield()
             await withTaskCancellationHandler {
-                // Like an upstream that does not hear of the cancellation at once.
+                // Simulates an upstream that reacts late to the cancellation.
                 await Task { for await _ in held { return } }.value
             } onCancel: {
                 leave.yield()
@@ -170,7 +170,7 @@ struct HTTPServerBufferTests {
             for await _ in left { break }
             #expect(server.bodies.heldBytes == 80)
             hold.yield()
-            // The task's last step follows on its loop.
+            // The task ends a little later on its loop.
             while server.bodies.heldBytes > 0 { await Task.yield() }
         }
     }

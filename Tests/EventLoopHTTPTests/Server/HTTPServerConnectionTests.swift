@@ -8,12 +8,12 @@ import Testing
 
 @testable import EventLoopHTTP
 
-/// The deadlines of a connection, on a loop whose clock the test moves.
+/// Tests deadlines on an embedded loop whose clock the test advances.
 @Suite("HTTPServerConnection")
 struct HTTPServerConnectionTests {
     private static let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-    @Test("A fresh connection that stays silent gets 408 after the head's time")
+    @Test("A new connection that stays silent gets 408 after the head timeout")
     func silent() throws {
         let channel = try Self.connect()
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(4999))
@@ -24,7 +24,7 @@ struct HTTPServerConnectionTests {
         #expect(!channel.isActive)
     }
 
-    @Test("Bytes dripping in do not move the head's deadline, on a used connection either")
+    @Test("Slow bytes don't extend the head deadline of a reused connection")
     func drippingHead() throws {
         let channel = try Self.connect()
         channel.embeddedEventLoop.advanceTime(by: .seconds(3))
@@ -39,7 +39,7 @@ struct HTTPServerConnectionTests {
         #expect(try channel.answers() == [408])
     }
 
-    @Test("Bytes dripping in do not move the body's deadline")
+    @Test("Slow bytes don't extend the body deadline")
     func drippingBody() throws {
         let channel = try Self.connect()
         try channel.writeInbound(ByteBuffer(string: "POST / HTTP/1.1\r\nHost: a\r\n"))
@@ -53,7 +53,7 @@ struct HTTPServerConnectionTests {
         #expect(try channel.answers() == [408])
     }
 
-    @Test("An idle connection is closed without an answer, counted from its last answer")
+    @Test("An idle connection is closed without a response, timed from its last response")
     func idle() throws {
         let channel = try Self.connect()
         for _ in 0..<3 {
@@ -67,7 +67,7 @@ struct HTTPServerConnectionTests {
         #expect(!channel.isActive)
     }
 
-    @Test("A connection that is closed amid a head has no deadline any more")
+    @Test("Closing a connection within a head ends its deadline")
     func closedAmidHead() throws {
         let channel = try Self.connect()
         try channel.send("GET / HTTP/1.1\r\n")
@@ -77,7 +77,7 @@ struct HTTPServerConnectionTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test("A request may take as long as its responder needs")
+    @Test("The responder has no deadline")
     func slowResponder() throws {
         let proceed = EventCounter()
         let responder = ClosureResponder { _ in
@@ -94,7 +94,7 @@ struct HTTPServerConnectionTests {
         #expect(channel.isActive)
     }
 
-    @Test("Behind a refusal input is discarded for a while, then the connection is closed")
+    @Test("After a refusal, input is discarded for two seconds, then the connection closes")
     func lingers() throws {
         let channel = try Self.connect()
         try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
@@ -106,7 +106,7 @@ struct HTTPServerConnectionTests {
         #expect(!channel.isActive)
     }
 
-    @Test("A peer that floods behind a refusal is closed at once")
+    @Test("A peer that sends over a megabyte after a refusal is closed immediately")
     func floods() throws {
         let cuts = Mutex<[HTTPServerCloseReason]>([])
         let channel = try Self.connect { cut in cuts.withLock { $0.append(cut) } }
@@ -118,7 +118,7 @@ struct HTTPServerConnectionTests {
         #expect(cuts.withLock { $0 } == [.flooded])
     }
 
-    @Test("Every answer says when it was made, refusals too")
+    @Test("Every response has a Date field, refusals too")
     func dates() throws {
         let channel = try Self.connect()
         try channel.send(Self.request)
@@ -132,10 +132,7 @@ struct HTTPServerConnectionTests {
         #expect(answers.map { $0.fields["date"] } == Array(repeating: "Sun, 06 Nov 1994 08:49:37 GMT", count: 2))
     }
 
-    @Test(
-        "A peer that reads a little now and then is closed like one that reads nothing",
-        arguments: [0, 1, 16 * 1024 - 1]
-    )
+    @Test("A peer that reads too little is closed like one that reads nothing", arguments: [0, 1, 16 * 1024 - 1])
     func writeStalls(readBytes: Int) throws {
         let cuts = Mutex<[HTTPServerCloseReason]>([])
         let size = 100 * 1024
@@ -146,7 +143,7 @@ struct HTTPServerConnectionTests {
         let channel = try Self.connect(responder, reader: reader) { cut in cuts.withLock { $0.append(cut) } }
         channel.isWritable = false
         try channel.send(Self.request)
-        // Three times enough is read in time, then too little.
+        // The peer reads enough three times, then too little.
         for _ in 1...3 {
             channel.embeddedEventLoop.advanceTime(by: .milliseconds(9_999))
             reader.read(16 * 1024)
@@ -161,7 +158,7 @@ struct HTTPServerConnectionTests {
         #expect(cuts.withLock { $0 } == [.writeStalled])
     }
 
-    @Test("A paced answer that comes too soon waits for its turn, and its connection with it")
+    @Test("A paced response waits for its turn and holds back later requests of its connection")
     func pacedAnswer() throws {
         var configuration = HTTPServerConfiguration()
         configuration.pacedAnswersPerSecond = 10
@@ -186,7 +183,7 @@ struct HTTPServerConnectionTests {
         _ = try channel.finish()
     }
 
-    @Test("A connection that closes takes its waiting answer along")
+    @Test("Closing a connection discards its delayed response")
     func closesWhilePaced() throws {
         var configuration = HTTPServerConfiguration()
         configuration.pacedAnswersPerSecond = 1
@@ -221,7 +218,7 @@ struct HTTPServerConnectionTests {
     }
 }
 
-/// Makes up for the embedded channel, which takes the end of one side for the end of both.
+/// Half-closes the channel, which `EmbeddedChannel` would close completely.
 private final class HalfClosureHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 

@@ -47,7 +47,7 @@ struct HTTPServerLimitTests {
         (chunked("1;" + String(repeating: "x", count: 1_000_000)), 413),
     ]
 
-    @Test("Each bound admits what fits and refuses what does not", arguments: Self.bounds)
+    @Test("A request at a limit is accepted, and one beyond it is refused", arguments: Self.bounds)
     func holdsBounds(request: String, status: Int) async throws {
         try await withConnection(EchoResponder(), configure: { $0.bodyLimit = { _ in 1000 } }) { connection in
             connection.offer(request)
@@ -60,18 +60,18 @@ struct HTTPServerLimitTests {
         }
     }
 
-    @Test("Trailers are bounded with the head's fields and with the body's framing")
+    @Test("Too many trailers get 413 or 431")
     func trailers() async throws {
         try await withConnection(EchoResponder()) { connection in
             connection.offer(Self.chunked("0\r\n" + String(repeating: "T: t\r\n", count: 10_000)))
-            // Which of the two is exceeded first depends on how the bytes arrive.
+            // The limit that is exceeded first depends on how the bytes arrive.
             let responses = RawResponse.parse(await connection.textUntilClosed())
             #expect(responses.count == 1)
             #expect(responses.first.map { [413, 431].contains($0.status) } == true)
         }
     }
 
-    @Test("The body's limit depends on the head")
+    @Test("The body limit can depend on the path")
     func bodyLimitByPath() async throws {
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.bodyLimit = { $0.path == "/large" ? 100 : 1 }
@@ -83,7 +83,7 @@ struct HTTPServerLimitTests {
         }
     }
 
-    @Test("A large refused body does not cost the client its answer")
+    @Test("A client that sends a large refused body gets its 413")
     func lingers() async throws {
         try await withConnection(EchoResponder()) { connection in
             connection.offer("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n")
@@ -92,13 +92,13 @@ struct HTTPServerLimitTests {
         }
     }
 
-    @Test("The connection beyond the limit is turned away with 503, and its place can be used again")
+    @Test("A connection beyond the limit gets 503, and the open connection continues")
     func tooManyConnections() async throws {
         try await withServer(EchoResponder(), configure: { $0.maxConnections = 1 }) { _, port in
             let first = try await RawConnection.open(port: port)
             try await first.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\n")
             #expect(await first.responses(1).map(\.status) == [200])
-            // It is not idle: the rest of its request is awaited.
+            // The first connection is not idle: it has sent half of a request.
             let second = try await RawConnection.open(port: port)
             #expect(RawResponse.parse(await second.textUntilClosed()).map(\.status) == [503])
             try await first.send("Host: a\r\nConnection: close\r\n\r\n")

@@ -19,13 +19,13 @@ struct HTTPConnectionTableTests {
 
     private typealias Table = HTTPServerLoop.ConnectionTable<Connection>
 
-    @Test("The connection that has idled longest is found, however often connections come and go")
+    @Test("The longest idle connection is found after additions and removals")
     func longestIdle() {
         var table = Table()
         let connections = (0..<100).map { Connection(idleSince: Int64(100 - $0)) }
         for connection in connections { table.add(connection) }
         for index in stride(from: 1, to: 100, by: 2) { table.remove(connections[index]) }
-        // Twice is once.
+        // A second removal has no effect.
         table.remove(connections[1])
         #expect(table.connections.count == 50)
         for index in stride(from: 98, through: 0, by: -2) {
@@ -37,7 +37,7 @@ struct HTTPConnectionTableTests {
         #expect(table.longestIdle(by: \.idleSince) == nil)
     }
 
-    @Test("What does not idle is never found")
+    @Test("A busy connection is not found")
     func busy() {
         var table = Table()
         let connections = (0..<10).map { _ in Connection() }
@@ -49,7 +49,7 @@ struct HTTPConnectionTableTests {
         #expect(table.longestIdle(by: \.idleSince) == nil)
     }
 
-    @Test("A search looks at so many connections, and the next goes on behind them")
+    @Test("A search examines at most searchLength connections, and the next continues after them")
     func bounded() {
         var table = Table(searchLength: 4)
         let connections = (0..<10).map { _ in Connection() }
@@ -66,7 +66,7 @@ struct HTTPConnectionTableTests {
         #expect(search() == nil)
         #expect(search() === connections[9])
         #expect(looks == 12)
-        // The last one goes, and with it the place where the next search would have begun.
+        // The next search would have started at a connection that is now removed.
         for connection in connections[2...] { table.remove(connection) }
         connections[0].idleSince = .uptimeNanoseconds(5)
         #expect(search() === connections[0])
@@ -75,7 +75,7 @@ struct HTTPConnectionTableTests {
 
     // MARK: On an event loop
 
-    @Test("A connection is given up for another once it has been idle for a second, the longest idle one first")
+    @Test("The longest idle connection is evicted once it has been idle for a second")
     func evicts() throws {
         let cuts = Mutex<[HTTPServerCloseReason]>([])
         let bench = ServerBench { $0.onClose = { reason in cuts.withLock { $0.append(reason) } } }
@@ -95,13 +95,13 @@ struct HTTPConnectionTableTests {
         #expect(!first.isActive && second.isActive)
         #expect(!bench.loop.evict())
         bench.eventLoop.advanceTime(by: .milliseconds(500))
-        // A request is what it takes to stay.
+        // A request ends the idle time.
         try second.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(!bench.loop.evict())
         bench.eventLoop.advanceTime(by: .seconds(1))
         #expect(bench.loop.evict())
         #expect(!second.isActive)
-        // One has not sent its first request yet, the other a part of its second.
+        // `fresh` has sent no request yet, `begun` a part of its second.
         #expect(!bench.loop.evict())
         #expect(fresh.isActive && begun.isActive)
         #expect(cuts.withLock { $0 } == [.evicted, .evicted])
@@ -122,7 +122,7 @@ struct LoopLagTests {
     private var lag = HTTPServerLoop.Lag(longTurn: .milliseconds(1), window: .milliseconds(100))
     private var time = 0
 
-    /// Turns of the loop, one behind the other, each with a pause before it.
+    /// Runs consecutive turns of the loop, each after a pause.
     private mutating func turn(of milliseconds: Int, pause: Int = 0, times: Int = 1) {
         for _ in 0..<times {
             self.time += pause
@@ -134,7 +134,7 @@ struct LoopLagTests {
         }
     }
 
-    /// What is told some time into a turn.
+    /// Returns the lag reported some time into a turn.
     private mutating func told(after milliseconds: Int) -> TimeAmount {
         _ = self.lag.beginTurn(at: Self.at(self.time))
         self.time += milliseconds
@@ -143,7 +143,7 @@ struct LoopLagTests {
         return told
     }
 
-    @Test("One long turn is no overload, however long")
+    @Test("A single long turn is not overload")
     mutating func burst() {
         self.turn(of: 0, pause: 1, times: 150)
         #expect(self.told(after: 60) == .zero)
@@ -151,7 +151,7 @@ struct LoopLagTests {
         #expect(self.told(after: 5) == .zero)
     }
 
-    @Test("Long turns one behind the other tell their lag once a window is full of them, until one is not")
+    @Test("A window full of long turns reports lag until a window of short turns")
     mutating func overload() {
         self.turn(of: 0, pause: 100)
         self.turn(of: 10, times: 9)
@@ -166,14 +166,14 @@ struct LoopLagTests {
         #expect(self.told(after: 40) == .zero)
     }
 
-    @Test("Short turns are no overload, even without a pause")
+    @Test("Short turns are not overload, even without pauses")
     mutating func shortTurns() {
         self.turn(of: 1, times: 500)
         #expect(!self.lag.isBehind)
     }
 
     @Test(
-        "More than three quarters of the time is overload",
+        "Long turns are overload above three quarters of the time",
         arguments: [(12, 8, false), (16, 4, true), (15, 5, false)]
     )
     mutating func share(long: Int, pause: Int, isBehind: Bool) {
@@ -182,7 +182,7 @@ struct LoopLagTests {
         #expect(self.lag.isBehind == isBehind)
     }
 
-    @Test("After a rest nothing is left of an overload but its last window")
+    @Test("Overload ends after a rest")
     mutating func rest() {
         self.turn(of: 0, pause: 100)
         self.turn(of: 10, times: 10)
@@ -193,7 +193,7 @@ struct LoopLagTests {
         #expect(self.told(after: 50) == .zero)
     }
 
-    @Test("Outside a turn there is no lag")
+    @Test("Lag is zero outside a turn")
     mutating func outside() {
         self.turn(of: 0, pause: 100)
         self.turn(of: 10, times: 10)
@@ -215,14 +215,14 @@ struct HTTPResponsePacerTests {
         )
     }
 
-    @Test("A burst goes out at once, what follows in its turn, and nobody waits longer than the longest wait")
+    @Test("A burst leaves immediately, later responses are spaced, and the delay has a maximum")
     func burst() {
         var pacer = Self.pacer
         let delays = (0..<20).map { _ in pacer.delay(at: Self.start).nanoseconds / 1_000_000 }
         #expect(delays == [0, 0, 0, 0, 0, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 100, 100, 100, 100])
     }
 
-    @Test("Answers that come no faster than they may never wait")
+    @Test("Responses at the permitted rate are not delayed")
     func steady() {
         var pacer = Self.pacer
         for count in 0..<1_000 {
@@ -230,7 +230,7 @@ struct HTTPResponsePacerTests {
         }
     }
 
-    @Test("A pause gives the burst back, and no more than that")
+    @Test("A pause restores one burst and no more")
     func pause() {
         var pacer = Self.pacer
         for _ in 0..<100 { _ = pacer.delay(at: Self.start) }
@@ -238,11 +238,10 @@ struct HTTPResponsePacerTests {
         #expect((0..<8).map { _ in pacer.delay(at: later) }.count { $0 == .zero } == 6)
     }
 
-    @Test("Many at once leave no faster than the interval allows")
+    @Test("Responses faster than the rate leave in order at the interval")
     func rate() {
         var pacer = Self.pacer
-        // Twice as many as may be, for ten seconds; a wait of 100 ms is ten of them, so more are held back for longer
-        // than the longest wait only by leaving early.
+        // One response every 9 ms at an interval of 10 ms: the maximum delay is never reached.
         var times: [Int64] = []
         for count in 0..<150 {
             let now = Self.start + .milliseconds(Int64(count) * 9)
@@ -253,9 +252,9 @@ struct HTTPResponsePacerTests {
     }
 }
 
-@Suite("Long computations")
+@Suite("computeOffLoop")
 struct ComputeOffLoopTests {
-    @Test("They leave the event loop's thread, and their caller comes back to it")
+    @Test("The closure runs off the event loop, and the caller resumes on it")
     func leaves() async {
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         let places = await Task(executorPreference: EventLoopTaskExecutor(eventLoop: loop)) {

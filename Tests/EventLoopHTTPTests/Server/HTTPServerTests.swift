@@ -29,7 +29,7 @@ struct HTTPServerTests {
             if path == "/1" {
                 for _ in 0..<50 { await Task.yield() }
             }
-            // Nobody else started while this one ran.
+            // No other request ended while this one ran.
             let alone = running.count == before
             running.increment()
             return HTTPServerResponse(status: .ok, body: ByteBuffer(string: "\(path) \(alone)"))
@@ -47,7 +47,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("More pipelined bytes than are held at once are all answered")
+    @Test("Pipelined requests are all answered, even if they exceed the buffer")
     func longPipeline() async throws {
         let responder = EchoResponder()
         try await withConnection(responder) { connection in
@@ -60,7 +60,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A chunked body arrives whole, however it is cut")
+    @Test("A chunked body that arrives byte by byte is read completely")
     func chunkedBody() async throws {
         try await withConnection(EchoResponder()) { connection in
             let request =
@@ -97,7 +97,7 @@ struct HTTPServerTests {
     }
 
     @Test(
-        "A status that was given as a number goes out with its usual words",
+        "A numeric status is sent with its standard reason phrase",
         arguments: [
             (200, "200 OK"), (418, "418 "), (404, "404 Not Found"), (500, "500 Internal Server Error"),
             (504, "504 Gateway Timeout"), (599, "599 "),
@@ -112,7 +112,7 @@ struct HTTPServerTests {
     }
 
     @Test(
-        "The connection ends when either side says so",
+        "The connection closes after a response if the client or the responder asks for it",
         arguments: [
             ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "close"),
             ("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\n\r\n", "close"),
@@ -133,7 +133,7 @@ struct HTTPServerTests {
     }
 
     @Test(
-        "An offered upgrade is ignored, and HTTP/1.1 goes on",
+        "An offered upgrade is ignored, and the connection stays HTTP/1.1",
         arguments: [
             "Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
             "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13", "Upgrade: HTTP/9.9, TLS/1.0",
@@ -148,14 +148,14 @@ struct HTTPServerTests {
             #expect(first.status == 200)
             #expect(first.fields["connection"] == nil)
             #expect(first.fields["upgrade"] == nil)
-            // What would be the other protocol's is a request of this one, and none that is served.
+            // The HTTP/2 preface is read as an HTTP/1.1 request and refused.
             try await connection.send("POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok\(preface)")
             #expect(RawResponse.parse(await connection.textUntilClosed()).map(\.status) == [200, 200, 400])
             #expect(responder.paths == ["/1", "/2"])
         }
     }
 
-    @Test("White space around a length or a coding is none of it", arguments: ["\t5", "5\t", " \t 5 \t "])
+    @Test("White space around a length or a coding is ignored", arguments: ["\t5", "5\t", " \t 5 \t "])
     func whiteSpaceAroundValues(length: String) async throws {
         try await withConnection(EchoResponder()) { connection in
             try await connection.send("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length:\(length)\r\n\r\nhello")
@@ -166,7 +166,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A client that waits for 100 never gets it when its head is refused, or its body too long")
+    @Test("A client that waits for 100 gets only the refusal of its head or body length")
     func expectContinueRefused() async throws {
         let heads = [
             ("Expect: 100-continue\r\nContent-Length: 1, 1", 400),
@@ -186,7 +186,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("HTTP/1.0 stays open on request, and is told so")
+    @Test("An HTTP/1.0 connection stays open on request, and the response confirms it")
     func http10KeepAlive() async throws {
         try await withConnection(EchoResponder()) { connection in
             try await connection.send("GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -197,7 +197,7 @@ struct HTTPServerTests {
     }
 
     @Test(
-        "The target is reduced to a path",
+        "The request target is reduced to its path and query",
         arguments: [
             ("GET /a/b?c=d", "/a/b?c=d"), ("GET http://A.example:80/x?y", "/x?y"), ("GET http://a.example:80", "/"),
             ("GET HTTP://a.example:80?q", "/?q"), ("OPTIONS *", "*"), ("OPTIONS http://a.example:80", "*"),
@@ -227,7 +227,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("Fields that would frame the answer are not taken from the responder")
+    @Test("The responder can't set framing fields or inject lines")
     func ownsFraming() async throws {
         let responder = ClosureResponder { _ in
             HTTPServerResponse(
@@ -247,7 +247,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A large answer arrives whole")
+    @Test("A large response arrives completely")
     func largeAnswer() async throws {
         let responder = ClosureResponder { _ in
             HTTPServerResponse(status: .ok, body: ByteBuffer(repeating: 0x62, count: 5_000_000))
@@ -261,7 +261,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("The request's task never leaves the connection's loop")
+    @Test("The request's task stays on the connection's event loop")
     func staysOnLoop() async throws {
         let responder = ClosureResponder { request in
             func isHome() -> Bool { request.connection.eventLoop.inEventLoop }
@@ -284,7 +284,7 @@ struct HTTPServerTests {
         }
     }
 
-    /// A responder that hangs until its task is cancelled, with what counts its requests and their cancellations.
+    /// A responder that hangs until its task is cancelled, with counters of requests and cancellations.
     private static func hangingResponder() -> (ClosureResponder, started: EventCounter, cancelled: EventCounter) {
         let started = EventCounter()
         let cancelled = EventCounter()
@@ -311,7 +311,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A draining server still answers, and ends each connection with the answer")
+    @Test("A draining server answers and then closes each connection")
     func drains() async throws {
         try await withServer(EchoResponder()) { server, port in
             let old = try await RawConnection.open(port: port)
@@ -365,7 +365,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("What still runs when the grace is over is cancelled and closed")
+    @Test("A request that outlasts the grace period is cancelled, and its connection closes")
     func graceExpires() async throws {
         let (responder, started, cancelled) = Self.hangingResponder()
         try await withServer(responder) { server, port in

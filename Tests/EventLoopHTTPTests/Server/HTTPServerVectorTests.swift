@@ -2,18 +2,16 @@ import EventLoopHTTP
 import Foundation
 import Testing
 
-/// Requests that could be read in two ways, byte for byte.
-///
-/// Each is answered at most once, nothing hidden in it reaches the responder, and the connection ends.
+/// Each request gets one response, no request hidden in it reaches the responder, and the connection closes.
 @Suite("HTTPServer, malformed and ambiguous requests", .timeLimit(.minutes(10)))
 struct HTTPServerVectorTests {
     /// A request of `Tests/Hostile/smuggling.json` that is refused.
     struct Vector: Decodable, Sendable, CustomStringConvertible {
         let topic: String
         let name: String
-        /// Its bytes, one for each character.
+        /// The request's bytes, one per character.
         let request: String
-        /// The requests in it that are answered before.
+        /// The contained requests that are answered before the refusal.
         let answered: [String]?
         let refused: Int?
 
@@ -30,7 +28,7 @@ struct HTTPServerVectorTests {
                 .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             let table = try Data(contentsOf: folder.appending(path: "Hostile/smuggling.json"))
             return try JSONDecoder().decode([Vector].self, from: table)
-                // How long a body may be is a matter of the program.
+                // Selects refusals of the server itself; the rest is tested with the whole program.
                 .filter { $0.refused != nil && $0.answered == nil && $0.topic != "one request after another" }
                 + Self.own
         }
@@ -38,7 +36,7 @@ struct HTTPServerVectorTests {
 
     private static let hidden = Array("GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
 
-    @Test("It is refused once, and the connection ends", arguments: try Vector.all(), [false, true])
+    @Test("The request is refused once, and the connection closes", arguments: try Vector.all(), [false, true])
     func refuses(vector: Vector, bytewise: Bool) async throws {
         let responder = EchoResponder()
         try await withConnection(responder) { connection in
@@ -48,7 +46,7 @@ struct HTTPServerVectorTests {
             let responses = RawResponse.parse(text)
             #expect(responses.count == 1, "\(text)")
             if let response = responses.first {
-                // Which of several faults is noticed first may depend on what has arrived.
+                // The fault that is noticed first may depend on the bytes that have arrived.
                 let isExpected = bytewise ? (400..<600).contains(response.status) : response.status == vector.refused
                 #expect(isExpected, "\(text)")
                 #expect(response.fields["connection"] == "close")
@@ -57,7 +55,7 @@ struct HTTPServerVectorTests {
         }
     }
 
-    @Test("No request of the table is left out")
+    @Test("The table has more than 130 refused requests")
     func completeness() throws {
         #expect(try Vector.all().count > 130)
     }

@@ -1,6 +1,6 @@
 import GatewayTestKit
 
-/// Counts events, and lets a test wait for them instead of for time.
+/// Counts events, so that a test waits for them instead of sleeping.
 typealias EventCounter = Observed<Int>
 
 extension Observed<Int> {

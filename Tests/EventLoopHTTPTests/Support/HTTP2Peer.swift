@@ -7,7 +7,7 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A peer that speaks HTTP/2 over TLS, and does with each request what a test says.
+/// An HTTP/2 server over TLS that handles each request as the test specifies.
 final class HTTP2Peer: Sendable {
     /// A complete request.
     struct Request: Sendable {
@@ -20,10 +20,10 @@ final class HTTP2Peer: Sendable {
         var path: String { self.head.first(name: ":path") ?? "" }
     }
 
-    /// What to do with a request, or later with its stream.
+    /// An action on a request or its stream.
     enum Reply: Sendable {
         case answer(status: Int = 200, fields: [(String, String)] = [], body: String = "ok")
-        /// Answers, and never ends the body.
+        /// Starts a response and never ends its body.
         case begin(fields: [(String, String)] = [], body: String)
         case reset(HTTP2ErrorCode)
         case goAway(last: HTTP2StreamID)
@@ -46,9 +46,9 @@ final class HTTP2Peer: Sendable {
         self.record = record
     }
 
-    /// Listens, and asks `reply` what to do with each request.
+    /// Starts a server that calls `reply` for each request.
     ///
-    /// Where it answers early, a request is complete when its head is, and its body stays unread.
+    /// If it answers early, it calls `reply` after the head and ignores the body.
     static func start(
         settings: [HTTP2Setting] = [HTTP2Setting(parameter: .maxConcurrentStreams, value: 100)],
         answersEarly: Bool = false,
@@ -87,21 +87,21 @@ final class HTTP2Peer: Sendable {
         return HTTP2Peer(listener: listener, record: record)
     }
 
-    /// A pool for this peer, shut down when that stops.
+    /// Returns a pool for this peer that `stop` shuts down.
     func pool(configure: (inout HTTPClientConfiguration) -> Void = { _ in }) throws -> HTTPClientPool {
         let pool = try HTTPClientPool.make("https://localhost:\(self.port)", configure: configure)
         self.pools.withLock { $0.append(pool) }
         return pool
     }
 
-    /// Gives all requests that are held a reply.
+    /// Replies to all held requests.
     func release(_ reply: @escaping @Sendable (Request) -> Reply = { _ in .answer() }) {
         for request in self.record.takeHeld() {
             self.perform(reply(request), for: request)
         }
     }
 
-    /// Does something on the connection, and for the stream, of a request.
+    /// Performs an action on a request's connection or stream.
     func perform(_ reply: Reply, for request: Request) {
         let channel = self.record.channel(request.connection)
         channel.eventLoop.execute {
@@ -249,7 +249,7 @@ final class HTTP2PeerHandler: ChannelInboundHandler {
     }
 }
 
-/// What an HTTP/2 peer has seen.
+/// The events an HTTP/2 peer has seen.
 final class HTTP2PeerRecord: Sendable {
     private struct State {
         var channels: [any Channel] = []
@@ -264,19 +264,18 @@ final class HTTP2PeerRecord: Sendable {
     let requested = EventCounter()
     let closed = EventCounter()
     let reset = EventCounter()
-    /// Settings that were acknowledged, with the first.
+    /// Acknowledged SETTINGS frames, including the first.
     let acknowledged = EventCounter()
-    /// Pings.
     let pinged = EventCounter()
     private let state = Mutex(State())
 
     /// The complete requests, in order.
     var requests: [HTTP2Peer.Request] { self.state.withLock { $0.requests } }
-    /// The codes of the streams the client has reset.
+    /// The error codes of streams that the client reset.
     var resets: [HTTP2ErrorCode] { self.state.withLock { $0.resets } }
-    /// The most streams a connection ever had.
+    /// The highest number of open streams on a connection.
     var mostStreams: Int { self.state.withLock { $0.mostStreams } }
-    /// How often a stream was opened beyond an acknowledged limit.
+    /// The number of streams opened beyond an acknowledged limit.
     var excesses: Int { self.state.withLock { $0.excesses } }
     var allChannels: [any Channel] { self.state.withLock { $0.channels } }
 

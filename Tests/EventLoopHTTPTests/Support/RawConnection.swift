@@ -12,7 +12,7 @@ final class RawConnection: Sendable {
         self.inbox = inbox
     }
 
-    /// Connects; the greeting is sent by the event loop, as soon as that learns that the connection is there.
+    /// Connects; the event loop sends the greeting as soon as the connection is active.
     static func open(
         host: String = "127.0.0.1",
         port: Int,
@@ -38,7 +38,7 @@ final class RawConnection: Sendable {
         try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes))
     }
 
-    /// Sends what the peer may refuse to take in full.
+    /// Sends bytes that the peer may not read to the end.
     func offer(_ text: String) {
         self.offer(Array(text.utf8))
     }
@@ -47,12 +47,12 @@ final class RawConnection: Sendable {
         self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
     }
 
-    /// The first answers, or fewer if the peer closes before.
+    /// Returns the first `count` responses, or fewer if the peer closes earlier.
     func responses(_ count: Int) async -> [RawResponse] {
         RawResponse.parse(await self.inbox.text { RawResponse.parse($0).count >= count })
     }
 
-    /// Everything the peer sends until it closes.
+    /// Returns all the peer sends until it closes.
     func textUntilClosed() async -> String {
         await self.inbox.text { _ in false }
     }
@@ -96,7 +96,7 @@ private final class RawInboxHandler: ChannelInboundHandler {
     }
 }
 
-/// What a raw connection has received, for a test to wait on.
+/// The bytes that a raw connection has received; a test can wait for them.
 final class RawInbox: Sendable {
     private struct Received: Sendable {
         var bytes: [UInt8] = []
@@ -115,20 +115,20 @@ final class RawInbox: Sendable {
         self.received.change { $0.isClosed = true }
     }
 
-    /// Everything received so far, once it satisfies the condition or the connection has closed.
+    /// Returns the received text once it satisfies the condition or the connection is closed.
     func text(where isDone: @escaping @Sendable (String) -> Bool) async -> String {
         try? await self.received.wait { $0.isClosed || isDone($0.text) }
         return self.received.current.text
     }
 }
 
-/// An answer as the tests read it off the wire, with a parser of their own.
+/// A response, parsed without the parser under test.
 struct RawResponse: Equatable, Sendable {
     var status: Int
     var fields: [String: String]
     var body: String
 
-    /// The complete answers at the front of a text; those to `HEAD` have no body whatever their length says.
+    /// Parses the complete responses at the start of a text; responses to `HEAD` have no body.
     static func parse(_ text: String, toHead: Bool = false) -> [RawResponse] {
         var responses: [RawResponse] = []
         var rest = Array(text.utf8)[...]

@@ -5,7 +5,7 @@ import NIOEmbedded
 
 @testable import EventLoopHTTP
 
-/// A server on an embedded event loop, and connections to it that are fed by hand.
+/// A server on an embedded event loop, with connections that the test feeds.
 struct ServerBench {
     let eventLoop: EmbeddedEventLoop
     let server: HTTPServer
@@ -45,13 +45,13 @@ struct ServerBench {
 }
 
 extension EmbeddedChannel {
-    /// Has text arrive, and runs what that starts.
+    /// Delivers text to the server and runs the loop.
     func send(_ text: String) throws {
         try self.writeInbound(ByteBuffer(string: text))
         self.embeddedEventLoop.run()
     }
 
-    /// The statuses of the answers written since the last look.
+    /// Returns the statuses of the responses written since the last call.
     func answers() throws -> [Int] {
         var text = ""
         while let bytes = try self.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
@@ -59,7 +59,7 @@ extension EmbeddedChannel {
     }
 }
 
-/// Makes a peer that reads as little as a test says: what is written waits here and counts as the channel's own.
+/// Simulates a slow peer: written bytes wait here and count as buffered in the channel.
 final class SlowReaderHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -91,13 +91,13 @@ final class SlowReaderHandler: ChannelOutboundHandler {
         self.show()
     }
 
-    /// The peer reads.
+    /// Reads bytes as the peer.
     func read(_ count: Int) {
         self.unread -= count
         self.show()
     }
 
-    /// Has the channel buffer as many bytes as are unread.
+    /// Makes the channel buffer as many bytes as are unread.
     private func show() {
         guard let context = self.context else { return }
         context.flush()

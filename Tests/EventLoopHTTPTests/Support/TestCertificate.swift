@@ -1,14 +1,14 @@
 import GatewayTestKit
 import NIOSSL
 
-/// The certificates of the tests' servers, made anew for each run.
+/// The certificates of the tests' servers, created once per run.
 enum TestCertificate {
     private static let authority = Result { try TestAuthority() }
     private static let identity = Result {
         try Self.authority.get().certify("localhost", dnsNames: ["localhost"], addresses: [[127, 0, 0, 1]])
     }
 
-    /// A server for `localhost` and `127.0.0.1`.
+    /// The configuration of a server for `localhost` and `127.0.0.1`.
     static func server() throws -> TLSConfiguration { try Self.server(as: Self.identity.get()) }
 
     static func server(as identity: TestIdentity) throws -> TLSConfiguration {
@@ -18,7 +18,7 @@ enum TestCertificate {
         )
     }
 
-    /// A client that trusts the tests' authority, or another one.
+    /// The configuration of a client that trusts the tests' authority, or another one.
     static func client(trusting authority: TestAuthority? = nil) throws -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         let authority = try authority ?? Self.authority.get()

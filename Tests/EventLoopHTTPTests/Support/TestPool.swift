@@ -16,7 +16,7 @@ extension HTTPClientPool {
         configure: (inout HTTPClientConfiguration) -> Void = { _ in }
     ) throws -> HTTPClientPool {
         var configuration = HTTPClientConfiguration(tls: tls)
-        // Only tests of the deadline meet it, however busy the machine is.
+        // Long enough for a busy machine; tests of deadlines set their own.
         configuration.connectTimeout = .seconds(600)
         configuration.http2.pingTimeout = .seconds(600)
         configure(&configuration)
@@ -28,20 +28,20 @@ extension HTTPClientPool {
         )
     }
 
-    /// The answer to a request that has all the time it needs.
+    /// Sends a request with a long deadline and no limit of its own on the response.
     func answer(_ path: String = "/", body: ByteBuffer = ByteBuffer()) async throws -> HTTPClientResponse {
         var request = HTTPClientRequest(method: body.readableBytes == 0 ? .get : .post, path: path, body: body)
         request.maxResponseBodyBytes = .max
         return try await self.execute(request, deadline: .now() + .seconds(600))
     }
 
-    /// Checks that a request is answered as it should be.
+    /// Checks that a request gets 200.
     func expectSuccess(_ path: String = "/") async throws {
         let response = try await self.answer(path)
         #expect(response.status == .ok)
     }
 
-    /// The error an exchange ends with, which has to be one.
+    /// Returns the error of a request that must fail.
     func failedExchange(
         _ request: HTTPClientRequest = HTTPClientRequest(method: .get, path: "/"),
         within amount: TimeAmount = .seconds(600)

@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Answers with what a closure makes of the request.
+/// A responder that calls a closure.
 struct ClosureResponder: HTTPServerResponder {
     let answer: @Sendable (HTTPServerRequest) async -> HTTPServerResponse
 
@@ -14,7 +14,7 @@ struct ClosureResponder: HTTPServerResponder {
     }
 }
 
-/// Echoes method, path and body, and remembers which paths it was asked for.
+/// Echoes method, path and body, and records the paths.
 final class EchoResponder: HTTPServerResponder {
     private let seen = Mutex<[String]>([])
 
@@ -41,7 +41,7 @@ func withServer<Result>(
     _ body: (HTTPServer, Int) async throws -> Result
 ) async throws -> Result {
     var configuration = HTTPServerConfiguration()
-    // Only tests of the deadlines meet them, however busy the machine is.
+    // Long enough for a busy machine; tests of deadlines set their own.
     configuration.headTimeout = .seconds(600)
     configuration.bodyTimeout = .seconds(600)
     configuration.writeStallTimeout = .seconds(600)

@@ -6,7 +6,7 @@ import Testing
 struct FaultsOnTheWireTests {
     private static let message = #"{"to":"tok"}"#
 
-    @Test("A scripted status is answered instead, once")
+    @Test("A scripted status replaces one response")
     func status() async throws {
         try await withEmulator { emulator, client in
             let headers = [HeaderField(name: "Retry-After", value: "7")]
@@ -32,7 +32,7 @@ struct FaultsOnTheWireTests {
         }
     }
 
-    @Test("Garbage is no JSON")
+    @Test("A garbage response is not JSON")
     func garbage() async throws {
         try await withEmulator { emulator, client in
             emulator.addFault(Fault(token: "tok", action: .garbage))
@@ -43,7 +43,7 @@ struct FaultsOnTheWireTests {
         }
     }
 
-    @Test("A truncated answer announces more than it sends; the message was delivered")
+    @Test("A truncated response has half of its length, and the message is delivered")
     func truncate() async throws {
         try await withEmulator { emulator, client in
             emulator.addFault(Fault(action: .truncate))
@@ -57,7 +57,7 @@ struct FaultsOnTheWireTests {
         }
     }
 
-    @Test("A reset closes the connection without an answer")
+    @Test("A reset closes the connection without a response")
     func reset() async throws {
         try await withEmulator { emulator, client in
             emulator.addFault(Fault(action: .reset))
@@ -89,7 +89,7 @@ struct FaultsOnTheWireTests {
         }
     }
 
-    @Test("A hanging request ends when its client goes away")
+    @Test("A hanging request ends when its client disconnects")
     func hangAbandoned() async throws {
         try await withEmulator { emulator, client in
             emulator.addFault(Fault(action: .hang))
@@ -105,7 +105,7 @@ struct FaultsOnTheWireTests {
         }
     }
 
-    @Test("Shutdown lets hanging requests go")
+    @Test("Shutdown completes hanging requests")
     func hangAtShutdown() async throws {
         let pending = try await withEmulator { emulator, client in
             emulator.addFault(Fault(action: .hang))

@@ -11,14 +11,14 @@ struct HTTP2Tests {
 
     private static func message(_ token: String) -> String { #"{"message":{"token":"\#(token)"}}"# }
 
-    /// Runs an emulator with an account, and an HTTP/2 connection to it.
+    /// Runs an emulator with an account and an HTTP/2 connection to it.
     private static func withClient(_ body: (FCMEmulator, H2Client, String) async throws -> Void) async throws {
         try await withSender { emulator, raw, token in
             try await H2Client.with(port: raw.port) { client in try await body(emulator, client, token) }
         }
     }
 
-    /// The last stream of the first GOAWAY that arrives.
+    /// Returns the last stream of the first GOAWAY.
     private static func lastStream(_ client: H2Client) async -> HTTP2StreamID? {
         for await frame in client.frames {
             if case .goAway(let last, let code, _) = frame {
@@ -34,7 +34,7 @@ struct HTTP2Tests {
         return settings.last { $0.parameter == .maxConcurrentStreams }?.value
     }
 
-    @Test("Messages are taken by prior knowledge and over TLS", arguments: [false, true])
+    @Test("Messages are accepted with prior knowledge and over TLS", arguments: [false, true])
     func send(isSecure: Bool) async throws {
         let certificate = isSecure ? try EmulatorCertificate.selfSigned() : nil
         try await withSender(certificate: certificate) { emulator, raw, token in
@@ -54,7 +54,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("HEAD is answered as GET is, without the body, and the connection goes on")
+    @Test("HEAD gets the response of GET without its body, and the connection stays open")
     func head() async throws {
         try await withSender(certificate: nil) { _, raw, token in
             try await H2Client.with(port: raw.port) { client in
@@ -70,7 +70,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("Over TLS the client may choose HTTP/1.1, or say nothing", arguments: [["http/1.1"], []])
+    @Test("A TLS client may offer HTTP/1.1 or no protocol", arguments: [["http/1.1"], []])
     func fallback(protocols: [String]) async throws {
         let certificate = try EmulatorCertificate.selfSigned()
         try await withEmulator(EmulatorConfiguration(port: 0, certificate: certificate)) { emulator, client in
@@ -83,7 +83,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A certificate or a service account that cannot be read fails run")
+    @Test("An unreadable certificate or service account fails run")
     func badCredentials() async throws {
         let certificate = EmulatorCertificate(certificateChain: "x", privateKey: "y")
         await #expect(throws: (any Error).self) {
@@ -99,7 +99,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("The limit of streams is announced, and again when it changes")
+    @Test("The stream limit is sent at the start and after each change")
     func limit() async throws {
         try await withSender(settings: EmulatorSettings(maxConcurrentStreams: 7)) { emulator, raw, _ in
             try await H2Client.with(port: raw.port) { client in
@@ -147,7 +147,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("GOAWAY with an answer: the request counts, and the connection closes behind it")
+    @Test("A GOAWAY with a response delivers the message and closes the connection")
     func goAwayAnswered() async throws {
         try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "tok", action: .goAway(isRefused: false)))
@@ -159,14 +159,14 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("GOAWAY that refuses: the stream lies above the last one and was not processed")
+    @Test("A GOAWAY that refuses excludes the stream, which is not processed")
     func goAwayRefused() async throws {
         try await Self.withClient { emulator, client, token in
             #expect(try await client.send(message: Self.message("first"), token: token).status == 200)
             emulator.addFault(Fault(action: .goAway(isRefused: true)))
             let reply = try await client.send(message: Self.message, token: token)
             #expect(reply.status == nil)
-            // The client's library reports every stream above GOAWAY's last one as cancelled.
+            // NIOHTTP2 reports every stream above the last one of GOAWAY as cancelled.
             #expect(reply.reset == .cancel)
             #expect(await Self.lastStream(client) == 1)
             for await _ in client.frames {}
@@ -176,7 +176,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A stream refused by GOAWAY below another one is reset, the other is answered")
+    @Test("A refused stream below the last one of GOAWAY is reset, and the last one is answered")
     func goAwayRefusedBelow() async throws {
         try await withSender { emulator, raw, token in
             emulator.addFault(Fault(token: "late", action: .hang))
@@ -205,7 +205,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("GOAWAY on demand: open streams are answered, then the connection closes")
+    @Test("After GOAWAY on demand, open streams are answered and the connection closes")
     func goAwayOnDemand() async throws {
         try await withSender { emulator, raw, token in
             emulator.addFault(Fault(token: "tok", times: 20, action: .hang))
@@ -227,7 +227,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("GOAWAY comes as regularly as the settings ask for")
+    @Test("GOAWAY is sent at the interval of the settings")
     func goAwayRegularly() async throws {
         let clock = StepClock()
         let settings = EmulatorSettings(goAwayInterval: .seconds(30))
@@ -248,7 +248,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A refused stream does not disturb the connection")
+    @Test("A refused stream leaves its connection usable")
     func refuse() async throws {
         try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "tok", action: .refuse))
@@ -262,7 +262,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A reset takes the connection with all its streams")
+    @Test("A reset closes the connection with all its streams")
     func reset() async throws {
         try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "other", action: .hang))
@@ -279,7 +279,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A reset is one with TLS, too")
+    @Test("A reset also resets a TLS connection")
     func resetWithTLS() async throws {
         let certificate = try EmulatorCertificate.selfSigned()
         try await withEmulator(EmulatorConfiguration(port: 0, certificate: certificate)) { emulator, client in
@@ -290,7 +290,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("With HTTP/1.1, GOAWAY closes after the answer and refusals reset")
+    @Test("In HTTP/1.1, GOAWAY closes after the response, and a refusal resets the connection")
     func withoutStreams() async throws {
         try await withEmulator { emulator, client in
             emulator.addFault(Fault(action: .goAway(isRefused: false)))
@@ -306,7 +306,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("A truncated answer ends its stream only")
+    @Test("A truncated response resets its own stream only")
     func truncate() async throws {
         try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "tok", action: .truncate))
@@ -331,7 +331,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("Shutdown closes idle connections and those whose protocol is not known yet")
+    @Test("Shutdown closes idle connections and those without a known protocol")
     func shutdown() async throws {
         let ended = AsyncStream<Void>.makeStream()
         let client = try await withEmulator { _, raw in
@@ -344,7 +344,7 @@ struct HTTP2Tests {
             }
             let silent = Task { try await raw.exchange("") { ended.continuation.yield() } }
             let begun = Task { try await raw.exchange("PRI * HT") { ended.continuation.yield() } }
-            // Each is connected and has sent what it has to send.
+            // All three are connected and have sent their bytes.
             var iterator = ended.stream.makeAsyncIterator()
             for _ in 1...3 { await iterator.next() }
             return (idle, silent, begun)

@@ -14,7 +14,7 @@ struct LateFrameFilterTests {
             + (0..<4).map { UInt8(stream >> (24 - 8 * $0) & 0xFF) } + payload
     }
 
-    /// What comes through when the bytes arrive in pieces of a size.
+    /// Returns the bytes that pass if they arrive in pieces of this size.
     private static func passed(
         _ before: [UInt8],
         _ after: [UInt8],
@@ -40,7 +40,7 @@ struct LateFrameFilterTests {
     }
 
     @Test(
-        "Frames of later streams are dropped, all others pass, however they are cut",
+        "Frames of later streams are dropped and all others pass, in pieces of any size",
         arguments: [1, 2, 5, 9, 24, 1_000]
     )
     func drops(pieces: Int) throws {
@@ -54,7 +54,7 @@ struct LateFrameFilterTests {
         #expect(try Self.passed(before, after, last: .maxID, pieces: pieces) == before + after)
     }
 
-    @Test("A second announcement can only lower the last stream")
+    @Test("A second call can only lower the last stream")
     func lowers() throws {
         let filter = LateFrameFilter()
         let channel = EmbeddedChannel(handler: filter)

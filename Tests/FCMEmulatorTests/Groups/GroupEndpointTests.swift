@@ -31,7 +31,7 @@ struct GroupEndpointTests {
         return try Self.key(await Self.ask(client, body))
     }
 
-    @Test("Whole lives of groups are answered as the vectors have it")
+    @Test("Scenarios of group requests get the responses of the vectors")
     func scenarios() async throws {
         let vectors = try VectorFile.read("device-groups")
             .compactMap { vector in
@@ -76,7 +76,7 @@ struct GroupEndpointTests {
         }
     }
 
-    @Test("Every look-up gives another key, and each of them works")
+    @Test("Every look-up returns a new key, and each key works")
     func keys() async throws {
         try await withEmulator { emulator, client in
             let first = try await Self.create(client, "g", ["a"])
@@ -92,7 +92,7 @@ struct GroupEndpointTests {
     }
 
     @Test(
-        "Without credentials or a sender id nobody gets in",
+        "A request without valid credentials and sender id gets 401",
         arguments: [
             ["project_id: 1"], ["Authorization: key=AAAA"], ["Authorization: key=AAAA", "project_id: demo"],
             ["Authorization: key=", "project_id: 1"], ["Authorization: Bearer x", "project_id: 1"],
@@ -108,7 +108,7 @@ struct GroupEndpointTests {
         }
     }
 
-    @Test("An access token is let in where access_token_auth says so")
+    @Test("An access token is accepted only with access_token_auth")
     func accessToken() async throws {
         try await withSender { emulator, client, token in
             let headers = ["Authorization: Bearer \(token)", "project_id: 1", "Content-Type: application/json"]
@@ -121,7 +121,7 @@ struct GroupEndpointTests {
     }
 
     @Test(
-        "What no careful caller writes is refused",
+        "An invalid or contradictory request is refused",
         arguments: [
             #"{"operation":"create","notification_key_name":"g","notification_key":"k","registration_ids":["a"]}"#,
             #"{"operation":"create","notification_key_name":"g","registration_ids":["a"],"id_token":"x"}"#,
@@ -141,7 +141,7 @@ struct GroupEndpointTests {
         }
     }
 
-    @Test("A legacy message reaches every member, and those that fail are named")
+    @Test("A legacy message reaches every member, and the response names those that fail")
     func legacyDelivery() async throws {
         try await withEmulator { emulator, client in
             let key = try await Self.create(client, "g", ["a", "ERROR_NotRegistered", "b"])
@@ -157,7 +157,7 @@ struct GroupEndpointTests {
         }
     }
 
-    @Test("A v1 message reaches every member, and its answer tells nothing")
+    @Test("A v1 message reaches every member, and the response is an empty object")
     func v1Delivery() async throws {
         try await withSender { emulator, client, token in
             let key = try await Self.create(client, "g", ["a", "b"])
@@ -173,7 +173,7 @@ struct GroupEndpointTests {
         }
     }
 
-    @Test("Groups are shown, deleted from behind, and faults are played for them")
+    @Test("The control interface lists and deletes groups, and faults apply to them")
     func control() async throws {
         try await withEmulator { emulator, client in
             _ = try await Self.create(client, "g", ["a"])

@@ -30,7 +30,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "Values become text without blanks, members sorted",
+        "Values are written without blanks and with sorted members",
         arguments: [
             ("\"x y\"", "x y"), ("42", "42"), ("1.5", "1.5"), ("true", "true"),
             ("{ \"b\": 1, \"a\": [1, null] }", "{\"a\":[1,null],\"b\":1}"),

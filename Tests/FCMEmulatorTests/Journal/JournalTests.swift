@@ -10,7 +10,7 @@ struct JournalTests {
 
     private static let decision = JournalDecision(answer: .notFound, reason: "r")
 
-    @Test("Ids go on when entries are dropped or forgotten")
+    @Test("Ids keep increasing after entries are dropped or removed")
     func ids() {
         var journal = Journal(maxEntries: 2, maxBytes: 1_000)
         for body in ["a", "b", "c"] {
@@ -22,7 +22,7 @@ struct JournalTests {
         #expect(journal.record(Self.request("d"), fault: nil, decision: Self.decision).id == 4)
     }
 
-    @Test("Bodies are bounded in bytes; the newest entry always stays")
+    @Test("The bodies have a limit in bytes, but the newest entry always stays")
     func bytes() {
         var journal = Journal(maxEntries: 100, maxBytes: 10)
         for body in ["12345", "12345", "123456"] {
@@ -33,7 +33,7 @@ struct JournalTests {
         #expect(journal.newest(.max).map(\.id) == [4])
     }
 
-    @Test("A held request gets its decision later, unless it was forgotten")
+    @Test("A held request gets its decision later, unless its entry was dropped")
     func complete() {
         var journal = Journal(maxEntries: 2, maxBytes: 1_000)
         let held = journal.record(Self.request("a"), fault: .hang, decision: nil)

@@ -7,10 +7,10 @@ import VectorTestKit
 
 @Suite("LegacySendValidator")
 struct LegacySendValidatorTests {
-    /// What the emulator refuses on purpose although the facade takes it.
+    /// Reasons for which the emulator refuses a request that the gateway accepts.
     private static let stricter = ["is null", "is an empty string", "unknown member", "not representable"]
 
-    @Test("It disagrees with the vectors only where it is stricter", arguments: try ValidationVector.all())
+    @Test("The validator differs from the vectors only where it is stricter", arguments: try ValidationVector.all())
     func vectors(vector: ValidationVector) throws {
         let endpoint = LegacyEndpoint(serverKeys: ["AAAA-known"])
         do throws(Refused) {
@@ -36,7 +36,7 @@ struct LegacySendValidatorTests {
     }
 
     @Test(
-        "What no careful caller writes is refused with a reason",
+        "An invalid or careless request is refused with a reason",
         arguments: [
             (#"{"to":"a","androd":{}}"#, "unknown member androd"),
             (#"{"to":"a","notification":{"vibrate":"x"}}"#, "unknown member notification.vibrate"),
@@ -59,7 +59,7 @@ struct LegacySendValidatorTests {
     }
 
     @Test(
-        "What is allowed but unusual is noted",
+        "Allowed but unusual values are noted",
         arguments: [
             (#"{"to":"a","dry_run":false}"#, "dry_run is false, which is its default"),
             (#"{"to":"a","data":{"n":1}}"#, "data.n is a number, not a string"),
@@ -77,7 +77,7 @@ struct LegacySendValidatorTests {
         #expect(try LegacySendValidator.validate(Array(body.utf8)).notes == [note])
     }
 
-    @Test("A careful request leaves no notes and is read completely")
+    @Test("A request without unusual values has no notes and is read completely")
     func complete() throws {
         let body = """
             {"to":"tok","collapse_key":"c","priority":"high","time_to_live":60,"content_available":true,\
@@ -106,7 +106,7 @@ struct LegacySendValidatorTests {
 
 @Suite("LegacyFormValidator")
 struct LegacyFormValidatorTests {
-    @Test("Forms are judged as the vectors say", arguments: try FormVector.all())
+    @Test("Forms are accepted and refused as in the vectors", arguments: try FormVector.all())
     func vectors(vector: FormVector) throws {
         do {
             let (message, format) = try LegacyEndpoint(serverKeys: []).message(in: vector.request)
@@ -138,7 +138,7 @@ struct LegacyFormValidatorTests {
 struct LegacyAnswersTests {
     private let id = MulticastID(value: 216)
 
-    @Test("A single InvalidParameters is a status of its own, in a multicast it is a result")
+    @Test("InvalidParameters gets 400 for a single recipient and 200 in a multicast")
     func invalidParameters() {
         let answers = LegacyAnswers(format: .json)
         let results: [RecipientResult] = [.failed("InvalidParameters")]
@@ -146,7 +146,7 @@ struct LegacyAnswersTests {
         #expect(answers.devices(results, isSingle: false, multicastID: self.id).status == 200)
     }
 
-    @Test("Forms are answered in lines without a final break")
+    @Test("Form responses are lines without a final line feed")
     func forms() {
         let answers = LegacyAnswers(format: .form)
         let accepted: [RecipientResult] = [.accepted(messageID: "0:1%a", canonical: "new")]

@@ -17,7 +17,7 @@ struct TokenEndpointTests {
         return try await endpoint.grant(for: request, now: Self.now)
     }
 
-    @Test("A signed assertion is worth a token for what it asks")
+    @Test("A signed assertion gets a grant with its account, project and scope")
     func granted() async throws {
         let grant = try await Self.judge(TestAccount.form(try await TestAccount.assertion()))
         #expect(grant.email == "sender@demo.example")
@@ -26,7 +26,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "Claims that do not hold are refused",
+        "Invalid claims are refused",
         arguments: [
             (TestAccount.Claims(iss: "x@y.z"), "invalid_grant", "account not found"),
             (TestAccount.Claims(aud: "https://elsewhere/token"), "invalid_grant", "Failed audience check"),
@@ -49,13 +49,13 @@ struct TokenEndpointTests {
         #expect(refusal?.description.contains(text) == true)
     }
 
-    @Test("The audience may be the real service's, which Google's libraries name in any case")
+    @Test("The audience may be Google's own token endpoint")
     func googleAudience() async throws {
         let claims = TestAccount.Claims(aud: "https://oauth2.googleapis.com/token")
         #expect(try await Self.judge(TestAccount.form(try await TestAccount.assertion(claims))).allowsSending)
     }
 
-    @Test("Another scope is granted, but does not allow to send")
+    @Test("Another scope is granted but does not allow sending")
     func otherScope() async throws {
         let claims = TestAccount.Claims(scope: "https://www.googleapis.com/auth/devstorage.read_only")
         #expect(!(try await Self.judge(TestAccount.form(try await TestAccount.assertion(claims))).allowsSending))
@@ -82,7 +82,7 @@ struct TokenEndpointTests {
     }
 
     @Test(
-        "Requests of another form are refused",
+        "Malformed token requests are refused",
         arguments: [
             ("{}", "application/json", "invalid_request"),
             ("a=%", "application/x-www-form-urlencoded", "invalid_request"),
@@ -104,7 +104,7 @@ struct TokenEndpointTests {
 struct AccessTokensTests {
     private static let grant = AccessGrant(email: "e", projectID: "demo", scopes: [])
 
-    @Test("A token is worth its grant until it expires, is revoked or forgotten")
+    @Test("A token gives access until it expires, is displaced or is revoked")
     func life() {
         var tokens = AccessTokens()
         let start = Date(timeIntervalSince1970: 0)
@@ -123,7 +123,7 @@ struct AccessTokensTests {
 
 @Suite("ServiceAccountFile")
 struct ServiceAccountFileTests {
-    @Test("A made account has the members of a real file, and is read back")
+    @Test("A generated account has the members of a real file and can be read back")
     func made() throws {
         let file = try TestAccount.file()
         #expect(file.privateKey.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
@@ -139,7 +139,7 @@ struct ServiceAccountFileTests {
     }
 
     @Test(
-        "A text that is no such file is refused with the reason",
+        "An invalid account file is refused with a reason",
         arguments: [
             ("[]", "the body is not a JSON object: the root is not an object"),
             (#"{"type":"authorized_user"}"#, "type must be service_account"),
@@ -151,7 +151,7 @@ struct ServiceAccountFileTests {
         #expect(throws: EmulatorError.badServiceAccount(reason)) { try ServiceAccountFile(json: text) }
     }
 
-    @Test("A key that cannot be used is refused")
+    @Test("An unusable key is refused")
     func badKey() throws {
         var file = try TestAccount.file()
         file.privateKey = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Control routes", .timeLimit(.minutes(10)))
 struct ControlRoutesTests {
-    @Test("The journal shows the latest requests first, and not itself")
+    @Test("The journal lists the newest requests first, without control requests")
     func journal() async throws {
         try await withEmulator { _, client in
             for token in ["1", "2", "3"] { _ = try await client.send(#"{"to":"\#(token)"}"#) }
@@ -26,7 +26,7 @@ struct ControlRoutesTests {
         }
     }
 
-    @Test("Subscriptions made over HTTP count, deliveries can be asked for by token and topic")
+    @Test("Subscriptions can be made over HTTP, and deliveries read by token and topic")
     func subscriptions() async throws {
         try await withEmulator { _, client in
             let made = try await client.control("POST", "subscriptions", #"{"topic":"news","tokens":["a:1","b"]}"#)
@@ -49,7 +49,7 @@ struct ControlRoutesTests {
         try await client.control("GET", path).json()["deliveries"] as? [[String: Any]] ?? []
     }
 
-    @Test("Faults are scripted over HTTP")
+    @Test("Faults can be added and deleted over HTTP")
     func faults() async throws {
         try await withEmulator { _, client in
             let fault = #"{"match":{"path":"/fcm/send","token":"t"},"times":1,"action":{"type":"status","status":503}}"#
@@ -65,7 +65,7 @@ struct ControlRoutesTests {
         }
     }
 
-    @Test("Deleting the state forgets everything")
+    @Test("Deleting the state removes journal, deliveries, subscriptions and faults")
     func state() async throws {
         try await withEmulator { emulator, client in
             try emulator.subscribe(["a"], to: "news")
@@ -81,7 +81,7 @@ struct ControlRoutesTests {
     }
 
     @Test(
-        "Wrong control requests get a clear answer",
+        "Invalid control requests get an error message and no journal entry",
         arguments: [
             ("GET", "nothing", "", 404, "nothing is served at /_emulator/nothing"),
             ("DELETE", "journal", "", 405, "DELETE is not allowed here, use GET"),

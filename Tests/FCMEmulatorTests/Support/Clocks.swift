@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A clock on which every sleep lasts until the test ends it, one after the other.
+/// A clock whose sleeps end one by one when the test calls `step`.
 final class StepClock: Clock {
     typealias Instant = ContinuousClock.Instant
 
@@ -14,7 +14,7 @@ final class StepClock: Clock {
     private let state = Mutex(State())
     private let asker: AsyncStream<Duration>.Continuation
 
-    /// The sleeps asked for, as they begin.
+    /// The requested durations, as the sleeps begin.
     let sleeps: AsyncStream<Duration>
 
     init() {
@@ -44,7 +44,7 @@ final class StepClock: Clock {
     }
 }
 
-/// A time of day the test sets.
+/// A time that the test sets.
 final class ManualTime: Sendable {
     private let date: Mutex<Date>
 

@@ -6,11 +6,11 @@ import NIOHTTP2
 import NIOPosix
 import NIOSSL
 
-/// One HTTP/2 connection to an emulator, with TLS where there is a certificate to trust, by prior knowledge otherwise.
+/// An HTTP/2 connection to an emulator, with TLS if there is a certificate to trust, else with prior knowledge.
 struct H2Client: Sendable {
     private typealias Stream = NIOAsyncChannel<HTTP2Frame.FramePayload, HTTP2Frame.FramePayload>
 
-    /// Hands on the frames that concern the connection as a whole.
+    /// Forwards the frames of the connection as a whole.
     private final class ConnectionFrames: ChannelInboundHandler, Sendable {
         typealias InboundIn = HTTP2Frame
 
@@ -30,7 +30,7 @@ struct H2Client: Sendable {
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
-            // A reset of the connection; what it means for a stream is seen there.
+            // The connection was reset; its streams end with an error of their own.
         }
     }
 
@@ -119,12 +119,11 @@ struct H2Client: Sendable {
         } catch let error as NIOHTTP2Errors.StreamClosed {
             reply.reset = error.errorCode
         } catch {
-            // The connection was reset; there is no answer.
+            // The connection was reset; there is no response.
         }
         return reply
     }
 
-    /// Sends a v1 message.
     func send(
         message: String,
         project: String = "demo",
@@ -141,16 +140,15 @@ struct H2Client: Sendable {
     }
 }
 
-/// What an HTTP/2 stream brought until it ended.
+/// The response on an HTTP/2 stream, up to its end.
 struct H2Reply: Sendable {
     var status: Int?
     var headers = HPACKHeaders()
     var body = ""
 
-    /// Why the stream was reset, if it was; `cancel` also for a stream above GOAWAY's last one.
+    /// The error code of a reset stream; `cancel` also for a stream above the last one of GOAWAY.
     var reset: HTTP2ErrorCode?
 
-    /// The body's JSON object.
     func json() throws -> [String: Any] {
         try JSONSerialization.jsonObject(with: Data(self.body.utf8)) as? [String: Any] ?? [:]
     }

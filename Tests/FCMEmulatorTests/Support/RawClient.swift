@@ -11,7 +11,7 @@ struct RawClient: Sendable {
     /// The certificate to trust; nil for no TLS.
     var certificate: EmulatorCertificate?
 
-    /// What the client offers in the TLS handshake.
+    /// The protocols offered in the TLS handshake.
     var protocols: [String] = []
 
     /// Sends a request in one piece, and reads until the connection ends.
@@ -55,7 +55,7 @@ struct RawClient: Sendable {
         try await self.exchange(Self.request(method, path, headers: headers + ["Connection: close"], body: body))
     }
 
-    /// Sends a message as JSON with a key that is known.
+    /// Sends a JSON message with a known server key.
     func send(_ json: String) async throws -> RawReply {
         try await self.exchange(Self.request("POST", "/fcm/send", json: json))
     }
@@ -66,12 +66,12 @@ struct RawClient: Sendable {
         return try await self.ask("POST", "/v1/projects/\(project)/messages:send", headers, body: message)
     }
 
-    /// Asks for an access token with a form.
+    /// Requests an access token.
     func token(form: String) async throws -> RawReply {
         try await self.ask("POST", "/token", ["Content-Type: application/x-www-form-urlencoded"], body: form)
     }
 
-    /// Asks the control interface.
+    /// Sends a request to the control interface.
     func control(_ method: String, _ path: String, _ json: String = "") async throws -> RawReply {
         try await self.exchange(Self.request(method, "/_emulator/" + path, json: json))
     }
@@ -101,10 +101,10 @@ struct RawClient: Sendable {
     }
 }
 
-/// What a connection brought until it ended.
+/// The bytes received on a connection, up to its end.
 struct RawReply: Sendable {
     enum End: Sendable {
-        /// The peer finished in order.
+        /// The peer closed the connection.
         case closed
         /// The peer reset the connection.
         case reset
@@ -113,19 +113,19 @@ struct RawReply: Sendable {
     let text: String
     let end: End
 
-    /// Status of the first answer.
+    /// The status of the first response.
     var status: Int? {
         let words = self.text.prefix { $0 != "\r\n" }.split(separator: " ")
         return words.count > 1 ? Int(words[1]) : nil
     }
 
-    /// What follows the first head.
+    /// The text after the first head.
     var body: String {
         guard let range = self.text.firstRange(of: "\r\n\r\n") else { return "" }
         return String(self.text[range.upperBound...])
     }
 
-    /// A header field of the first answer, its name given in lower case.
+    /// Returns a header field of the first response by its lowercase name.
     func header(_ name: String) -> String? {
         let head = self.text.firstRange(of: "\r\n\r\n").map { self.text[..<$0.lowerBound] } ?? self.text[...]
         for line in head.split(separator: "\r\n").dropFirst() {
@@ -137,15 +137,14 @@ struct RawReply: Sendable {
         return nil
     }
 
-    /// The body's JSON object.
     func json() throws -> [String: Any] {
         try JSONSerialization.jsonObject(with: Data(self.body.utf8)) as? [String: Any] ?? [:]
     }
 }
 
-/// TLS as a client of the emulator needs it.
+/// The TLS configuration of the emulator's clients.
 enum ClientTLS {
-    /// Trusts the emulator's own certificate and nothing else.
+    /// Trusts the emulator's certificate only.
     static func context(trusting certificate: EmulatorCertificate, protocols: [String]) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .certificates(

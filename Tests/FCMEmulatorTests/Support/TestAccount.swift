@@ -4,9 +4,9 @@ import JWTKit
 
 /// A service account of the tests, and assertions signed with its key.
 ///
-/// The key is made once: it takes long.
+/// The key is generated once, since that is slow.
 enum TestAccount {
-    /// Claims of an assertion; whatever a test wants to get wrong can be changed.
+    /// The claims of an assertion; a test can change each of them.
     struct Claims: JWTPayload {
         var iss = "sender@demo.example"
         var scope: String? = "https://www.googleapis.com/auth/firebase.messaging"
@@ -26,10 +26,9 @@ enum TestAccount {
         )
     }
 
-    /// The account's file.
     static func file() throws -> ServiceAccountFile { try self.made.get() }
 
-    /// An assertion signed with the account's key; its header names that one or another.
+    /// Returns an assertion signed with the account's key; its header names this key or `keyID`.
     static func assertion(_ claims: Claims = Claims(), keyID: String? = nil) async throws -> String {
         let file = try self.file()
         let kid = JWKIdentifier(string: keyID ?? file.privateKeyID)

@@ -36,7 +36,7 @@ extension FormVector {
 }
 
 extension ReceivedRequest {
-    /// A request as an endpoint gets it, in 1970; headers without a value are left out.
+    /// Creates a request as an endpoint receives it; headers without a value are omitted.
     init(
         method: String = "POST",
         _ target: String,

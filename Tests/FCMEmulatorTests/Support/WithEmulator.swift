@@ -4,7 +4,7 @@ import ServiceLifecycle
 
 @testable import FCMEmulator
 
-/// Runs an emulator on a port of its own for as long as the closure takes.
+/// Runs an emulator on a free port while the closure runs.
 func withEmulator<Result: Sendable>(
     _ configuration: EmulatorConfiguration = EmulatorConfiguration(port: 0),
     clock: any Clock<Duration> = ContinuousClock(),
@@ -24,7 +24,7 @@ func withEmulator<Result: Sendable>(
     }
 }
 
-/// Runs an emulator at a set time that knows the account of ``TestAccount``, and asks it for an access token.
+/// Runs an emulator with a manual time and the account of ``TestAccount``, and requests an access token.
 func withSender<Result: Sendable>(
     settings: EmulatorSettings = EmulatorSettings(),
     certificate: EmulatorCertificate? = nil,
@@ -36,7 +36,7 @@ func withSender<Result: Sendable>(
     configuration.serviceAccounts = [try TestAccount.file()]
     configuration.settings = settings
     return try await withEmulator(configuration, clock: clock, time: time) { emulator, client in
-        // The pause before answers is what tests are about, not what they wait for here.
+        // The latency applies to the test's own requests only.
         emulator.updateSettings { $0.latency = .zero }
         let reply = try await client.token(form: TestAccount.form(try await TestAccount.assertion()))
         emulator.updateSettings { $0.latency = settings.latency }

@@ -5,7 +5,7 @@ import VectorTestKit
 
 @Suite("ConditionEvaluator")
 struct ConditionEvaluatorTests {
-    @Test("Grammar and meaning are those of the vectors", arguments: try ConditionVector.all())
+    @Test("Conditions are parsed and evaluated as in the vectors", arguments: try ConditionVector.all())
     func vectors(vector: ConditionVector) throws {
         try Self.check(vector, vector.isLegacyValid) { text in try ConditionEvaluator(text) }
         try Self.check(vector, vector.isV1Valid) { text in try ConditionEvaluator(text, profile: .v1) }
@@ -29,7 +29,7 @@ struct ConditionEvaluatorTests {
         }
     }
 
-    @Test("A refusal says why")
+    @Test("A refusal has a reason")
     func reasons() {
         #expect(throws: ConditionEvaluator.Refusal(reason: "the legacy protocol has no \"!\"")) {
             try ConditionEvaluator("!('a' in topics)")
@@ -52,7 +52,7 @@ struct SubscriptionsTests {
     }
 
     @Test(
-        "A condition selects devices by all their topics, a negation among all that follow any",
+        "A condition selects devices by their topics, and a negation only devices with a topic",
         arguments: [
             ("'x' in topics && 'y' in topics", ["both"]),
             ("'x' in topics || 'y' in topics", ["both", "onlyX", "onlyY"]),

@@ -20,7 +20,7 @@ struct TopicSubscriptionTests {
 
     private func bearer(_ token: String) -> [String] { ["Bearer \(token)\r\naccess_token_auth: true"] }
 
-    @Test("A batch subscribes, another unsubscribes, and a device is told with its topics")
+    @Test("Batches subscribe and unsubscribe devices, and a look-up lists a device's topics")
     func batch() async throws {
         let time = ManualTime()
         try await withEmulator(time: time) { emulator, client in
@@ -46,7 +46,7 @@ struct TopicSubscriptionTests {
         }
     }
 
-    @Test("A single device by its own path")
+    @Test("A single device is subscribed and unsubscribed by its own path")
     func relation() async throws {
         try await withEmulator { emulator, client in
             let path = "/iid/v1/a%3Ab/rel/topics/news"
@@ -61,7 +61,7 @@ struct TopicSubscriptionTests {
     }
 
     @Test(
-        "A token asks for its error by its text",
+        "A token's text selects its error",
         arguments: [
             ("ERROR_NotRegistered", "NOT_FOUND", 404), ("ERROR_UNREGISTERED", "NOT_FOUND", 404),
             ("ERROR_InvalidRegistration", "INVALID_ARGUMENT", 400), ("", "INVALID_ARGUMENT", 400),
@@ -81,7 +81,7 @@ struct TopicSubscriptionTests {
     }
 
     @Test(
-        "A request that the Instance ID API refuses",
+        "An invalid Instance ID request is refused with a reason",
         arguments: [
             ("POST", "/iid/v1:batchAdd", [], "", 401), ("POST", "/iid/v1:batchAdd", ["Bearer nobody"], "", 401),
             ("POST", "/iid/v1:batchAdd", ["key="], "", 401), ("GET", "/iid/v1:batchAdd", Self.key, "", 400),
@@ -102,7 +102,7 @@ struct TopicSubscriptionTests {
         }
     }
 
-    @Test("An access token is good for the Instance ID API where it is announced as one")
+    @Test("The Instance ID API accepts an access token only with access_token_auth")
     func accessToken() async throws {
         try await withSender { emulator, client, token in
             let body = #"{"to":"/topics/news","registration_tokens":["t"]}"#
@@ -116,7 +116,7 @@ struct TopicSubscriptionTests {
         }
     }
 
-    @Test("v1 creates, lists and deletes")
+    @Test("v1 creates, lists and deletes subscriptions")
     func v1() async throws {
         try await withSender { emulator, client, token in
             let bearer = ["Bearer \(token)"]
@@ -145,7 +145,7 @@ struct TopicSubscriptionTests {
     }
 
     @Test(
-        "v1 refuses with Google's errors",
+        "v1 refuses invalid requests with Google's errors",
         arguments: [
             ("POST", "/v1/projects/demo/registrations/t/topicSubscriptions", "{}", 400),
             ("POST", "/v1/projects/demo/registrations/t/topicSubscriptions?topic_name=a%20b", "{}", 400),

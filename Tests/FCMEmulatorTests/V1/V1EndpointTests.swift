@@ -29,7 +29,7 @@ struct V1EndpointTests {
     }
 
     @Test(
-        "Credentials, project and encoding are looked at before the message",
+        "Credentials, project and content type are checked",
         arguments: [
             ("Bearer good", "demo", "application/json", 200, nil),
             (nil, "demo", "application/json", 401, "CREDENTIALS_MISSING"),
@@ -65,7 +65,7 @@ struct V1EndpointTests {
 @Suite("V1Duration")
 struct V1DurationTests {
     @Test(
-        "Decimal seconds with up to nine fractional digits",
+        "A duration is decimal seconds with up to nine fractional digits",
         arguments: [
             ("0s", 0, false, false), ("3600s", 3_600, false, false), ("3.5s", 3, false, true),
             ("3.000000001s", 3, false, true), ("3.0s", 3, false, false), ("-1s", 1, true, false),
@@ -80,7 +80,7 @@ struct V1DurationTests {
     }
 
     @Test(
-        "Anything else is no duration",
+        "Any other text is not a duration",
         arguments: [
             "", "s", "60", "60 s", "+1s", "1e3s", ".5s", "5.s", "1.0000000001s", "1m", "--1s", "1.2.3s",
             "315576000001s",

@@ -6,7 +6,7 @@ import Testing
 @Suite("V1Failure")
 struct V1FailureTests {
     @Test(
-        "A token asks for a failure by its v1 name or by its legacy name",
+        "A failure is scripted by its v1 name or its legacy name",
         arguments: [
             ("UNREGISTERED", 404, "NOT_FOUND", "UNREGISTERED"), ("NotRegistered", 404, "NOT_FOUND", "UNREGISTERED"),
             ("SENDER_ID_MISMATCH", 403, "PERMISSION_DENIED", "SENDER_ID_MISMATCH"),
@@ -41,12 +41,12 @@ struct V1FailureTests {
         #expect(fcm?["errorCode"] as? String == errorCode)
     }
 
-    @Test("Every scripted name of v1 ends where no further letter follows", arguments: V1Failure.scriptedNames)
+    @Test("A v1 name in a token ends before an underscore and digits", arguments: V1Failure.scriptedNames)
     func names(name: String) {
         #expect(TokenScript(token: "dev-ERROR_\(name)_17") == .failed(name))
     }
 
-    @Test("An error is written as the service writes it")
+    @Test("Errors are written in the service's form")
     func text() {
         #expect(
             V1Failure(scripted: "UNREGISTERED").answer
@@ -74,14 +74,14 @@ struct V1FailureTests {
 
 @Suite("TokenScript")
 struct TokenScriptTests {
-    @Test("Every name of table 9 can be asked for", arguments: LegacyErrorName.allCases)
+    @Test("Every name of table 9 can be scripted", arguments: LegacyErrorName.allCases)
     func known(name: LegacyErrorName) {
         #expect(TokenScript(token: "ERROR_\(name.rawValue)") == .failed(name.rawValue))
         #expect(TokenScript(token: "dev-ERROR_\(name.rawValue)_17") == .failed(name.rawValue))
     }
 
     @Test(
-        "Other texts",
+        "Other tokens are accepted, replaced or failed by their text",
         arguments: [
             ("plain", TokenScript.accepted(canonical: nil)),
             ("ERROR_", .accepted(canonical: nil)),

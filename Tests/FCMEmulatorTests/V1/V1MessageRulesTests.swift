@@ -13,7 +13,7 @@ struct V1MessageRulesTests {
     }
 
     @Test(
-        "Wrong values are refused with an FcmError and the field",
+        "A wrong target is refused with an FcmError and the field",
         arguments: [
             ("{}", "message", "Recipient of the message is not set."),
             (#"{"message":{}}"#, "message", "Recipient of the message is not set."),
@@ -30,7 +30,7 @@ struct V1MessageRulesTests {
     private static let lateTTL = "Invalid ttl: it must be from 0 to 2419200 seconds"
 
     @Test(
-        "So are values beside a token",
+        "Wrong values beside a token are refused with an FcmError and the field",
         arguments: [
             (#""data":{"from":"x"}"#, "data", "Invalid data payload key: from"),
             (#""android":{"data":{"google.x":"y"}}"#, "android.data", "Invalid data payload key: google.x"),
@@ -80,7 +80,7 @@ struct V1MessageRulesTests {
     }
 
     @Test(
-        "Payloads are limited by their target",
+        "The payload limit depends on the target",
         arguments: [
             (#""token":"t""#, 4_096, true), (#""token":"t""#, 4_097, false), (#""topic":"a""#, 2_048, true),
             (#""topic":"a""#, 2_049, false), (#""condition":"'a' in topics""#, 2_049, false),
@@ -104,7 +104,7 @@ struct V1MessageRulesTests {
         #expect((message != nil) == isAccepted)
     }
 
-    @Test("A careful message leaves no notes and is read completely")
+    @Test("A message without unusual values has no notes and is read completely")
     func complete() throws {
         let text = """
             {"validate_only":true,"message":{"condition":"'a' in topics && !('b' in topics)","data":{"k":""},\
@@ -139,7 +139,7 @@ struct V1MessageRulesTests {
         )
     }
 
-    @Test("What the vectors translate to v1 is accepted without a note", arguments: try TranslationVector.all())
+    @Test("The v1 messages of the vectors are accepted without notes", arguments: try TranslationVector.all())
     func translated(vector: TranslationVector) throws {
         for call in vector.calls {
             let message = try Self.judge(String(buffer: call.serialised()))

@@ -23,7 +23,7 @@ struct V1SchemaCheckTests {
     }
 
     @Test(
-        "Values of a wrong type are refused as the front end does, without an FcmError",
+        "Values of a wrong type are refused like Google's front end does, without an FcmError",
         arguments: [
             (#""data":{"k":12}"#, "data[0].value", "TYPE_STRING", "12"),
             (#""data":{"a":"b","k":null}"#, "data[1].value", "TYPE_STRING", "null"),
@@ -63,7 +63,7 @@ struct V1SchemaCheckTests {
     }
 
     @Test(
-        "So are unknown names and other faults",
+        "Unknown names and other structural errors are refused without an FcmError",
         arguments: [
             (
                 #"{"message":{"tokn":"x"}}"#, "message",
@@ -91,13 +91,13 @@ struct V1SchemaCheckTests {
         Self.expect(text, isRefusedAt: field, description)
     }
 
-    @Test("Every violation is told")
+    @Test("Every violation is reported")
     func several() {
         let failure = #expect(throws: V1Failure.self) { try Self.check(#"{"message":{"token":1,"x":2},"y":3}"#) }
         #expect(failure?.message.split(separator: "\n").count == 3)
     }
 
-    @Test("Both spellings are understood, null is absent; the result has one spelling, the rest is noted")
+    @Test("Both spellings are read and normalized, null is absent, and notes name the differences")
     func spellings() throws {
         let text = """
             {"validateOnly":true,"message":{"token":"t","topic":null,\
@@ -120,7 +120,7 @@ struct V1SchemaCheckTests {
     }
 
     @Test(
-        "What is allowed but unusual is noted",
+        "Allowed but unusual values are noted",
         arguments: [
             (#"{"validate_only":false}"#, "validate_only is false, which is its default"),
             (#"{"message":{"data":{}}}"#, "message.data is empty"),

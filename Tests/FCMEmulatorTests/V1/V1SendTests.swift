@@ -8,7 +8,7 @@ struct V1SendTests {
     private static let message = #"{"message":{"token":"tok","data":{"k":"v"},"android":{"priority":"HIGH"}}}"#
     private static let path = "/v1/projects/demo/messages:send"
 
-    @Test("A token is asked for and a message sent, journaled and delivered")
+    @Test("A message with an access token is accepted, journaled and delivered")
     func send() async throws {
         try await withSender { emulator, client, token in
             #expect(token.hasPrefix("ya29."))
@@ -38,7 +38,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("The token endpoint says how long a token lives, and tokens expire")
+    @Test("The token endpoint reports the token's lifetime, and tokens expire")
     func expiry() async throws {
         let time = ManualTime()
         try await withSender(settings: EmulatorSettings(tokenLifetimeSeconds: 60), time: time) { _, client, token in
@@ -55,7 +55,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("Tokens can be revoked and accounts forgotten")
+    @Test("Tokens can be revoked and accounts removed")
     func revoke() async throws {
         try await withSender { emulator, client, token in
             #expect(try await client.control("DELETE", "access-tokens").status == 204)
@@ -70,7 +70,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("An account made over HTTP can be used at once, and survives a reset")
+    @Test("An account created over HTTP survives a reset and can be added again")
     func makeAccount() async throws {
         try await withEmulator { emulator, client in
             let made = try await client.control("POST", "service-accounts", #"{"project_id":"mine"}"#)
@@ -89,7 +89,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("Topics and conditions reach their subscribers, and get numbers as ids")
+    @Test("Topics and conditions reach their subscribers, and topic messages have numeric ids")
     func topics() async throws {
         try await withSender { emulator, client, token in
             try emulator.subscribe(["one", "two"], to: "news")
@@ -104,7 +104,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("A message that is only validated is answered and delivers nothing")
+    @Test("A message with validate_only is answered but not delivered")
     func validateOnly() async throws {
         try await withSender { emulator, client, token in
             let message = #"{"validate_only":true,"message":{"token":"tok"}}"#
@@ -114,7 +114,7 @@ struct V1SendTests {
         }
     }
 
-    @Test("Answers come with the latency that is set, after the message was delivered")
+    @Test("A response is sent after the configured latency, which follows the delivery")
     func latency() async throws {
         let clock = StepClock()
         try await withSender(settings: EmulatorSettings(latency: .milliseconds(80)), clock: clock) {

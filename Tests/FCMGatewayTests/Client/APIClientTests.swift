@@ -26,7 +26,7 @@ struct APIClientTests {
         }
     }
 
-    @Test("Lists are read to their end, or to the limit")
+    @Test("A list is read page by page to its end or to the limit")
     func pages() async throws {
         let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in
             if request.uri.contains("cursor=p2") { return .init(body: #"{"tenants":[5],"next_cursor":"p%3"}"#) }
@@ -55,7 +55,7 @@ struct APIClientTests {
         }
     }
 
-    @Test("A cursor that repeats, or an answer without the list, is a failure")
+    @Test("A repeated cursor fails, and so does an answer without the list")
     func badPages() async throws {
         try await StubServer.withClient({ _ in .init(body: #"{"keys":[],"next_cursor":"x"}"#) }) { api, _ in
             await #expect(throws: CommandFailure("the gateway repeated a page's cursor")) {
@@ -91,7 +91,7 @@ struct APIClientTests {
     }
 
     @Test(
-        "A fault of the whole body has no pointer, and is not told twice",
+        "Each error of a problem is printed once, with its pointer or byte offset if it has one",
         arguments: [
             (
                 #"{"code":"invalid_target","detail":"Name one","errors":[{"pointer":"","detail":"Name one"}]}"#,
@@ -116,7 +116,7 @@ struct APIClientTests {
     }
 
     @Test(
-        "Whatever else answers is told from the gateway",
+        "An answer without problem details fails as not the gateway's, and no redirect is followed",
         arguments: [
             (502, "<html>", "HTTP 502 without problem details; is this the gateway's address?"),
             (301, "", "HTTP 301 without problem details; is this the gateway's address?"),
@@ -133,7 +133,7 @@ struct APIClientTests {
         }
     }
 
-    @Test("Success without JSON is a failure, and without content is nothing")
+    @Test("A success without JSON fails; a success without content returns nil")
     func success() async throws {
         let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in
             request.method == "GET" ? .init(body: "hi") : .init(status: 204)
@@ -145,7 +145,7 @@ struct APIClientTests {
         }
     }
 
-    @Test("A gateway that is not there is named")
+    @Test("A refused connection is reported with the address")
     func unreachable() async throws {
         try await ClosedPort.with { port in
             let address = "http://127.0.0.1:\(port)"

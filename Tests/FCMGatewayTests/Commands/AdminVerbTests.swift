@@ -8,10 +8,10 @@ import Testing
 @testable import GatewayService
 
 struct AdminVerbTests {
-    /// One verb, the request it must make, and what it must print of the answer.
+    /// A verb, the request that it must make, and the output that it must print.
     struct Case: Sendable, CustomTestStringConvertible {
         let arguments: String
-        /// Requests before the one that counts.
+        /// The requests that the verb makes first.
         let reads: [String]
         let request: String
         let body: String
@@ -38,7 +38,7 @@ struct AdminVerbTests {
         }
     }
 
-    // A row is the verb and its request, then what goes and comes; the formatter would have a line for each column.
+    // One verb per entry; the formatter would put each argument on its own line.
     // swift-format-ignore
     private static let cases = [
         Case("tenant list", "GET /admin/v1/tenants?limit=500",
@@ -144,7 +144,7 @@ struct AdminVerbTests {
     }
 
     @Test(
-        "What would be reset without being named is told, and done where that is wanted, if it is still so",
+        "A verb that resets or deletes needs --yes and names what it changes; its PUT has If-Match",
         arguments: [
             (
                 "tenant put demo --display-name Other",
@@ -180,7 +180,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("A key is rotated by its name where one key in use has it")
+    @Test("A key is rotated by its name if exactly one key in use has that name")
     func rotateByName() async throws {
         let keys = """
             {"keys":[{"id":"k1","name":"ci","revoked_at":"2026-01-01T00:00:00Z"},{"id":"k2","name":"ci"},\
@@ -200,7 +200,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("A server key is read from its file, and printed nowhere")
+    @Test("A server key is read from its file and not printed")
     func credentialPut() async throws {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("key", "AAAA:secret\n")
@@ -218,7 +218,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("A limits file is sent as it is")
+    @Test("A limits file is sent unchanged")
     func limitFile() async throws {
         try await TemporaryDirectory.with { directory in
             let body = #"{ "topic" : [], "topic": 1e2 }"#
@@ -232,7 +232,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("The tail prints the newest records, oldest of them first, one a line")
+    @Test("audit tail prints the newest records, oldest first, one per line")
     func auditTail() async throws {
         let records = #"{"seq":2,"time":"t2","code":null},{"seq":1,"time":"t1","action":"send"}"#
         let reply = StubServer.Reply(body: #"{"records":[\#(records)],"next_cursor":"n"}"#)
@@ -251,7 +251,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("Following reads page after page until one reaches what was printed")
+    @Test("audit tail -f reads pages until one reaches a printed record, and prints only new records")
     func auditFollow() async throws {
         let verb = try #require(try FCMGatewayCommand.parseAsRoot(["audit", "tail", "-f"]) as? AuditCommand.Tail)
         let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in
@@ -273,7 +273,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("Following waits for a gateway that does not answer, loses nothing, and ends where the token is refused")
+    @Test("audit tail -f waits for a failing gateway, loses no record, and ends if the token is refused")
     func auditFollowOverRestart() async throws {
         let verb = try #require(try FCMGatewayCommand.parseAsRoot(["audit", "tail", "-f"]) as? AuditCommand.Tail)
         let statuses = Mutex([200, 503, 503, 200, 200, 401])
@@ -285,7 +285,7 @@ struct AdminVerbTests {
         try await StubServer.withClient(answer) { api, server in
             var trail = AuditTrail()
             var outputs: [CommandOutput] = []
-            // The first page comes and the second does not, so that the first must be read again.
+            // The second page fails, so that the first must be read again.
             for _ in 1...3 { try await verb.poll(AdminClient(api), &trail) { outputs.append($0) } }
             #expect(outputs.map(\.answer) == ["", "", "seq=1", "seq=2"])
             #expect(outputs[0].remark.hasSuffix("waiting for the gateway"))
@@ -294,7 +294,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("A query prints page after page, stops at its limit and says that there is more")
+    @Test("audit query prints page by page, stops at its limit and reports that more records match")
     func auditQuery() async throws {
         @Sendable func page(_ numbers: ClosedRange<Int>) -> StubServer.Reply {
             let records = numbers.map { #"{"seq":\#($0)}"# }.joined(separator: ",")
@@ -321,7 +321,7 @@ struct AdminVerbTests {
         }
     }
 
-    @Test("A service account's file is sent whole, and anything else is refused without being quoted")
+    @Test("A service account file is sent whole; any other file is refused without quoting it")
     func serviceAccount() async throws {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("account.json", #"{"private_key":"k/+", "type": "service_account"}"#)
@@ -347,7 +347,7 @@ struct AdminVerbTests {
     }
 
     @Test(
-        "A service account gives the tenant its project, and what does not fit is told",
+        "A service account sets the tenant's missing project; a mismatch is a warning",
         arguments: [
             (#"{"upstream":"v1"}"#, ["the tenant's project is now p, from the account"], 3),
             (#"{"upstream":"v1","project_id":"p"}"#, [], 2),

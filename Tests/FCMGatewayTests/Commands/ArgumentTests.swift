@@ -7,7 +7,7 @@ import Testing
 
 struct ArgumentTests {
     @Test(
-        "A length of time is digits and a unit, nothing else",
+        "A duration is digits followed by a unit",
         arguments: [
             ("0s", 0), ("90s", 90), ("15m", 900), ("24h", 86_400), ("28d", 2_419_200), ("", nil), ("s", nil),
             ("90", nil), ("-1s", nil), ("+1s", nil), ("1.5h", nil), ("1h30m", nil), ("1 s", nil), ("1S", nil),
@@ -19,7 +19,7 @@ struct ArgumentTests {
     }
 
     @Test(
-        "A point in time is RFC 3339, and is handed on in UTC",
+        "A timestamp is RFC 3339 or a date, and is converted to UTC",
         arguments: [
             ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z"),
             ("2026-01-31T00:30:00+01:00", "2026-01-30T23:30:00.000Z"),
@@ -47,7 +47,7 @@ struct ArgumentTests {
     }
 
     @Test(
-        "An address has a scheme and a host, and nothing that could hold a secret",
+        "An address has a scheme and a host, but no user, query or fragment",
         arguments: [
             ("http://127.0.0.1:8081", "http://127.0.0.1:8081"), ("https://gw.example/", "https://gw.example"),
             ("https://gw.example/admin-proxy", "https://gw.example/admin-proxy"),
@@ -61,7 +61,7 @@ struct ArgumentTests {
         #expect(BaseURL(text)?.text == address)
     }
 
-    @Test("Segments and parameters are percent-encoded")
+    @Test("Path segments and query parameters are percent-encoded")
     func encoding() throws {
         let url = try #require(BaseURL("http://gw/p"))
         #expect(

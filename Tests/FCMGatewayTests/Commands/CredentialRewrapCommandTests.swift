@@ -20,7 +20,7 @@ struct CredentialRewrapCommandTests {
         return SealedSecret(credential, salt: [])
     }
 
-    @Test("What does not open is named, as far as a person reads")
+    @Test("Up to 20 secrets that don't open are named; the rest are counted")
     func names() throws {
         let all = try (0..<50).map { try self.secret("tenant-\($0)") }
         let both = try #require(MasterKey(.sample("new"), previous: .sample("old")))
@@ -32,7 +32,7 @@ struct CredentialRewrapCommandTests {
         #expect(some.message.contains("Nothing was changed"))
     }
 
-    @Test("Wrong keys are told from a missing one")
+    @Test("The refusal distinguishes wrong keys from a missing previous key")
     func wrongKeys() throws {
         let all = [try self.secret("a")]
         let both = try #require(MasterKey(.sample("new"), previous: .sample("old")))
@@ -41,7 +41,7 @@ struct CredentialRewrapCommandTests {
         #expect(alone.message.contains("set GATEWAY_PREVIOUS_MASTER_KEY"))
     }
 
-    @Test("The outcome, for people and for programs", arguments: [0, 3])
+    @Test("The outcome is printed as a table or as JSON", arguments: [0, 3])
     func outcome(moved: Int) throws {
         let outcome = CredentialRewrapCommand.Outcome(moved: moved, current: 2, fingerprint: "0123456789abcdef")
         let json = try JSONValue(parsing: try CredentialRewrapCommand.answer(outcome, json: true).answer)

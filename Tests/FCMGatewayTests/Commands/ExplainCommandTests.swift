@@ -21,7 +21,7 @@ struct ExplainCommandTests {
     }
 
     @Test(
-        "Which form a body has is seen from its recipient, unless it is said",
+        "The body's form follows from its recipient field unless --form is given",
         arguments: [
             (#"{"token":"t"}"#, [], "/v1/tenants/demo/messages/explain"),
             (#"{"to":"t"}"#, [], "/v1/tenants/demo/messages/explain?form=legacy"),
@@ -42,7 +42,7 @@ struct ExplainCommandTests {
         }
     }
 
-    @Test("The requests, the fields and the quotas are printed, and what to beware of besides")
+    @Test("explain prints requests, fields and limits, and warnings as remarks")
     func text() async throws {
         try await StubServer.withClient({ _ in .init(body: Self.answer) }) { api, _ in
             let output = try await Self.command().perform(api, body: ByteBuffer(string: "{}"))
@@ -77,7 +77,7 @@ struct ExplainCommandTests {
         }
     }
 
-    @Test("A message that would be refused makes the verb fail")
+    @Test("explain fails for a message that would be refused")
     func refused() async throws {
         let answer = #"{"upstream":"legacy","refused":{"code":"message_too_big","detail":"5000 bytes"},"requests":[]}"#
         try await StubServer.withClient({ _ in .init(body: answer) }) { api, _ in

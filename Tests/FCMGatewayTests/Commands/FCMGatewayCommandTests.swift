@@ -15,13 +15,13 @@ struct FCMGatewayCommandTests {
         }
     }
 
-    /// All verbs but those that moved, which have no help.
+    /// All verbs except hidden ones, which have no help.
     private static func verbs(of command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
         let below = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }
         return below.isEmpty ? [command] : below.flatMap { Self.verbs(of: $0) }
     }
 
-    @Test("Each verb's help is at most 80 columns wide, and has an example that is right usage")
+    @Test("Each verb's help is at most 80 columns wide and has a valid example")
     func help() throws {
         let verbs = Self.verbs(of: FCMGatewayCommand.self)
         #expect(verbs.count > 35)
@@ -42,7 +42,7 @@ struct FCMGatewayCommandTests {
         }
     }
 
-    @Test("The help of each group of verbs is at most 80 columns wide, and the root's names every exit code")
+    @Test("The help of each group is at most 80 columns wide, and the root's lists every exit code")
     func groupHelp() {
         func groups(_ command: any ParsableCommand.Type) -> [any ParsableCommand.Type] {
             let below = command.configuration.subcommands.filter { $0.configuration.shouldDisplay }
@@ -62,7 +62,7 @@ struct FCMGatewayCommandTests {
     }
 
     @Test(
-        "Right usage is accepted",
+        "Valid usage is accepted",
         arguments: [
             "health", "health --config g.yaml --live --wait 30s", "health --admin-url http://gw:8081 --output json",
             "tenant list --limit 3 --output json", "tenant get demo",
@@ -154,7 +154,7 @@ struct FCMGatewayCommandTests {
 
     @Test("Help and version exit with 0", arguments: [["--version"], ["--help"], ["key", "create", "--help"]])
     func help(arguments: [String]) {
-        // Help is a command of its own, which throws its text when it runs; the version is thrown by parsing.
+        // Running the help command throws its text; parsing throws the version.
         let error = #expect(throws: (any Error).self) {
             var command = try FCMGatewayCommand.parseAsRoot(arguments)
             try command.run()
@@ -172,7 +172,7 @@ struct FCMGatewayCommandTests {
         #expect(FCMGatewayCommand.exitCode(for: try #require(error)) == .validationFailure)
     }
 
-    @Test("The token comes from the option's file, else from the environment")
+    @Test("The token comes from the option's file, then from the environment")
     func token() async throws {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("t", "from-the-option\n")
@@ -190,7 +190,7 @@ struct FCMGatewayCommandTests {
         }
     }
 
-    @Test("The address comes from the option, else from the environment, else is the default")
+    @Test("The address comes from the option, then from the environment, then from the default")
     func address() throws {
         let plain = try AdminOptions.parse([])
         let option = try AdminOptions.parse(["--admin-url", "http://a:1/"])
@@ -201,7 +201,7 @@ struct FCMGatewayCommandTests {
     }
 
     @Test(
-        "A verb that is not known is met with the nearest one of its place",
+        "An unknown verb or group is answered with the nearest known one, if any",
         arguments: [
             ("tenants list", "tenants; did you mean tenant?"), ("tenant sett x", "sett; did you mean set?"),
             ("tenant list x", ""), ("--foo", ""), ("qqqqqq", ""),
@@ -214,7 +214,7 @@ struct FCMGatewayCommandTests {
         #expect(text.trimmingPrefix { $0.isWhitespace } == hint)
     }
 
-    @Test("Completions go to where each shell looks for them")
+    @Test("Completions are installed where each shell looks for them")
     func completions() {
         let environment = ["HOME": "/h", "SHELL": "/usr/bin/zsh"]
         #expect(CompletionCommand.Shell(environment: environment) == .zsh)

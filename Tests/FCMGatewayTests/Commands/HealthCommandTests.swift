@@ -34,7 +34,7 @@ struct HealthCommandTests {
     }
 
     @Test(
-        "An answer is yes or says what it was instead",
+        "health succeeds on HTTP 200 and otherwise reports the status",
         arguments: [
             (200, [], "GET /readyz", nil), (200, ["--live"], "GET /livez", nil),
             (503, [], "GET /readyz", "/readyz answered HTTP 503, it is starting, draining, or can't write its audit"),
@@ -60,7 +60,7 @@ struct HealthCommandTests {
         }
     }
 
-    @Test("The data listener in the admin listener's place is told from it")
+    @Test("At the data listener's address health prints the detail of the answer")
     func otherListener() async throws {
         let detail = "This is the data listener; the admin listener (admin.port) has this path"
         let reply = StubServer.Reply(status: 404, headers: [:], body: #"{"status":404,"detail":"\#(detail)"}"#)
@@ -71,7 +71,7 @@ struct HealthCommandTests {
         }
     }
 
-    @Test("A gateway that is not there is a failure that names its address")
+    @Test("A refused connection fails and names the address")
     func refused() async throws {
         try await ClosedPort.with { port in
             let address = "http://127.0.0.1:\(port)"
@@ -82,7 +82,7 @@ struct HealthCommandTests {
     }
 
     @Test(
-        "Without an address the configuration says whom to ask",
+        "Without --admin-url the address comes from the environment or the configuration",
         arguments: [
             ("{}", [:], "http://127.0.0.1:8081"),
             ("admin: {host: 0.0.0.0, port: 9001}", [:], "http://127.0.0.1:9001"),
@@ -98,14 +98,14 @@ struct HealthCommandTests {
             let path = try directory.file("gateway.yaml", file + "\n")
             let probe = try Self.command(["--config", path]).probe(environment: environment)
             #expect(probe.url.text == address)
-            // Only an address that somebody named promises a name to hold the certificate against.
+            // The certificate is verified only for an explicitly given address.
             let verifies = probe.tls.certificateVerification != .none
             #expect(verifies == (environment["GATEWAY_ADMIN_URL"] != nil))
         }
     }
 
     @Test(
-        "A listener that can't be asked is a failure that says why",
+        "A configured listener that can't be probed fails with the reason",
         arguments: [
             ("admin: {port: 0}", "admin.port is 0, so only the gateway itself knows its port; give --admin-url"),
             (
@@ -119,14 +119,14 @@ struct HealthCommandTests {
         try await TemporaryDirectory.with { directory in
             let command = try Self.command(["--config", try directory.file("gateway.yaml", file + "\n")])
             #expect(throws: CommandFailure(message)) { try command.probe(environment: [:]) }
-            // A named address is asked whatever the configuration is.
+            // An explicit address overrides the configuration.
             let named = try Self.command(["--admin-url", "http://gw"]).probe(environment: [:])
             #expect(named.url == BaseURL("http://gw"))
         }
     }
 
     @Test(
-        "Asking goes on until the answer is yes or the time is up",
+        "health retries until it succeeds or the time is up",
         arguments: [(nil, 1, 1), (nil, 0, 1), (1, 3, 3), (1, 100, 6), (0, 5, 1)] as [(Int?, Int, Int)]
     )
     func waits(seconds: Int?, succeedsAt: Int, asked: Int) async throws {
@@ -145,13 +145,13 @@ struct HealthCommandTests {
         if asked == succeedsAt {
             try await wait()
         } else {
-            // What was seen last is what is reported.
+            // The last failure is reported.
             await #expect(throws: CommandFailure("no \(asked)")) { try await wait() }
         }
         #expect(count == asked)
     }
 
-    @Test("The answer is a word, or an object with the address")
+    @Test("The output is one word, or a JSON object with the address")
     func output() throws {
         let probe = HealthCommand.Probe(url: try #require(BaseURL("http://gw:1")), tls: .makeClientConfiguration())
         #expect(try Self.command().answer(probe) == CommandOutput("ready"))

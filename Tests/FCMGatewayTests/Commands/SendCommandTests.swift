@@ -13,7 +13,7 @@ struct SendCommandTests {
     }
 
     @Test(
-        "Options make the body",
+        "The options form the message's body",
         arguments: [
             (["--token", "t"], #"{"token":"t"}"#),
             (["--token", "t", "--token", "u"], #"{"tokens":["t","u"]}"#),
@@ -43,7 +43,7 @@ struct SendCommandTests {
         #expect(String(buffer: body) == json)
     }
 
-    @Test("Files give tokens, or the whole body as it is")
+    @Test("Files supply tokens, or the whole body unchanged")
     func files() async throws {
         try await TemporaryDirectory.with { directory in
             let tokens = try directory.file("tokens", "t1\r\n\n  t2 \nt3")
@@ -76,7 +76,7 @@ struct SendCommandTests {
         }
     }
 
-    @Test("A key for repeats travels in its header, and in no other request", arguments: [nil, "order 4711"])
+    @Test("The Idempotency-Key header is sent only if its option is given", arguments: [nil, "order 4711"])
     func idempotencyKey(key: String?) async throws {
         let reply = StubServer.Reply(body: #"{"id":"m1","status":"accepted"}"#)
         try await StubServer.withClient({ _ in reply }) { api, server in
@@ -86,7 +86,7 @@ struct SendCommandTests {
         }
     }
 
-    @Test("Several recipients' answer is a table, and a refused one makes the verb fail")
+    @Test("The answer for several recipients is a table, and a rejected recipient makes the verb fail")
     func several() async throws {
         let reply = StubServer.Reply(
             body: """
@@ -112,7 +112,7 @@ struct SendCommandTests {
         }
     }
 
-    @Test("The key comes from its file, else from the environment")
+    @Test("The key comes from its file, then from the environment")
     func key() async throws {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("k", "fgw_file\n")

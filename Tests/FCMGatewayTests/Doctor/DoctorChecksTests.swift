@@ -18,7 +18,7 @@ struct DoctorChecksTests {
     }
 
     @Test(
-        "Descriptors are too few where any kind of connection gets fewer than configured",
+        "Descriptors are too few if any kind of connection gets fewer than configured",
         arguments: [
             (22_294, "22294 are enough for the configured connections"),
             (20_000, "20000 leave room for 14664 of the 16384 connections of http.maxConnections"),
@@ -37,7 +37,7 @@ struct DoctorChecksTests {
         #expect(finding.advice?.contains("Raise the limit to 22294 ") ?? true)
     }
 
-    @Test("What stops serve is a problem; any other warning of the configuration is one here as well")
+    @Test("A setting that stops serve is a problem; other warnings of the configuration stay warnings")
     func configuration() {
         let file: String? = nil
         let missing = ConfigurationCheck(ConfigurationInput(file: file, environment: [:]), now: .sample)
@@ -56,7 +56,7 @@ struct DoctorChecksTests {
         #expect(Diagnosis(cautions).status == .warning)
     }
 
-    @Test("Tenants that need a client certificate are warned of where the listener asks for none")
+    @Test("A tenant with client names is a warning if the listener asks for no client certificate")
     func clientNames() throws {
         let tenants = [try Tenant.sample("open"), try Tenant.sample("strict", clientNames: ["orders.example.com"])]
         var configuration = Self.configuration
@@ -67,7 +67,7 @@ struct DoctorChecksTests {
     }
 
     @Test(
-        "Free space is judged",
+        "Free space below 1 GiB is a warning, below 64 MiB a problem",
         arguments: [(1 << 30, .ok), ((1 << 30) - 1, .warning), (64 << 20, .warning), ((64 << 20) - 1, .problem)]
             as [(Int, Finding.Status)]
     )
@@ -75,7 +75,7 @@ struct DoctorChecksTests {
         #expect(DataDirectoryCheck.space("/data", freeBytes: bytes).status == status)
     }
 
-    @Test("Secrets that others can read are a problem, unless a directory above keeps them out")
+    @Test("A secret file that others can read is a problem, unless its directory keeps them out")
     func files() async throws {
         try await TemporaryDirectory.with { directory in
             let files = FileManager.default
@@ -90,7 +90,7 @@ struct DoctorChecksTests {
             #expect(try status(mode: 0o640) == .ok)
             #expect(try status(mode: 0o644, directoryMode: 0o700) == .ok)
             #expect(try status(mode: 0o644, isSecret: false) == .ok)
-            // Where the tests' own directory is closed to others, nothing in it is open to them.
+            // If the tests' own directory is closed to others, so is everything in it.
             #expect(try status(mode: 0o644) == (isOpen ? .problem : .ok))
             #expect(try status(mode: 0o602, isSecret: false) == (isOpen ? .problem : .ok))
             #expect(FilesCheck.finding("\(directory.path)/none", "X", isSecret: true).status == .problem)
@@ -99,7 +99,7 @@ struct DoctorChecksTests {
     }
 
     @Test(
-        "A data directory of root's that the gateway's group can write is as Kubernetes makes it",
+        "A group-writable data directory is fine if root, as on Kubernetes, or the gateway owns it",
         arguments: [(0, .ok), (10_001, .ok), (54_321, .warning)] as [(Int, Finding.Status)]
     )
     func directoryOwner(owner: Int, status: Finding.Status) async throws {
@@ -110,7 +110,7 @@ struct DoctorChecksTests {
         }
     }
 
-    /// What is said of a tenant with one legacy credential, where no gateway was asked.
+    /// The findings for a tenant with one legacy credential, without a gateway to ask.
     private static func findings(
         isMasterKeyTried: Bool = true,
         senderID: String? = nil,
@@ -140,7 +140,7 @@ struct DoctorChecksTests {
         return check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
     }
 
-    @Test("Of a credential that the master key was not tried on, nobody says that it opens", arguments: [true, false])
+    @Test("A credential is reported as openable only if the master key was tried on it", arguments: [true, false])
     func untried(isTried: Bool) throws {
         let findings = try Self.findings(isMasterKeyTried: isTried)
         #expect(findings.map(\.status) == [.ok])
@@ -150,7 +150,7 @@ struct DoctorChecksTests {
     }
 
     @Test(
-        "A credential whose secret would go out in clear is a problem, unless the host is allowed",
+        "A credential's plain HTTP endpoint is a problem unless its host is local or allowed",
         arguments: [
             ("http://fcm.example:8080", Finding.Status.problem), ("http://10.0.0.1", .problem),
             ("http://inner.example", .ok), ("http://127.0.0.1:8085", .ok), ("https://fcm.example", .ok),
@@ -162,7 +162,7 @@ struct DoctorChecksTests {
         #expect((findings.first?.advice?.contains("upstream.allowPlainHTTP") ?? false) == (status == .problem))
     }
 
-    @Test("The worst finding decides, and each is printed with its advice")
+    @Test("The worst finding decides the status, and each is printed with its advice")
     func diagnosis() throws {
         let diagnosis = Diagnosis([
             .warning(.credentials, "shop", "is old", "wait"), .ok(.configuration, nil, "is fine\u{1B}"),

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayService
 
 struct CommandOutputTests {
-    @Test("A good configuration is said to be good, with its warnings as remarks")
+    @Test("config check accepts a valid configuration and prints its warnings as remarks")
     func configCheck() throws {
         let configuration = try ConfigurationInput(file: nil as String?, environment: [:]).configuration()
         #expect(
@@ -34,12 +34,12 @@ struct CommandOutputTests {
         #expect(
             table.styled.coloured == "STATUS    TOKEN\n\u{1B}[32maccepted\u{1B}[0m  a\n\u{1B}[31mrejected\u{1B}[0m  b"
         )
-        // An answer can't bring a colour of its own.
+        // An answer can't add colours.
         let hostile = TextTable(columns: ["status"], objects: [try JSONValue(parsing: #"{"status":"\u001b[31mx"}"#)])
         #expect(hostile.styled.coloured == "STATUS\n\\u{1b}[31mx")
     }
 
-    @Test("JSON is printed with members by name, numbers as they came and nothing that drives a terminal")
+    @Test("JSON is printed with sorted members, unchanged numbers and escaped control characters")
     func json() {
         let text = #"{"b":[1.50,{"d":"\u001b/","c":null}],"a":{},"e":[]}"#
         #expect(

@@ -12,7 +12,7 @@ struct FailureReportTests {
     }
 
     @Test(
-        "JSON is asked for by the option, in front of anything that ends options",
+        "--output json selects JSON only before the -- that ends options",
         arguments: [
             ("tenant list --output json", true), ("tenant list --output=json", true), ("tenant --output table", false),
             ("send demo -- --output json", false), ("tenant list --output", false), ("json --output", false),
@@ -22,7 +22,7 @@ struct FailureReportTests {
         #expect(OutputFormat.isJSON(askedBy: line.split(separator: " ").map(String.init)) == isJSON)
     }
 
-    @Test("The gateway's problem is passed on as it is, with its request's id and a hint")
+    @Test("The gateway's problem is passed on with the answer's status, its request id and a hint")
     func refusal() throws {
         let problem = try JSONValue(
             parsing: #"{"code":"unauthenticated","detail":"no","retryable":false,"status":1,"request_id":"r0"}"#
@@ -37,7 +37,7 @@ struct FailureReportTests {
         #expect(other?.integer("status") == 502)
     }
 
-    @Test("Every failure has a code; what was said already, and help, are none")
+    @Test("Every failure has a code; exit codes and help requests have no report")
     func codes() throws {
         let located = ConfigurationProblem(.file("g.yaml", line: 3), key: "http.port", message: "is odd")
         let cases: [(any Error, String)] = [

@@ -10,7 +10,7 @@ struct ProgressTests {
         self.start.advanced(by: .milliseconds(milliseconds))
     }
 
-    @Test("Lines come once a second, and for the end")
+    @Test("Progress lines are printed once a second and at the end")
     func lines() {
         var pace = ProgressReporter.Pace("records", style: .lines)
         #expect(pace.text(done: 0, of: 400, at: self.at(0)) == "records: 0 of 400 (0 %)\n")
@@ -20,7 +20,7 @@ struct ProgressTests {
         #expect(pace.ending() == nil)
     }
 
-    @Test("One line is written over four times a second, and cleared")
+    @Test("The progress line is overwritten four times a second and cleared at the end")
     func oneLine() {
         var pace = ProgressReporter.Pace("records", style: .oneLine)
         let told = (0...2_000).compactMap { pace.text(done: $0, of: 10_000, at: self.at($0)) }
@@ -30,7 +30,7 @@ struct ProgressTests {
         #expect(pace.ending() == nil)
     }
 
-    @Test("Nothing is said where nobody looks; what grows is never more than all; of nothing, all is done")
+    @Test("Silent progress prints nothing; the share is at most 100 % and absent without a total")
     func corners() {
         var silent = ProgressReporter.Pace("records", style: .silent)
         #expect(silent.text(done: 1, of: 1, at: self.at(0)) == nil)
@@ -43,7 +43,7 @@ struct ProgressTests {
     }
 
     @Test(
-        "The stream decides how, unless the operator does",
+        "The terminal decides the style of progress, unless the operator does",
         arguments: [
             (nil, true, "xterm", .oneLine), (nil, true, "dumb", .lines), (nil, false, "xterm", .silent),
             (true, false, "xterm", .lines), (true, true, "xterm", .oneLine), (false, true, "xterm", .silent),

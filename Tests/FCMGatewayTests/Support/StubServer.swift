@@ -9,7 +9,6 @@ import Synchronization
 
 /// A tiny HTTP server on a free loopback port that records requests and answers from a closure.
 final class StubServer: Sendable {
-    /// One request as it arrived.
     struct Request: Sendable {
         var method: String
         var uri: String
@@ -20,7 +19,6 @@ final class StubServer: Sendable {
         var line: String { "\(self.method) \(self.uri)" }
     }
 
-    /// One answer.
     struct Reply: Sendable {
         var status = 200
         var headers: [String: String] = [:]
@@ -35,10 +33,8 @@ final class StubServer: Sendable {
         self.answer = answer
     }
 
-    /// The requests so far.
     var requests: [Request] { self.recorded.withLock { $0 } }
 
-    /// The server's address.
     var address: String { "http://127.0.0.1:\(self.port.withLock { $0 })" }
 
     /// Runs a body against a server that is closed afterwards.
@@ -130,7 +126,7 @@ final class StubServer: Sendable {
 }
 
 extension AdminVerb {
-    /// What the verb prints.
+    /// Performs the verb and returns its outputs.
     func outputs(_ api: APIClient) async throws -> [CommandOutput] {
         var outputs: [CommandOutput] = []
         try await self.perform(AdminClient(api)) { outputs.append($0) }
@@ -139,7 +135,6 @@ extension AdminVerb {
 }
 
 extension JSONValue {
-    /// The value of a text.
     init(parsing text: String) throws {
         self = try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root
     }

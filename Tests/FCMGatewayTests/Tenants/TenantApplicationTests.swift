@@ -10,14 +10,14 @@ import UnixSignals
 struct TenantApplicationTests {
     private static let now = Timestamp(microseconds: 0)
 
-    /// A tenant that is new and has keys of these names, which the gateway makes.
+    /// A plan that creates a tenant and keys of these names.
     private static func plan(_ names: [String]) throws -> TenantPlan {
         let keys = names.map { "{name: \($0), scopes: [audit:read]}" }.joined(separator: ", ")
         let file = try TenantsFile(name: "t.yaml", text: "tenants:\n  - {tenant: shop, keys: [\(keys)]}\n")
         return TenantPlan(file.tenants, present: [], isPruning: false, now: self.now)
     }
 
-    /// What became of a plan.
+    /// The result of applying a plan.
     private struct Outcome {
         var printed: [CommandOutput] = []
         var calls = 0
@@ -29,7 +29,7 @@ struct TenantApplicationTests {
         var remarks: String { self.printed.map(\.remark).joined(separator: "\n") }
     }
 
-    /// Applies a plan to a gateway that makes keys named by the number of the call.
+    /// Applies a plan to a gateway whose new keys have the number of the call.
     private static func apply(
         _ plan: TenantPlan,
         isJSON: Bool,
@@ -58,7 +58,7 @@ struct TenantApplicationTests {
         return outcome
     }
 
-    @Test("A signal between two changes leaves an object with the keys that were made and what was not")
+    @Test("After a signal between two changes the JSON has the made keys and the changes not made")
     func interrupted() async throws {
         let outcome = await Self.apply(try Self.plan(["a", "b", "c"]), isJSON: true, stopBefore: 3)
         #expect(outcome.calls == 3)
@@ -75,7 +75,7 @@ struct TenantApplicationTests {
         #expect(try JSONDocument(parsing: report).root.text("code") == "interrupted")
     }
 
-    @Test("A signal while the last change is made comes too late to matter")
+    @Test("A signal during the last change has no effect")
     func interruptedAtTheEnd() async throws {
         let outcome = await Self.apply(try Self.plan(["a"]), isJSON: true, stopBefore: 2)
         #expect(outcome.error == nil)
@@ -83,17 +83,14 @@ struct TenantApplicationTests {
         #expect(outcome.object?.list("not_made").isEmpty == true)
     }
 
-    @Test("For people, each change is printed as it is made, and the rest is named when a signal comes")
+    @Test("The text output has each made change, and after a signal the failure lists the rest")
     func interruptedForPeople() async throws {
         let outcome = await Self.apply(try Self.plan(["a", "b"]), isJSON: false, stopBefore: 2)
         #expect(outcome.printed.map(\.answer).joined().contains("key: secret-2"))
         #expect((outcome.error as? Interruption)?.message.contains("  + key b of tenant shop") == true)
     }
 
-    @Test(
-        "A failed call keeps the keys before it; of a key that may have been made it is said",
-        arguments: [true, false]
-    )
+    @Test("A failed call keeps earlier keys, and reports a key that may have been made", arguments: [true, false])
     func failed(isJSON: Bool) async throws {
         let outcome = await Self.apply(
             try Self.plan(["a", "b"]),
@@ -111,8 +108,7 @@ struct TenantApplicationTests {
         } else {
             #expect(outcome.remarks.contains("2 changes made; the first of these failed"))
         }
-        // The gateway's own word that nothing was done needs no looking; a proxy's does, and so does its own of half of
-        // it.
+        // A refusal by the gateway proves that no key was made; an overload or a proxy's answer doesn't.
         for (status, code, isDoubtful) in [
             (409, "conflict", false), (503, "audit_unavailable", false), (503, "overloaded", true), (502, nil, true),
             (404, nil, true),
@@ -128,7 +124,7 @@ struct TenantApplicationTests {
         }
     }
 
-    @Test("A key that can't be printed stops everything, and says how to end it", arguments: [true, false])
+    @Test("A key that can't be printed stops the work, and the error says how to revoke it", arguments: [true, false])
     func unprintable(isJSON: Bool) async throws {
         let full = CommandFailure("full")
         let outcome = await Self.apply(

@@ -41,7 +41,7 @@ struct TenantPlanTests {
         "created_at":"2026-01-01T00:00:00.000Z"}
         """
 
-    @Test("A tenant that the gateway has just so needs nothing")
+    @Test("A tenant that matches its declaration needs no change")
     func same() throws {
         let yaml = """
               - tenant: shop
@@ -55,7 +55,7 @@ struct TenantPlanTests {
         #expect(plan.changes.isEmpty && plan.conflicts.isEmpty && plan.remarks.isEmpty)
     }
 
-    @Test("A difference is a line for each field, and one call with all that the API takes")
+    @Test("A difference is a line for each field and one call with the whole object")
     func differences() throws {
         let yaml = """
               - tenant: shop
@@ -88,7 +88,7 @@ struct TenantPlanTests {
         #expect(String(buffer: body) == expected)
     }
 
-    @Test("Limits that are declared empty go back to the defaults; limits that are not declared stay")
+    @Test("Limits declared as empty are reset to the defaults; undeclared limits stay")
     func limits() throws {
         let own = #"{"topic":[{"rate":1,"per_s":2,"burst":3}],"own":["topic"]}"#
         let present = try Self.present(Self.shop, limits: own)
@@ -98,7 +98,7 @@ struct TenantPlanTests {
         #expect(try Self.plan("  - tenant: shop", [present]).changes.isEmpty)
     }
 
-    @Test("Keys in force, credentials and limits that the file does not name are reported, and stay")
+    @Test("Valid keys, credentials and limits that the file does not name are reported and stay")
     func unnamed() throws {
         let present = try Self.present(
             Self.shop,
@@ -125,7 +125,7 @@ struct TenantPlanTests {
         #expect(plan.unnamedRemarks.first?.contains("key web (k4)") == true)
     }
 
-    @Test("Tenants beside the file stay unless they are pruned")
+    @Test("Tenants that the file does not name stay unless they are pruned")
     func pruning() throws {
         let present = [try Self.present(Self.shop), try Self.present(#"{"tenant":"old"}"#)]
         let kept = try Self.plan("  - tenant: shop", present)
@@ -136,7 +136,7 @@ struct TenantPlanTests {
         #expect(try Self.plan("  []", present, isPruning: true).deletedTenants.map(\.text) == ["shop", "old"])
     }
 
-    @Test("A credential is put again only when its fingerprint or its endpoint differs")
+    @Test("A credential is replaced only if its fingerprint or its endpoint differs")
     func credentials() async throws {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("k", "the-shop's-server-key")
@@ -158,7 +158,7 @@ struct TenantPlanTests {
     }
 
     @Test(
-        "A key is known by its name; a differing one is a conflict, a revoked one is made anew",
+        "A key is matched by name: a differing key is a conflict, a revoked one is created again",
         arguments: [
             (#""scopes":["audit:read"],"topic_prefixes":[]"#, "", 0, 1),
             (#""scopes":["audit:read","messages:send"],"topic_prefixes":["a"]"#, "", 0, 1),
@@ -184,7 +184,7 @@ struct TenantPlanTests {
         #expect(plan.conflicts.allSatisfy { $0.contains("key revoke shop k123456789") })
     }
 
-    @Test("A rotated key has an heir just like it, so that nothing is to be made while both live")
+    @Test("A rotated key and its successor need no change while both are valid")
     func rotated() throws {
         let old = Self.key.replacing("}", with: #","expires_at":"2026-03-02T00:00:00.000Z"}"#)
         let yaml = "  - {tenant: shop, keys: [{name: orders, scopes: [messages:send, audit:read]}]}"
@@ -192,7 +192,7 @@ struct TenantPlanTests {
         #expect(plan.changes.isEmpty && plan.conflicts.isEmpty)
     }
 
-    @Test("A key whose time is over is not made")
+    @Test("A declared key that has expired is not created")
     func expired() throws {
         let yaml = """
               - {tenant: shop, keys: [{name: orders, scopes: [audit:read], expires_at: 2026-03-01T12:00:00Z}]}
@@ -201,7 +201,7 @@ struct TenantPlanTests {
         #expect(plan.changes.isEmpty && plan.remarks.count == 1)
     }
 
-    @Test("An imported key of a tenant that is pruned comes after that tenant's end; without pruning it is a conflict")
+    @Test("An imported key is created after its old tenant is pruned; without pruning it is a conflict")
     func moved() async throws {
         try await TemporaryDirectory.with { directory in
             let key = APIKey.generate()
@@ -225,16 +225,16 @@ struct TenantPlanTests {
             let kept = try Self.plan(yaml, present)
             #expect(kept.conflicts.count == 1)
             #expect(kept.conflicts.first?.contains("(\(key.id)) belongs to tenant shop: declare another key") == true)
-            // Both tenants stay, and a key can't be taken from one of them.
+            // Both tenants stay, and a key can't change its tenant.
             let both = try Self.plan("\(yaml)\n  - tenant: shop", present, isPruning: true)
             #expect(both.conflicts.first?.contains("belongs to tenant shop: a key can't change its tenant") == true)
-            // Of keys that the gateway makes, nobody else has one.
+            // A key that the gateway makes can't belong to another tenant.
             let made = try Self.declared("  - {tenant: shop, keys: [{name: one, scopes: [audit:read]}]}")
             #expect(!TenantPlan.asksWhoseKeys(made, present))
         }
     }
 
-    @Test("What the gateway would refuse for its size is a conflict, before anything is done")
+    @Test("A body larger than the gateway accepts is a conflict in the plan")
     func size() throws {
         // {"disabled":false,"display_name":"…","upstream":"v1"}
         let name = String(repeating: "n", count: Administration.maxBodyBytes - 52)
@@ -243,7 +243,7 @@ struct TenantPlanTests {
         #expect(plan.conflicts.first?.contains("the tenant b takes 65537 bytes") == true, "\(plan.conflicts)")
     }
 
-    @Test("An imported key is known by its id, and a revoked one stops everything")
+    @Test("An imported key is matched by id, never shown, and a conflict if revoked or named differently")
     func imported() async throws {
         try await TemporaryDirectory.with { directory in
             let key = APIKey.generate()

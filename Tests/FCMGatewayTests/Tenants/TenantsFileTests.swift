@@ -17,7 +17,7 @@ struct TenantsFileTests {
         }
     }
 
-    @Test("Everything that a tenant may have is read, secrets from files beside the declaration")
+    @Test("All fields of a tenant are read, with secrets from files beside the declaration")
     func whole() async throws {
         try await TemporaryDirectory.with { directory in
             let key = APIKey.generate()
@@ -81,7 +81,7 @@ struct TenantsFileTests {
     }
 
     @Test(
-        "Every mistake is named with its file, line and key",
+        "Every mistake is reported with its file, line and key",
         arguments: [
             ("", ["t.yaml: is empty; it must hold a list under the key tenants"]),
             ("{}", ["t.yaml:1: tenants: is missing"]),
@@ -89,7 +89,7 @@ struct TenantsFileTests {
             ("tenants: {a: 1}", ["t.yaml:1: tenants: expected a list, but found keys and values"]),
             ("tenants: [shop]", ["t.yaml:1: tenants[0]: expected keys and values, but found one value"]),
             (
-                // Secrets where files should be named are not quoted.
+                // Secrets in place of file names are not quoted.
                 "tenants:\n  - tenant: a\n    credentials: {legacy: AAAA, v1: {service_account_file: AAAA}}\n    keys: fgw_a",
                 [
                     "t.yaml:3: tenants[0].credentials.legacy: expected keys and values, but found one value",
@@ -188,7 +188,7 @@ struct TenantsFileTests {
         #expect(Self.problems(text) == problems)
     }
 
-    @Test("What a file of a secret holds is checked, and never told")
+    @Test("The content of secret files is checked and never shown")
     func badSecrets() async throws {
         try await TemporaryDirectory.with { directory in
             let good = APIKey.generate().secret.revealText()

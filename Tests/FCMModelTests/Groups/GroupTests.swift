@@ -6,11 +6,11 @@ import VectorTestKit
 @testable import FCMModel
 
 struct GroupVectorTests {
-    /// Decided by the credential, the sender id or the method, outside of body and query.
+    /// Decided by the credential, the sender id or the method, not by body or query.
     private static let routeVectors = ["GRP-032", "GRP-033", "GRP-035"]
 
     @Test(
-        "Requests are read, and written again, as the vectors have it",
+        "Requests are decoded and encoded as in the vectors",
         arguments: try Vector.read("device-groups", where: "kind", is: "request")
     )
     func requests(vector: Vector) throws {
@@ -56,7 +56,7 @@ struct GroupVectorTests {
             let name = try upstream.take("query").object { try $0.take("notification_key_name").text() }
             #expect(method == "GET")
             #expect(GroupRequestEncoder.body(of: request).readableBytes == 0)
-            // Read back by the decoder: the escapes themselves are in a test of their own.
+            // The decoder reads it back; another test covers the escapes.
             let written = ByteBuffer(string: String(path.drop { $0 != "?" }.dropFirst()))
             #expect(try GroupRequestDecoder.decode(query: written) == .lookUp(name: name))
         }
@@ -64,7 +64,7 @@ struct GroupVectorTests {
     }
 
     @Test(
-        "Answers are understood and passed on as the vectors have it",
+        "Responses are read and passed on as in the vectors",
         arguments: try Vector.read("device-groups", where: "kind", is: "response")
     )
     func responses(vector: Vector) throws {
@@ -90,7 +90,7 @@ struct GroupVectorTests {
         try expect.finish()
     }
 
-    @Test("Every vector is a request, an answer or a whole life")
+    @Test("The vectors are 35 requests, 13 responses and 4 scenarios")
     func completeness() throws {
         let counts = try ["request", "response", "scenario"]
             .map { try Vector.read("device-groups", where: "kind", is: $0).count }
@@ -103,7 +103,7 @@ struct GroupRequestTests {
         try GroupRequestDecoder.decode(ByteBuffer(string: body), contentType: "application/json; charset=utf-8")
     }
 
-    @Test("Nulls and empty texts are as good as nothing")
+    @Test("Nulls and empty strings count as absent")
     func absent() throws {
         let request = try Self.decode(
             #"{"operation":"add","notification_key_name":"","notification_key":"k","registration_ids":["a"],"x":null}"#
@@ -112,7 +112,7 @@ struct GroupRequestTests {
     }
 
     @Test(
-        "What no group can be made of is refused without repeating it",
+        "An invalid request is refused without repeating its values",
         arguments: [
             #"{"operation":"create","notification_key_name":"a\u0000secret","registration_ids":["r"]}"#,
             #"{"operation":"create","notification_key_name":"secret\n","registration_ids":["r"]}"#,
@@ -144,7 +144,7 @@ struct GroupRequestTests {
         #expect(throws: Refusal.self) { try GroupRequestDecoder.decode(query: ByteBuffer(string: query)) }
     }
 
-    @Test("Tokens that only look alike are different devices")
+    @Test("Tokens are compared by bytes, and repeated ones are removed")
     func alike() throws {
         let request = try Self.decode(
             #"{"operation":"create","notification_key_name":"n","registration_ids":["\u00e9","e\u0301","\u00e9"]}"#
@@ -162,14 +162,14 @@ struct GroupRequestTests {
         #expect(GroupRequestEncoder.path(of: request) == "/fcm/notification?notification_key_name=a")
     }
 
-    @Test("In a look-up everything is escaped that is not unreserved")
+    @Test("A look-up escapes every character that is not unreserved")
     func escapes() {
         let path = GroupRequestEncoder.path(of: .lookUp(name: "a b&c/é+%=?#~._-Z9"))
         #expect(path == "/fcm/notification?notification_key_name=a%20b%26c%2F%C3%A9%2B%25%3D%3F%23~._-Z9")
     }
 
     @Test(
-        "An answer that can't be understood is never a group",
+        "An unreadable response is a protocol error",
         arguments: [
             (200, ""), (200, "{}"), (200, #"{"notification_key":""}"#), (200, #"{"notification_key":7}"#),
             (200, "<html>"), (200, #"{"notification_key":"\#(String(repeating: "k", count: 4_097))"}"#),
@@ -184,7 +184,7 @@ struct GroupRequestTests {
         #expect(result.upstreamCode == String(status))
     }
 
-    @Test("FCM's own words are passed on cut, and pages not at all")
+    @Test("FCM's error text is passed on shortened, and an HTML page is not")
     func words() throws {
         func text(_ body: String) throws -> String? {
             let result = GroupResponseReader.read(UpstreamResponse(400, body), now: 0)
@@ -195,7 +195,7 @@ struct GroupRequestTests {
         #expect(try text("<html>secret</html>") == "BadRequest")
         #expect(try text("") == "BadRequest")
         #expect(try text("one\ntwo") == "one")
-        // One character as long as the answer.
+        // One character that fills the response.
         let letter = "x" + String(repeating: "\u{301}", count: 9_000)
         #expect(try text(letter)?.unicodeScalars.count == 200)
         #expect(try text(#"{"error":"\#(letter)"}"#)?.unicodeScalars.count == 200)

@@ -7,7 +7,7 @@ import VectorTestKit
 struct LegacyFormDecoderTests {
     private static let writer = LegacyReplyWriter(shape: .results(count: 1), format: .form, multicastID: 1)
 
-    @Test("Forms are accepted and refused as the vectors have it", arguments: try FormVector.all())
+    @Test("Forms are accepted and refused as in the vectors", arguments: try FormVector.all())
     func vectors(vector: FormVector) throws {
         #expect(LegacyFormat(contentType: vector.contentType) == .form)
         let result: Result<LegacySendRequest, Refusal>
@@ -31,7 +31,7 @@ struct LegacyFormDecoderTests {
             let size = payloadBytes.map { "The payload has \($0) bytes" }
             #expect((refusal.code == .messageTooBig ? refusal.detail : nil) == size)
         case (.unauthorized(let status), .success):
-            // The form is good: what refuses it stands in its headers, and this is the answer.
+            // The form is valid; its headers cause this refusal.
             #expect(Self.writer.reply(to: Refusal(.forbidden)).status == status)
         case (_, .success):
             Issue.record("accepted")
@@ -40,7 +40,7 @@ struct LegacyFormDecoderTests {
         }
     }
 
-    @Test("One vector of forms is decided by its credential")
+    @Test("One form vector is decided by its credential")
     func completeness() throws {
         let unauthorized = try FormVector.all()
             .filter { if case .unauthorized = $0.expectation { true } else { false } }
@@ -48,7 +48,7 @@ struct LegacyFormDecoderTests {
     }
 
     @Test(
-        "Broken escapes are refused wherever they stand",
+        "Broken escapes are refused in any position",
         arguments: ["%", "%4", "%4g", "x=%", "%ff=x", "unknown=%c3%28", "a=%C3", "%zz=1", "\u{0}%0"]
     )
     func brokenEscapes(segment: String) {
@@ -63,7 +63,7 @@ struct LegacyFormDecoderTests {
         #expect(throws: Refusal.self) { try LegacyFormDecoder.decode(body) }
     }
 
-    @Test("The last of repeated options counts, even when it is empty")
+    @Test("The last of repeated options counts, even if it is empty")
     func repeatedOptions() throws {
         let message =
             try Self.decode(
@@ -75,7 +75,7 @@ struct LegacyFormDecoderTests {
         #expect(message.collapseKey == "b")
     }
 
-    @Test("Keys that only look alike are different keys, and repeated ones keep their place")
+    @Test("Data keys are compared by bytes, and a repeated key keeps its place")
     func dataKeys() throws {
         let message = try Self.decode("registration_id=t&data.e%CC%81=1&data.z=2&data.%C3%A9=3&data.e%CC%81=4").message
         #expect(message.data.map { Array($0.key.utf8) } == [Array("e\u{301}".utf8), [0x7A], Array("\u{E9}".utf8)])
@@ -83,18 +83,18 @@ struct LegacyFormDecoderTests {
     }
 
     @Test(
-        "A form has at most 2,000 parameters, whatever they are",
+        "A form has at most 2,000 parameters, including empty and unknown ones",
         arguments: ["&", "&a", "&=", "&data.k=v", "&+=%41"]
     )
     func parameterCount(segment: String) throws {
-        // The empty segment behind the last `&` is none.
+        // The empty segment after the last `&` does not count.
         let most = String(repeating: segment, count: segment == "&" ? 2_000 : 1_999)
         #expect(try Self.decode("registration_id=t\(most)").target == .token("t"))
         #expect(throws: Refusal.self) { try Self.decode("registration_id=t\(most)\(segment)") }
         #expect(throws: Refusal.self) { try Self.decode("registration_id=t\(most)&\(segment)&%") }
     }
 
-    @Test("A name that only begins like one of the protocol's is another name", arguments: ["\u{301}", "\u{200D}"])
+    @Test("A protocol name with an added mark or joiner is another name", arguments: ["\u{301}", "\u{200D}"])
     func names(mark: String) throws {
         let message = try Self.decode("registration_id=t&dry_run\(mark)=1&time_to_live\(mark)=x&data.\(mark)=v").message
         #expect(message.data == [DataEntry(key: mark, value: "v")])
@@ -117,7 +117,7 @@ struct LegacyFormDecoderTests {
 @Suite("LegacyFormat")
 struct LegacyFormatTests {
     @Test(
-        "JSON is chosen by its media type alone",
+        "Only the JSON media type selects JSON",
         arguments: [
             ("application/json", .json), ("Application/JSON; charset=UTF-8", .json), (" application/json ;x=y", .json),
             ("application/json\t", .json), (nil, .form), ("", .form), ("text/plain", .form), ("text/json", .form),
@@ -129,7 +129,7 @@ struct LegacyFormatTests {
         #expect(LegacyFormat(contentType: contentType) == format)
     }
 
-    @Test("The vectors that reach the JSON decoder, and those alone, are JSON by their type")
+    @Test("Exactly the vectors that reach the JSON decoder have the JSON media type")
     func vectors() throws {
         for vector in try ValidationVector.all() where !vector.headers.isEmpty {
             let type = vector.headers.first { $0.key.lowercased() == "content-type" }?.value

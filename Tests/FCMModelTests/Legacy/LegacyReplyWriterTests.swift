@@ -10,7 +10,7 @@ struct LegacyReplyWriterTests {
     ]
 
     @Test(
-        "Answers of a v1 upstream reach legacy clients as the vectors have it",
+        "Responses of a v1 upstream are written for legacy clients as in the vectors",
         arguments: try Vector.read("responses", where: "direction", is: "v1_to_legacy")
     )
     func vectors(vector: Vector) throws {
@@ -49,7 +49,7 @@ struct LegacyReplyWriterTests {
         try members.finish()
     }
 
-    /// One of the upstream's answers, or none.
+    /// Reads one of the upstream's responses or a transport failure.
     private static func reading(_ members: inout VectorMembers, for kind: Target.Kind, now: Int) throws -> V1Reading {
         if let word = try members.takeIfPresent("transport")?.text() {
             return V1Reading(transportFailure: .outcomeUnknown, upstreamCode: word)
@@ -58,7 +58,7 @@ struct LegacyReplyWriterTests {
         return V1ResponseReader.read(try UpstreamResponse(&members), for: kind, mayBeGroup: mayBeGroup, now: now)
     }
 
-    @Test("Local errors keep their index, whatever became of the rest")
+    @Test("Local errors keep their index for any result of the other tokens")
     func localErrors() throws {
         let request = try LegacyRequestDecoder.decode(
             ByteBuffer(string: #"{"registration_ids": ["", "a", "/topics/x", "b"]}"#)
@@ -98,7 +98,7 @@ struct LegacyReplyWriterTests {
         )
     }
 
-    @Test("Outcomes that are missing are errors, and more than there are recipients change nothing")
+    @Test("A missing outcome is an error, and surplus outcomes are ignored")
     func numbers() throws {
         let writer = LegacyReplyWriter(shape: .results(count: 2), format: .json, multicastID: 7)
         let accepted = RecipientOutcome.accepted(Acceptance(messageID: "m"))
@@ -116,7 +116,7 @@ struct LegacyReplyWriterTests {
         )
     }
 
-    @Test("A replacement that a legacy upstream reported is passed on and counted")
+    @Test("A replacement token from a legacy upstream is passed on and counted")
     func replacements() throws {
         let writer = LegacyReplyWriter(shape: .results(count: 2), format: .json, multicastID: 7)
         try Self.expect(
@@ -131,7 +131,7 @@ struct LegacyReplyWriterTests {
     }
 
     @Test(
-        "Ids of topics are numbers",
+        "Topic message ids are numbers",
         arguments: [
             ("1", "1"), ("9223372036854775807", "9223372036854775807"), ("6928422829871654", "6928422829871654"),
             ("fake_message_id", "2132958063090717"),
@@ -146,7 +146,7 @@ struct LegacyReplyWriterTests {
         #expect(String(buffer: reply.body) == #"{"message_id":\#(number)}"#)
     }
 
-    @Test("A group's counts are told, and its failed members named")
+    @Test("A JSON group reply has the counts and failed members, a form reply an id or an error")
     func groups() throws {
         let json = LegacyReplyWriter(shape: .results(count: 1), format: .json, multicastID: 7)
         let form = LegacyReplyWriter(shape: .results(count: 1), format: .form, multicastID: 7)
@@ -166,7 +166,7 @@ struct LegacyReplyWriterTests {
     }
 
     @Test(
-        "A request that was refused as a whole has the answer of its cause",
+        "The reply to a refused request depends on its code and format",
         arguments: [
             (.unauthenticated, .json, 401, "Unauthorized", nil), (.forbidden, .form, 401, "Unauthorized", nil),
             (.idempotencyConflict, .json, 400, #"{"error":"InvalidParameters"}"#, nil),
@@ -189,7 +189,7 @@ struct LegacyReplyWriterTests {
         #expect(reply.retryAfter == retryAfter)
     }
 
-    @Test("A legacy upstream's own names survive the way to a legacy client")
+    @Test("A legacy upstream's error names reach a legacy client, deprecated ones as current names")
     func ownNames() throws {
         let names = [
             "InvalidTtl", "InvalidApnsCredential", "DeviceQuotaExceeded", "NotRegistered", "MissingCollapseKey",
@@ -208,13 +208,13 @@ struct LegacyReplyWriterTests {
         )
     }
 
-    // MARK: Requests that were refused before
+    // MARK: Requests refused before sending
 
     private static func reply(_ refusal: Refusal, _ shape: LegacyReplyWriter.Shape) -> Reply {
         LegacyReplyWriter(shape: shape, format: .json, multicastID: 42).reply(to: refusal)
     }
 
-    @Test("A bad value is answered with the reason, a body that is no JSON with text in the service's own words")
+    @Test("A bad value gets a JSON reply with the reason, and malformed JSON gets plain text")
     func reasons() throws {
         let value = Self.reply(Refusal(.invalidField, "why"), .single)
         try Self.expect(value, 400, #"{"error": "InvalidParameters", "reason": "why"}"#)
@@ -226,7 +226,7 @@ struct LegacyReplyWriterTests {
         #expect(String(buffer: text.body) == "JSON_PARSING_ERROR: oops at position 3.\n")
     }
 
-    @Test("The gateway understands its own refusals as it meant them")
+    @Test("The response reader reads the gateway's own refusals back with their code")
     func readBack() {
         func result(_ refusal: Refusal, _ shape: LegacyReplyWriter.Shape = .single) -> SendResult {
             let reply = Self.reply(refusal, shape)
@@ -240,7 +240,7 @@ struct LegacyReplyWriterTests {
         #expect(listed.answer == .recipients([.rejected(.invalidTarget)]))
     }
 
-    /// Answers with whatever an upstream call came to.
+    /// Writes the reply to the result of an upstream call.
     private static func reply(_ writer: LegacyReplyWriter, to result: SendResult) -> Reply {
         switch result.answer {
         case .recipients(let outcomes): writer.reply(with: outcomes)

@@ -5,13 +5,13 @@ import VectorTestKit
 
 @Suite("LegacyRequestDecoder")
 struct LegacyRequestDecoderTests {
-    /// Decided by the method or the credential, before anybody reads the body: a matter of the route's tests.
+    /// Decided by the method or the credential before the body is read; the route's tests cover them.
     private static let routeVectors = ["VAL-153", "VAL-154", "VAL-155", "VAL-156", "VAL-159"]
-    /// Another spelling of the JSON media type: these reach the decoder all the same.
+    /// These have another spelling of the JSON media type and reach the decoder.
     private static let mediaTypeVectors = ["VAL-157", "VAL-158"]
 
     @Test(
-        "Requests are accepted and refused as the vectors have it",
+        "Requests are accepted and refused as in the vectors",
         arguments: try ValidationVector.all().filter(\.reachesDecoder)
     )
     func vectors(vector: ValidationVector) throws {
@@ -37,7 +37,7 @@ struct LegacyRequestDecoderTests {
         }
     }
 
-    @Test("The vectors that do not reach the decoder are known by name")
+    @Test("Exactly the listed vectors do not reach the decoder")
     func completeness() throws {
         let vectors = try ValidationVector.all()
         #expect(vectors.filter { !$0.reachesDecoder }.map(\.id) == Self.routeVectors)
@@ -52,7 +52,7 @@ struct LegacyRequestDecoderTests {
     }
 
     @Test(
-        "What is null, empty or false leaves no trace",
+        "Null, empty and false values count as absent",
         arguments: [
             #"{"to": "t"}"#,
             #"{"to": "t", "registration_ids": null, "condition": "", "notification_key": "", "collapse_key": ""}"#,
@@ -83,7 +83,7 @@ struct LegacyRequestDecoderTests {
         try LegacyRequestDecoder.decode(ByteBuffer(string: text))
     }
 
-    /// The vectors' word for a target.
+    /// The vectors' name for a target.
     private static func kind(of target: Target) -> String {
         switch target {
         case .token: "token"
@@ -111,7 +111,7 @@ struct LegacyRequestDecoderTests {
         let reply = LegacyReplyWriter(shape: shape, format: .json, multicastID: 4_711).reply(to: refusal)
         #expect(reply.status == expected.status)
         guard let body = expected.body else {
-            // The text is free, but there is one.
+            // The text is not specified but must not be empty.
             #expect(reply.contentType == (expected.contentType ?? "text/plain") + "; charset=UTF-8")
             #expect(reply.body.readableBytes > 0)
             return

@@ -20,7 +20,7 @@ struct LegacyRequestEncoderTests {
         ]
     }
 
-    @Test("Every target has its form, and a message without content adds nothing to it")
+    @Test("Every target has its form, and an empty message adds no members")
     func targets() throws {
         for (target, expected) in try Self.targets() {
             try Self.expect(Message(), to: target, is: expected)
@@ -35,7 +35,7 @@ struct LegacyRequestEncoderTests {
     }
 
     @Test(
-        "Expressions that only v1 knows are refused",
+        "Conditions that only v1 allows are refused",
         arguments: [
             "!('a' in topics)",
             "'a' in topics && !('b' in topics)",
@@ -49,7 +49,7 @@ struct LegacyRequestEncoderTests {
         }
     }
 
-    @Test("Nothing that is absent is sent as null, empty text, empty object or false")
+    @Test("An empty notification and absent values are omitted")
     func absence() throws {
         var message = Message()
         message.notification = Notification()
@@ -73,7 +73,7 @@ struct LegacyRequestEncoderTests {
         #expect(Array(body.readableBytesView) == Array(expected.utf8))
     }
 
-    @Test("What was encoded decodes as the same target, message and size", arguments: SplitMix64.seeds)
+    @Test("An encoded message decodes to the same target, message and size", arguments: SplitMix64.seeds)
     func roundTrip(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<20 {
@@ -86,14 +86,14 @@ struct LegacyRequestEncoderTests {
             #expect(request.message.bytesOfTexts == message.bytesOfTexts)
             #expect(request.payloadBytes == message.payloadBytes)
             #expect(request.localErrors.isEmpty)
-            // Encoding what was decoded gives the same bytes: the form is canonical.
+            // Encoding it again gives the same bytes, since the form is canonical.
             #expect(try LegacyRequestEncoder.encode(request.message, to: request.target) == body)
         }
     }
 
-    @Test("Every code point survives as data, alone and beside others")
+    @Test("Every code point survives encoding and decoding as data")
     func everyCodePoint() throws {
-        // Planes beyond the second repeat its encoding, so their ends stand for them.
+        // The planes beyond the second are encoded alike, so a few code points of each suffice.
         let points = Array(0...0x2_FFFF) + (3...16).flatMap { [$0 << 16, $0 << 16 | 0x8000, $0 << 16 | 0xFFFF] }
         let scalars = points.compactMap { Unicode.Scalar(UInt32($0)) }
         for start in stride(from: 0, to: scalars.count, by: 1_000) {

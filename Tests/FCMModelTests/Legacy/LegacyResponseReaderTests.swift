@@ -6,7 +6,7 @@ import VectorTestKit
 @Suite("LegacyResponseReader")
 struct LegacyResponseReaderTests {
     @Test(
-        "Answers mean what the vectors say",
+        "Responses are read as in the vectors",
         arguments: try Vector.read("responses", where: "direction", is: "legacy_to_outcome")
     )
     func vectors(vector: Vector) throws {
@@ -44,7 +44,7 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    /// An outcome in the vectors' words, which are those of the REST contract.
+    /// An outcome in the vectors' form, which is that of the REST contract.
     private static func json(_ outcome: RecipientOutcome) -> VectorJSON {
         let members: [(String, VectorJSON?)] =
             switch outcome {
@@ -63,14 +63,14 @@ struct LegacyResponseReaderTests {
         return .object(members.compactMap { key, value in value.map { VectorJSON.Member(key: key, value: $0) } })
     }
 
-    @Test("Each vector is of one direction")
+    @Test("The vectors are 31 legacy responses and 51 v1 responses")
     func completeness() throws {
         let read = try Vector.read("responses", where: "direction", is: "legacy_to_outcome")
         #expect(read.map(\.id) == (52...82).map { "RSP-0\($0)" })
         #expect(try Vector.read("responses", where: "direction", is: "v1_to_legacy").count == 51)
     }
 
-    @Test("Every other status speaks for the whole call, whatever the body")
+    @Test("A status other than 200 and 400 decides the whole call regardless of the body")
     func statuses() {
         let result = #"{"results":[{"error":"NotRegistered"}]}"#
         let bodies = ["", "<html>", result, "Error=NotRegistered", "NotRegistered"]
@@ -90,12 +90,12 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    @Test("Under an idempotency key a proxy's 5xx leaves open whether the message arrived")
+    @Test("With an idempotency key, a proxy's 5xx gives an unknown outcome")
     func proxy() {
         let own = [#"{"error":"Unavailable"}"#, "Error=InternalServerError", "Unavailable\n"]
         let foreign = ["", "<html>", "{}", #"{"error":"Bad gateway"}"#, #"{"results":[{"message_id":"1"}]}"#]
         for status in 100...999 {
-            // What FCM documents, and what was refused before it was read, stays what it is.
+            // Statuses that FCM documents keep their meaning, and so do those below 500.
             let isProxys = (501...599).contains(status) && status != 503
             for body in own + foreign {
                 let result = Self.read(status: status, body, isIdempotent: true)
@@ -129,7 +129,7 @@ struct LegacyResponseReaderTests {
         #expect(Self.read(status: 400, body).refusal?.code == expected)
     }
 
-    @Test("A named error is kept as the upstream's own word, anything else as the status")
+    @Test("The upstream code is a known error name, else the status")
     func upstreamCodes() {
         let gone = #"{"results":[{"error":"NOT_REGISTERED: gone"}]}"#
         #expect(Self.read(status: 200, gone).upstreamCode == "NotRegistered")
@@ -141,7 +141,7 @@ struct LegacyResponseReaderTests {
     }
 
     @Test(
-        "Message ids are texts or numbers, as they were written",
+        "Message ids are strings or numbers and keep their digits",
         arguments: [
             (#""0:1""#, "0:1"), ("7146077062196508237", "7146077062196508237"),
             ("12345678901234567890", "12345678901234567890"),
@@ -177,7 +177,7 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    @Test("Results that do not match the recipients in number can't be attributed", arguments: [0, 1, 2, 4, 1_000])
+    @Test("A result count that differs from the recipients is a protocol error", arguments: [0, 1, 2, 4, 1_000])
     func countMismatch(count: Int) {
         let results = Array(repeating: #"{"error":"NotRegistered"}"#, count: count).joined(separator: ",")
         let body = #"{"multicast_id":1,"success":0,"failure":3,"results":[\#(results)]}"#
@@ -185,14 +185,14 @@ struct LegacyResponseReaderTests {
         #expect(result.refusal?.code == .upstreamProtocol)
     }
 
-    @Test("A single answer says nothing about several recipients")
+    @Test("A single result for several recipients is a protocol error")
     func singleAnswers() {
         for body in [#"{"message_id":"1"}"#, "id=1", "{}", #"{"multicast_id":1}"#, "[]", "null", "7", "\"x\""] {
             #expect(Self.read(status: 200, body, for: .tokens(["a", "b"])).refusal?.code == .upstreamProtocol)
         }
     }
 
-    @Test("Counts without a multicast id are a group's, whatever the target was thought to be")
+    @Test("Counts without a multicast id are a group result for any target")
     func groups() throws {
         let topic = Target.topic(try #require(TopicName("news")))
         let body = #"{"success":1,"failure":2,"failed_registration_ids":["r1",7,"r2"]}"#
@@ -213,7 +213,7 @@ struct LegacyResponseReaderTests {
     }
 
     @Test(
-        "Counts and members that no group has are not believed",
+        "Impossible group counts and members are a protocol error",
         arguments: [
             #"{"success":9223372036854775807,"failure":1}"#,
             #"{"success":9223372036854775807,"failure":9223372036854775807}"#,
@@ -231,7 +231,7 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    @Test("The largest counts that are believed can be added up")
+    @Test("Group counts up to 1,000 are accepted, and GroupOutcome clamps others")
     func largestCounts() {
         let result = Self.read(status: 200, #"{"success":1000,"failure":1000}"#, for: .notificationKey("k"))
         #expect(result.answer == .group(GroupOutcome(success: 1_000, failure: 1_000, failedTokens: [])))
@@ -239,7 +239,7 @@ struct LegacyResponseReaderTests {
         #expect(clamped == GroupOutcome(success: 1_000, failure: 0, failedTokens: []))
     }
 
-    @Test("Ids and replacements beyond their bounds make nothing of a message that was taken")
+    @Test("A message id or replacement beyond its limits is a protocol error")
     func foreignTexts() {
         let long = String(repeating: "x", count: 513)
         let longest = String(repeating: "x", count: 512)
@@ -272,7 +272,7 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    @Test("A page in place of two lines of text is not looked through")
+    @Test("A long text is not searched for an id or an error")
     func longTexts() {
         let page = String(repeating: "\n", count: 1_000_000) + "id=1"
         #expect(Self.read(status: 200, page).refusal?.code == .upstreamProtocol)
@@ -287,7 +287,7 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    @Test("A server that has had too many requests is left alone for a minute, or as long as it says")
+    @Test("A 429 has the delay that it names, or a minute")
     func tooManyRequests() {
         #expect(Self.read(status: 429, "").retryAfter == 60)
         #expect(Self.read(status: 429, "", retryAfter: "soon").retryAfter == 60)
@@ -295,7 +295,7 @@ struct LegacyResponseReaderTests {
         #expect(Self.read(status: 503, "").retryAfter == nil)
     }
 
-    @Test("An empty 200 is the end of a known group and proves nothing for anything else")
+    @Test("An empty 200 means unregistered for a group key and is a protocol error otherwise")
     func emptyAnswers() throws {
         #expect(Self.read(status: 200, "", for: .notificationKey("k")).refusal?.code == .unregistered)
         let topic = Target.topic(try #require(TopicName("news")))
@@ -306,7 +306,7 @@ struct LegacyResponseReaderTests {
         #expect(Self.read(status: 200, " ", for: .notificationKey("k")).refusal?.code == .upstreamProtocol)
     }
 
-    @Test("A delay is passed on only where something can be repeated")
+    @Test("A delay is passed on only if something can be retried")
     func delays() {
         let body = #"{"results":[{"error":"NotRegistered"},{"error":"Unavailable"}]}"#
         #expect(Self.read(status: 200, body, retryAfter: "7", for: .tokens(["a", "b"])).retryAfter == 7)

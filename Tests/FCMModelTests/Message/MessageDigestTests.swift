@@ -6,7 +6,7 @@ import VectorTestKit
 
 @Suite("MessageDigest")
 struct MessageDigestTests {
-    /// What a request decodes to.
+    /// The content of a decoded request.
     private struct Decoded: Equatable {
         var target: Target
         var message: Message
@@ -14,7 +14,7 @@ struct MessageDigestTests {
         var digest: [UInt8] { MessageDigestTests.digest(self.target, self.message) }
     }
 
-    /// Whose words a request is in.
+    /// The protocol of a request.
     private enum Dialect: CaseIterable {
         case legacy
         case v1
@@ -52,7 +52,7 @@ struct MessageDigestTests {
         return digest.finish()
     }
 
-    @Test("Order, blanks, escapes and spellings of numbers make no difference", arguments: SplitMix64.seeds)
+    @Test("The digest ignores member order, blanks, escapes and spellings of numbers", arguments: SplitMix64.seeds)
     func respelled(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for dialect in Dialect.allCases {
@@ -67,7 +67,7 @@ struct MessageDigestTests {
         }
     }
 
-    @Test("Every change of a value or a name does", arguments: SplitMix64.seeds)
+    @Test("Every change of a value or a name that changes the message changes the digest", arguments: SplitMix64.seeds)
     func changed(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for dialect in Dialect.allCases {
@@ -75,7 +75,7 @@ struct MessageDigestTests {
                 let body = try dialect.body(using: &random)
                 var met: [[UInt8]: Decoded] = [:]
                 for change in [body] + body.changes() {
-                    // What is no message has no digest, and what the legacy protocol ignores no part in it.
+                    // Invalid messages have no digest, and ignored members don't affect it.
                     guard let decoded = try? dialect.decode(String(buffer: change.serialised())) else { continue }
                     #expect(met[decoded.digest] ?? decoded == decoded, "\(change)")
                     met[decoded.digest] = decoded
@@ -85,7 +85,7 @@ struct MessageDigestTests {
         }
     }
 
-    @Test("No two messages share their bytes")
+    @Test("Different targets and messages have different digests")
     func neighbours() throws {
         let targets: [Target] = [
             .token("ab"), .tokens(["ab"]), .tokens(["a", "b"]), .tokens(["b", "a"]), .tokens(["a", ""]),
@@ -127,7 +127,7 @@ struct MessageDigestTests {
         #expect(digests.count == targets.count * messages.count)
     }
 
-    @Test("The order of data is no part of a message, that of lists is; names are compared by bytes")
+    @Test("The digest ignores the order of data and compares keys by bytes")
     func order() {
         var (one, other) = (Message(), Message())
         one.data = [DataEntry(key: "\u{E9}", value: "1"), DataEntry(key: "e\u{301}", value: "2")]
@@ -138,7 +138,7 @@ struct MessageDigestTests {
         #expect(Self.digest(.token("t"), one) != Self.digest(.token("t"), other))
     }
 
-    @Test("All that a message has is part of its digest")
+    @Test("Message and Notification have exactly the properties known to these tests")
     func completeness() {
         let message = Mirror(reflecting: Message()).children.compactMap(\.label)
         #expect(
@@ -213,7 +213,7 @@ extension VectorJSON {
         return "\"\(quoted)\""
     }
 
-    /// The value with one change each time: of a text, a number, a truth value, a name, or of what is there.
+    /// Copies of the value with one change each: of a string, number, Boolean or name, or of a member's presence.
     fileprivate func changes() -> [VectorJSON] {
         switch self {
         case .object(let members):

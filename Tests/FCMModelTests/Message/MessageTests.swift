@@ -36,7 +36,7 @@ struct NotificationTests {
 @Suite("ValueRules")
 struct ValueRulesTests {
     @Test(
-        "A colour is # and six hexadecimal digits, and nothing else",
+        "A colour is # and exactly six hexadecimal digits",
         arguments: [
             "#000000", "#ffFFff", "#09aFcD",
             "", "#", "000000", "#00000", "#0000000", "#00000g", "#00000G", "#00000/", "#00000:", "#00000@", "#00000`",
@@ -48,7 +48,7 @@ struct ValueRulesTests {
     }
 
     @Test(
-        "A badge is a text of digits up to a positive 32-bit number",
+        "A badge is a string of digits up to 2,147,483,647",
         arguments: [
             ("0", 0), ("7", 7), ("007", 7), ("2147483647", 2_147_483_647), ("2147483648", nil),
             ("9223372036854775808", nil), ("99999999999999999999999", nil), ("", nil), ("-1", nil), ("+1", nil),
@@ -60,7 +60,7 @@ struct ValueRulesTests {
     }
 
     @Test(
-        "A data key is refused by its bytes, whatever combines with them",
+        "Reserved data keys are compared by bytes, despite combining marks",
         arguments: [
             ("google\u{301}", true), ("gcm\u{200D}", true), ("from\u{301}", false), ("message_types", false),
             ("goog", false), ("gc", false), (" ", false), ("\u{0}", false),
@@ -71,7 +71,7 @@ struct ValueRulesTests {
     }
 
     @Test(
-        "A device group may have any name but an empty one, one of control characters, and the gateway's own",
+        "A group name is not empty and has no control characters and no gateway prefix",
         arguments: [
             ("shop.family", true), ("shop/family", true), ("fcm-gateway", true), ("x fcm-gateway/", true),
             ("größe 😀", true),

@@ -4,21 +4,21 @@ import Testing
 
 @Suite("Rejection")
 struct RejectionTests {
-    @Test("Every name of the protocol survives its way through a code", arguments: LegacyErrorName.allCases)
+    @Test("A rejection keeps every legacy name, deprecated ones as current names", arguments: LegacyErrorName.allCases)
     func names(name: LegacyErrorName) {
         let rejection = Rejection(code: name.outcomeCode, legacyName: name)
         #expect(rejection.legacyErrorName == name.current)
         #expect(rejection.legacyErrorName.current == rejection.legacyErrorName)
     }
 
-    @Test("A name is kept only where the code alone would be called something else")
+    @Test("A legacy name is stored only if the code's own name differs")
     func equality() {
         #expect(Rejection(code: .unregistered, legacyName: .notRegistered) == Rejection(code: .unregistered))
         #expect(Rejection(code: .invalidField, legacyName: .invalidTTL) != Rejection(code: .invalidField))
         #expect(Rejection(code: .upstreamCredentials).legacyErrorName == .internalServerError)
     }
 
-    @Test("Only the death of a token is told as one, and whatever can be repeated as something to repeat")
+    @Test("Only unregistered maps to NotRegistered, and retryable codes map to retryable names")
     func codes() {
         let deaths = OutcomeCode.allCases.filter { $0.legacyErrorName == .notRegistered }
         #expect(deaths == [.unregistered])
@@ -75,13 +75,13 @@ struct LegacyErrorNameTests {
         }
     }
 
-    @Test("The table names every name, and only once")
+    @Test("The table has every name exactly once")
     func completeness() {
         #expect(Self.codes.map(\.0).sorted() == LegacyErrorName.allCases.map(\.rawValue).sorted())
     }
 
     @Test(
-        "Anything else is no name",
+        "Any other text is not a name",
         arguments: [
             "", ":", " ", "_", ": NotRegistered", "DeprecatedApi", "SomethingNew", "NotRegisteredX", "XNotRegistered",
             "Not-Registered", "Not.Registered", "NotRegistered;", "Error=NotRegistered", "Registered", "Not",
@@ -101,7 +101,7 @@ struct SendResultTests {
         V1Reading(answer: .rejected(Rejection(code: code, retryAfter: retryAfter)), upstreamCode: word)
     }
 
-    @Test("Outcomes keep the order of the calls, the longest delay stands for all")
+    @Test("Outcomes keep the order of the calls, and the longest retryable delay applies to all")
     func order() {
         let result = SendResult(gathering: [
             Self.accepted, Self.rejected(.deviceRateExceeded, retryAfter: 9, "QUOTA_EXCEEDED"),
@@ -121,7 +121,7 @@ struct SendResultTests {
     }
 
     @Test(
-        "One cause that is nobody's own makes one failure",
+        "A cause common to all calls is one refusal",
         arguments: [OutcomeCode.upstreamUnavailable, .upstreamCredentials, .upstreamInternal, .upstreamProtocol]
     )
     func commonCause(code: OutcomeCode) {
@@ -133,7 +133,7 @@ struct SendResultTests {
         #expect(SendResult(failed).refusal?.code == code)
     }
 
-    @Test("Causes that differ, or are somebody's own, stay a list")
+    @Test("Causes that differ or concern one recipient stay a list")
     func ownCauses() {
         let lists = [
             [Self.rejected(.unregistered), Self.rejected(.unregistered)],
@@ -152,7 +152,7 @@ struct SendResultTests {
         )
     }
 
-    @Test("A group's answer counts the members that the gateway knows, and at least one")
+    @Test("A group result counts the known members, at least one")
     func groups() {
         let reading = V1Reading(answer: .group, upstreamCode: "200")
         for (known, success) in [(nil, 1), (0, 1), (3, 3)] as [(Int?, Int)] {
@@ -163,7 +163,7 @@ struct SendResultTests {
         #expect(SendResult(gathering: [reading]).refusal?.code == .upstreamProtocol)
     }
 
-    @Test("A call without an answer is Unavailable in legacy words, and what it is in those of REST")
+    @Test("A timed-out call has the code outcomeUnknown and the legacy name Unavailable")
     func transport() {
         let reading = V1Reading(transportFailure: .outcomeUnknown, upstreamCode: "timeout")
         #expect(reading.signal == .trouble)
@@ -179,7 +179,7 @@ struct SendResultTests {
         #expect(SendResult(refused).refusal?.code == .upstreamUnavailable)
     }
 
-    @Test("An answer is passed through only where it is FCM's own and the reader was asked to keep it")
+    @Test("A response is passed through only if it is FCM's own and keepsAnswer is set")
     func passThrough() {
         let error = #"{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"google.firebase.fcm.v1.FcmError","#
         let body = error + #""errorCode":"UNREGISTERED"}]}}"#
@@ -201,7 +201,7 @@ struct SendResultTests {
         #expect(passThrough(gone, keepsAnswer: true)?.contentType == "application/json; charset=UTF-8")
     }
 
-    @Test("Legacy's name for a failed call is kept where it says more than the code")
+    @Test("The legacy name of a failed call is kept if it is more specific than the code")
     func legacyName() {
         func name(_ code: OutcomeCode, _ name: LegacyErrorName) -> LegacyErrorName? {
             SendResult(refused: code, upstreamCode: "x", legacyName: name).refusal?.legacyName

@@ -5,7 +5,7 @@ import VectorTestKit
 @testable import FCMModel
 
 extension UpstreamResponse {
-    /// An answer that a vector's members describe.
+    /// Creates a response from a vector's members.
     init(_ members: inout VectorMembers) throws {
         let headers = try members.takeIfPresent("headers")?.headers() ?? [:]
         self.init(
@@ -33,7 +33,7 @@ extension TopicReading {
 }
 
 extension VectorJSON {
-    /// Headers by their names in lower case; others than these two would go unnoticed.
+    /// Headers by lowercase name; refuses other headers, since the tests would not compare them.
     func headers() throws -> [String: String] {
         var headers: [String: String] = [:]
         var members = try self.members()

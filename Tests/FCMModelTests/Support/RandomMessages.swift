@@ -4,7 +4,7 @@ import VectorTestKit
 
 /// A small generator of random numbers that is the same on every machine.
 struct SplitMix64: RandomNumberGenerator {
-    /// What property tests start from, each anew.
+    /// The seeds of the property tests.
     static let seeds: Range<UInt64> = 0..<25
 
     private var state: UInt64
@@ -21,7 +21,7 @@ struct SplitMix64: RandomNumberGenerator {
         return mixed ^ (mixed &>> 31)
     }
 
-    /// A number from 0 to the bound, exclusive; the slight bias is of no concern here, speed in a debug build is.
+    /// A number from 0 to the bound, exclusive; slightly biased, but fast in a debug build.
     mutating func below(_ bound: Int) -> Int {
         Int(truncatingIfNeeded: (self.next() &>> 33) % UInt64(bound))
     }
@@ -41,13 +41,13 @@ enum RandomText {
         0x1F3FB...0x1F3FF, 0x10000...0x10FFFF,
     ]
 
-    /// Draws a text of so many code points.
+    /// Draws a text whose number of code points is in the range.
     static func draw(_ lengths: ClosedRange<Int>, using random: inout SplitMix64) -> String {
         var text = String.UnicodeScalarView()
         for _ in 0..<(lengths.lowerBound + random.below(lengths.count)) {
             let range = random.pick(Self.ranges)
             let point = range.lowerBound + UInt32(random.below(range.count))
-            // No range holds a surrogate, so nothing is ever left out.
+            // No range contains a surrogate, so this never fails.
             if let scalar = Unicode.Scalar(point) { text.append(scalar) }
         }
         return String(text)
@@ -60,9 +60,9 @@ enum RandomText {
     }
 }
 
-/// Draws messages that a decoder could have established, and targets that the legacy protocol knows.
+/// Draws messages that a decoder can return, and targets of the legacy protocol.
 enum RandomMessage {
-    /// Draws a target of any kind with a legacy form; a group's key is left out, which decodes as a token.
+    /// Draws a target with a legacy form, except a group's key, which decodes as a token.
     static func target(using random: inout SplitMix64) throws -> Target {
         switch random.below(4) {
         case 0:
@@ -78,7 +78,7 @@ enum RandomMessage {
         throw VectorProblem("no valid topic was drawn")
     }
 
-    /// Any text but control characters, which no token has.
+    /// Draws a token, which has no control characters.
     private static func token(using random: inout SplitMix64) -> String {
         let scalars = RandomText.draw(0...30, using: &random).unicodeScalars
             .filter { $0.value >= 0x20 && $0.value != 0x7F }
@@ -128,14 +128,14 @@ enum RandomMessage {
 }
 
 extension RandomMessage {
-    /// Draws a message of which nothing gets lost in v1, and a target that is one call.
+    /// Draws a message that v1 carries completely, and a target of one call.
     static func forV1(using random: inout SplitMix64) throws -> (Message, Target) {
         var target = try Self.target(using: &random)
         if case .tokens(let tokens) = target { target = .token(tokens[0]) }
         return (Self.forV1(Self.message(for: target, using: &random), using: &random), target)
     }
 
-    /// A message without what v1 drops on purpose, and now and then with the addresses that browsers get.
+    /// Removes members that v1 drops, and sometimes sets URLs for browsers.
     private static func forV1(_ drawn: Message, using random: inout SplitMix64) -> Message {
         var message = drawn
         if var notification = message.notification {
@@ -154,7 +154,7 @@ extension RandomMessage {
 }
 
 extension Message {
-    /// The UTF-8 of every text, named; unlike `==`, which takes composed and decomposed letters for one another.
+    /// All texts in UTF-8, since `==` treats composed and decomposed letters as equal.
     var bytesOfTexts: [[UInt8]] {
         var texts: [String] = []
         for text in self.notification?.texts ?? [] { texts += [text.key.rawValue, text.value] }

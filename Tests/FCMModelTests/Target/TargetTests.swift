@@ -4,7 +4,7 @@ import VectorTestKit
 
 @Suite("Target")
 struct TargetTests {
-    /// Each kind with its name, how many outcomes it has and how large its payload may be.
+    /// Each kind with its name, its number of outcomes and its payload limit.
     private static func all() throws -> [(Target, kind: String, recipients: Int, bytes: Int)] {
         let topic = try #require(TopicName("news"))
         return [
@@ -29,7 +29,7 @@ struct TargetTests {
         #expect(Set(all.map { $0.0.kind }) == Set(Target.Kind.allCases))
     }
 
-    @Test("Topics and conditions are answered once, all else per recipient")
+    @Test("Topics and conditions have one result, other targets one per recipient")
     func shapes() throws {
         for (target, kind, recipients, _) in try Self.all() {
             let isSingle = kind == "topic" || kind == "condition"
@@ -40,7 +40,7 @@ struct TargetTests {
 
 @Suite("TopicName")
 struct TopicNameTests {
-    @Test("Of ASCII, letters, digits and five signs are allowed")
+    @Test("The allowed ASCII characters are letters, digits and -_.~%")
     func characters() {
         let allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~%"
         for byte in UInt8.min...0x7F {
@@ -50,14 +50,14 @@ struct TopicNameTests {
     }
 
     @Test(
-        "Nothing beyond ASCII is allowed, however it looks",
+        "Characters beyond ASCII are refused",
         arguments: ["\u{E9}", "e\u{301}", "\u{212A}", "\u{FF41}", "\u{1F600}", "a\u{200B}", "\u{430}"]
     )
     func beyondASCII(text: String) {
         #expect(TopicName(text) == nil)
     }
 
-    @Test("Nothing is decoded")
+    @Test("Escapes are not decoded")
     func unchanged() {
         #expect(TopicName("a%20b%2F%")?.description == "a%20b%2F%")
     }
@@ -76,7 +76,7 @@ struct TopicNameTests {
 
 @Suite("TopicCondition")
 struct TopicConditionTests {
-    @Test("Grammar, limits and canonical form are those of the vectors", arguments: try ConditionVector.all())
+    @Test("Conditions have the validity and canonical form of the vectors", arguments: try ConditionVector.all())
     func vectors(vector: ConditionVector) throws {
         let condition = try? TopicCondition(parsing: vector.condition)
         #expect((condition?.fits(.legacy) ?? false) == vector.isLegacyValid)
@@ -90,22 +90,22 @@ struct TopicConditionTests {
         #expect(try TopicCondition(parsing: reading.canonical) == parsed)
     }
 
-    @Test("Nothing of the vectors is left out")
+    @Test("The vectors have 19 readable conditions")
     func completeness() throws {
         #expect(try ConditionVector.all().filter { $0.reading != nil }.count == 19)
     }
 
-    @Test("Thirty-two parentheses may be open at once", arguments: ["(", "!("])
+    @Test("At most 32 parentheses may be open", arguments: ["(", "!("])
     func depth(opening: String) throws {
         let deepest = String(repeating: opening, count: 32) + "'a' in topics" + String(repeating: ")", count: 32)
         #expect(try TopicCondition(parsing: deepest).canonical == deepest)
         let tooDeep = TopicCondition.ParseError.tooDeep(offset: 33 * opening.utf8.count - 1)
         #expect(throws: tooDeep) { try TopicCondition(parsing: opening + deepest + ")") }
-        // Far too deep must cost neither the stack nor time.
+        // Extreme depth must neither overflow the stack nor take long.
         #expect(throws: tooDeep) { try TopicCondition(parsing: String(repeating: opening, count: 200_000)) }
     }
 
-    @Test("Parentheses that were closed no longer count as open")
+    @Test("Closed parentheses do not count as open")
     func siblings() throws {
         let text = Array(repeating: "('a' in topics)", count: 40).joined(separator: " && ")
         let condition = try TopicCondition(parsing: text)
@@ -115,7 +115,7 @@ struct TopicConditionTests {
     }
 
     @Test(
-        "A refusal names the place",
+        "A refusal has the offset of the error",
         arguments: [
             ("", .syntax(offset: 0)), ("   ", .syntax(offset: 3)), ("topics", .syntax(offset: 0)),
             ("'a", .syntax(offset: 0)), ("'a\" in topics", .syntax(offset: 0)), ("'a'in topics", .syntax(offset: 3)),

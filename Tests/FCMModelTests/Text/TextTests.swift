@@ -4,7 +4,7 @@ import Testing
 
 struct PercentEncodingTests {
     @Test(
-        "Everything that means something in a path or query is escaped, and comes back",
+        "Special characters of a path or query are escaped and decoded again",
         arguments: [
             ("news", "news"), ("a-b.c_d~e", "a-b.c_d~e"), ("a:b", "a%3Ab"), ("100%", "100%25"),
             ("a/b?c#d e", "a%2Fb%3Fc%23d%20e"),
@@ -16,18 +16,18 @@ struct PercentEncodingTests {
         #expect(PercentEncoding.decoded(encoded.utf8) == text)
     }
 
-    @Test("Escapes are undone once, in either case", arguments: [("%2525", "%25"), ("%c3%bc", "ü"), ("a%3ab", "a:b")])
+    @Test("Escapes are decoded once, in either case", arguments: [("%2525", "%25"), ("%c3%bc", "ü"), ("a%3ab", "a:b")])
     func once(encoded: String, text: String) {
         #expect(PercentEncoding.decoded(encoded.utf8) == text)
     }
 
-    @Test("Broken escapes and bytes that are no text are nothing", arguments: ["%", "%2", "%G1", "a%", "%FF", "%C3"])
+    @Test("Broken escapes and invalid UTF-8 decode to nil", arguments: ["%", "%2", "%G1", "a%", "%FF", "%C3"])
     func broken(encoded: String) {
         #expect(PercentEncoding.decoded(encoded.utf8) == nil)
     }
 
     @Test(
-        "What would lead elsewhere is no device",
+        "A token that would change the path is not plausible",
         arguments: [("", false), (".", false), ("..", false), ("/topics/news", false), ("...", true), ("a:b", true)]
     )
     func plausible(text: String, isPlausible: Bool) {
@@ -44,7 +44,7 @@ struct PercentEncodingTests {
 
 @Suite("CivilDate")
 struct CivilDateTests {
-    @Test("Day follows day through leap years and centuries, there and back")
+    @Test("Dates and day numbers convert both ways for 150,000 days")
     func everyDay() throws {
         let start = try #require(CivilDate(year: 1896, month: 1, day: 1)).daysSince1970
         var (year, month, day) = (1896, 1, 1)
@@ -64,7 +64,7 @@ struct CivilDateTests {
     }
 
     @Test(
-        "Known days have their known numbers",
+        "Known dates have their day numbers",
         arguments: [
             (1970, 1, 1, 0), (1969, 12, 31, -1), (2000, 3, 1, 11_017), (1600, 2, 29, -135_081),
             (9999, 12, 31, 2_932_896),
@@ -77,7 +77,7 @@ struct CivilDateTests {
     }
 
     @Test(
-        "Days that the calendar lacks are refused",
+        "Dates that don't exist are refused",
         arguments: [(2026, 2, 29), (1900, 2, 29), (2026, 4, 31), (2026, 0, 1), (2026, 13, 1), (2026, 1, 0), (-1, 1, 1)]
     )
     func refused(year: Int, month: Int, day: Int) {
@@ -110,7 +110,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "Anything else is no date",
+        "Any other text is not a date",
         arguments: [
             "", " ", "soon", "GMT", "Sun, 06 Nov 1994", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
             "Sun, 06 Nov 1994 08:49:37 +0000", "Sun, 06 Nov 1994 08:49:37 GMT GMT", "06 Nov 1994 08:49:37 GMT",
@@ -156,7 +156,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "An unreadable value is none",
+        "An unreadable value gives nil",
         arguments: [
             "", " ", "-1", "+1", "1.5", "1e3", " 7", "7 ", "7s", "0x7", "\u{0667}", "soon",
             "Thu, 30 Feb 2024 00:00:00 GMT", "Thu, 29 Feb 2024 00:00:00",

@@ -14,7 +14,7 @@ struct InstanceIDFacadeTests {
         }
     }
 
-    @Test("A batch is read; members that the API does not know do not matter")
+    @Test("A batch is read, and unknown members are ignored")
     func batch() throws {
         let body = #"{"extra":1,"to":"/topics/a%b","registration_tokens":["t2","","t1","t2"]}"#
         let batch = try InstanceIDBatch(parsing: ByteBuffer(string: body))
@@ -23,7 +23,7 @@ struct InstanceIDFacadeTests {
     }
 
     @Test(
-        "A batch that is wrong",
+        "An invalid batch is refused with a code",
         arguments: [
             ("", OutcomeCode.malformedJSON), ("[]", .malformedJSON), ("{", .malformedJSON),
             (#"{"to":"/topics/a","to":"/topics/b","registration_tokens":["t"]}"#, .malformedJSON),
@@ -53,7 +53,7 @@ struct InstanceIDFacadeTests {
         #expect(self.code(body(1_001)) == .invalidField)
     }
 
-    @Test("Results are empty objects and names of errors")
+    @Test("Results are empty objects or error names")
     func results() {
         let reply = InstanceIDReplyWriter.reply(to: [
             .done, .rejected(.unregistered), .rejected(.invalidToken), .rejected(.tooManyTopics),
@@ -65,7 +65,7 @@ struct InstanceIDFacadeTests {
         )
     }
 
-    @Test("A delay is named where no device is done")
+    @Test("The longest delay is sent only if no device has succeeded")
     func delay() {
         let late = SubscriptionOutcome.rejected(Rejection(code: .tenantRateExceeded, retryAfter: 7))
         let later = SubscriptionOutcome.rejected(Rejection(code: .tenantRateExceeded, retryAfter: 9))
@@ -74,7 +74,7 @@ struct InstanceIDFacadeTests {
         #expect(InstanceIDReplyWriter.reply(to: [.rejected(.unregistered)]).retryAfter == nil)
     }
 
-    @Test("Only the death of a device is told as one, and only our own key as one that is refused")
+    @Test("Only unregistered is NOT_FOUND, and only the caller's own key is UNAUTHENTICATED")
     func names() {
         for code in OutcomeCode.allCases {
             #expect((code.instanceIDErrorName == .notFound) == (code == .unregistered), "\(code)")
@@ -84,7 +84,7 @@ struct InstanceIDFacadeTests {
     }
 
     @Test(
-        "A refused request has the error's status",
+        "A refused request gets the status and name of its code",
         arguments: [
             (OutcomeCode.unauthenticated, 401, "UNAUTHENTICATED", Int?.none),
             (.invalidField, 400, "INVALID_ARGUMENT", nil),
@@ -101,7 +101,7 @@ struct InstanceIDFacadeTests {
         #expect(reply.retryAfter == retryAfter)
     }
 
-    @Test("What is known of a device is written as the API writes it")
+    @Test("A device's information is written in the API's form")
     func info() {
         let info = RegistrationInfo(
             application: "com.example",
@@ -123,7 +123,7 @@ struct InstanceIDFacadeTests {
         #expect(String(buffer: nothing.body) == "{}")
     }
 
-    @Test("Subscriptions are written as v1 writes them")
+    @Test("Subscriptions are written in v1's form")
     func v1() throws {
         let topic = try #require(TopicName("a%b"))
         let writer = V1ReplyWriter(project: "p")
@@ -168,14 +168,14 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "Each error has its meaning; an unknown one is no death",
+        "Each error has its code, and an unknown one is a protocol error",
         arguments: [
             ("NOT_FOUND", OutcomeCode.unregistered), ("INVALID_ARGUMENT", .invalidToken),
             ("PERMISSION_DENIED", .senderMismatch), ("TOO_MANY_TOPICS", .tooManyTopics),
             ("RESOURCE_EXHAUSTED", .tenantRateExceeded), ("DEADLINE_EXCEEDED", .upstreamUnavailable),
             ("UNAVAILABLE", .upstreamUnavailable), ("INTERNAL", .upstreamInternal), ("UNKNOWN", .upstreamInternal),
             ("not_found", .upstreamProtocol), ("", .upstreamProtocol), ("SOMETHING_NEW", .upstreamProtocol),
-            // v1 has it, this API does not.
+            // A status of v1 that this API does not have.
             ("ABORTED", .upstreamProtocol),
         ]
     )
@@ -191,7 +191,7 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "A list of another length, or no list, tells nothing of any device",
+        "Results of another length or form are a protocol error",
         arguments: [
             #"{"results":[{}]}"#, #"{"results":[{},{},{}]}"#, #"{"results":[]}"#, #"{"results":{}}"#, "{}", "[]",
             "null", "",
@@ -203,7 +203,7 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "An entry that is no object, or an error that is no text, concerns its device alone",
+        "A malformed entry affects its own device only",
         arguments: ["1", "null", "[]", #""NOT_FOUND""#, #"{"error":1}"#, #"{"error":{"code":5}}"#]
     )
     func oddEntry(entry: String) {
@@ -212,7 +212,7 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "A request that was refused as a whole",
+        "A refused request has a code and a signal",
         arguments: [
             (400, #"{"error":"INVALID_ARGUMENT"}"#, OutcomeCode.invalidField, TopicReading.Signal.none),
             (400, "<html>", .upstreamProtocol, .none),
@@ -229,14 +229,14 @@ struct InstanceIDResponseReaderTests {
         #expect(self.batch(status, body) == TopicReading(rejected: code, signal: signal, upstreamCode: String(status)))
     }
 
-    @Test("A quota is FCM's, with the delay that it names or a minute", arguments: [(nil, 60), ("7", 7), ("soon", 60)])
+    @Test("A 429 is FCM's limit with its delay or a minute", arguments: [(nil, 60), ("7", 7), ("soon", 60)])
     func quota(header: String?, delay: Int) {
         let reading = self.batch(429, #"{"error":"RESOURCE_EXHAUSTED"}"#, retryAfter: header)
         #expect(reading.answer == .rejected(Rejection(code: .tenantRateExceeded, retryAfter: delay, limitedBy: .fcm)))
         #expect(reading.signal == .holdsForAll)
     }
 
-    @Test("What is known of a device is read, with its topics in order")
+    @Test("A device's information is read, with its topics sorted")
     func info() {
         let body = """
             {"application":"com.example","applicationVersion":"36","authorizedEntity":"123456789012",
@@ -258,7 +258,7 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "A device without subscriptions has none",
+        "Missing or empty topics are an empty list",
         arguments: ["{}", #"{"rel":{}}"#, #"{"rel":{"topics":{}}}"#, #"{"rel":7}"#]
     )
     func noTopics(body: String) {
@@ -267,7 +267,7 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "Texts beyond their bounds are not passed on",
+        "Texts beyond their limits are a protocol error",
         arguments: [
             #"{"platform":"\#(String(repeating: "x", count: 513))"}"#,
             #"{"application":"\#(String(repeating: "x", count: 513))"}"#,
@@ -281,7 +281,7 @@ struct InstanceIDResponseReaderTests {
         #expect(reading == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200"))
     }
 
-    @Test("As many topics as a device can follow are read")
+    @Test("A device's 2,000 topics are read")
     func manyTopics() {
         let topics = (0..<2_000).map { #""topic-\#($0)":{"addDate":"2025-03-14"}"# }.joined(separator: ",")
         let response = UpstreamResponse(200, #"{"rel":{"topics":{\#(topics)}}}"#)
@@ -294,7 +294,7 @@ struct InstanceIDResponseReaderTests {
     }
 
     @Test(
-        "Why nothing is known of a device",
+        "A failed look-up has the code of its status and body",
         arguments: [
             (400, #"{"error":"InvalidToken"}"#, OutcomeCode.invalidToken),
             (404, #"{"error":"No information found about this instance id."}"#, .unregistered),

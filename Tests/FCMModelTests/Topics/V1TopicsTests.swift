@@ -15,7 +15,7 @@ struct V1TopicResponseReaderTests {
     }
 
     @Test(
-        "A 2xx with an object or with nothing is done",
+        "A 200 with an object or an empty body is a success",
         arguments: ["{}", "", #"{"topic_name":"news","create_time":"2026-01-15T01:30:15.01Z"}"#]
     )
     func done(body: String) {
@@ -24,13 +24,13 @@ struct V1TopicResponseReaderTests {
         }
     }
 
-    @Test("A page for people is no success", arguments: ["<html>", "[]", "true", "{", "{}{}"])
+    @Test("A 200 with any other body is a protocol error", arguments: ["<html>", "[]", "true", "{", "{}{}"])
     func notDone(body: String) {
         #expect(self.change(200, body) == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200"))
     }
 
     @Test(
-        "Who is subscribed twice is subscribed",
+        "A 409 is a success for subscribe but not for unsubscribe",
         arguments: [#"{"error":{"code":409,"status":"ALREADY_EXISTS","message":"x"}}"#, "", "<html>"]
     )
     func twice(body: String) {
@@ -38,14 +38,14 @@ struct V1TopicResponseReaderTests {
         #expect(self.change(409, body, .unsubscribe).rejection?.code == .upstreamUnavailable)
     }
 
-    @Test("A conflict with another change can be repeated")
+    @Test("A 409 with ABORTED gives upstreamUnavailable")
     func aborted() {
         let reading = self.change(409, #"{"error":{"code":409,"status":"ABORTED"}}"#)
         #expect(reading.rejection?.code == .upstreamUnavailable)
     }
 
     @Test(
-        "FCM's own codes say it all",
+        "An FCM error code decides the result",
         arguments: [
             (404, "UNREGISTERED", OutcomeCode.unregistered, TopicReading.Signal.none),
             (403, "SENDER_ID_MISMATCH", .senderMismatch, .none),
@@ -62,7 +62,7 @@ struct V1TopicResponseReaderTests {
     }
 
     @Test(
-        "Without a code of FCM's the status decides",
+        "Without an FCM error code, the status decides the result",
         arguments: [
             (
                 401, #"{"error":{"status":"UNAUTHENTICATED"}}"#, OutcomeCode.upstreamCredentials,
@@ -85,7 +85,7 @@ struct V1TopicResponseReaderTests {
     }
 
     @Test(
-        "A bad argument is the token's fault only where the answer says so",
+        "An invalid argument is classified by its message and violations",
         arguments: [
             (#""message":"The registration token is not a valid FCM registration token""#, OutcomeCode.invalidToken),
             (#""message":"Request contains an invalid argument.""#, .invalidField),
@@ -102,7 +102,7 @@ struct V1TopicResponseReaderTests {
         #expect(self.change(400, body).rejection?.code == code)
     }
 
-    @Test("The delay is FCM's own, from the header first")
+    @Test("A delay comes from the header, else from RetryInfo, else it is a minute for 429")
     func delay() {
         let info = #"{"@type":"t/google.rpc.RetryInfo","retryDelay":"9.2s"}"#
         let body = #"{"error":{"status":"RESOURCE_EXHAUSTED","details":[\#(info)]}}"#
@@ -114,7 +114,7 @@ struct V1TopicResponseReaderTests {
     }
 
     @Test(
-        "A list is read in either spelling, and a topic from the name where it stands nowhere else",
+        "A list is read in either spelling, and a missing topic is taken from the name",
         arguments: [
             """
             {"topicSubscriptions":[{"name":"x","topicName":"b","createTime":"2026-01-15T01:30:15Z"},
@@ -136,14 +136,14 @@ struct V1TopicResponseReaderTests {
         )
     }
 
-    @Test("No subscriptions", arguments: ["{}", #"{"topicSubscriptions":[]}"#, #"{"nextPageToken":""}"#])
+    @Test("An empty list is read as empty", arguments: ["{}", #"{"topicSubscriptions":[]}"#, #"{"nextPageToken":""}"#])
     func none(body: String) {
         let reading = V1TopicResponseReader.list(UpstreamResponse(200, body), now: 0)
         #expect(reading.answer == .registration(RegistrationInfo(), nextPage: nil))
     }
 
     @Test(
-        "A list that can't be read is none",
+        "An unreadable list is a protocol error",
         arguments: [
             "", "<html>", "[]", #"{"topicSubscriptions":{}}"#, #"{"topicSubscriptions":[1]}"#,
             #"{"topicSubscriptions":[{"topicName":"\#(String(repeating: "x", count: 4_097))"}]}"#,
@@ -157,7 +157,7 @@ struct V1TopicResponseReaderTests {
         #expect(reading == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200"))
     }
 
-    @Test("A list that is refused")
+    @Test("A refused list has a signal or a code")
     func refusedList() {
         let reading = V1TopicResponseReader.list(UpstreamResponse(404, "<html>"), now: 0)
         #expect(reading.signal == .apiMissing)

@@ -7,7 +7,7 @@ import VectorTestKit
 struct V1CallsTests {
     private static let now = 1_700_000_000
 
-    @Test("Legacy requests become the calls of the vectors", arguments: try TranslationVector.all())
+    @Test("Legacy requests become the v1 calls of the vectors", arguments: try TranslationVector.all())
     func vectors(vector: TranslationVector) throws {
         let request = try LegacyRequestDecoder.decode(vector.body)
         #expect(request.localErrors.mapValues(\.rawValue) == vector.localErrors)
@@ -19,7 +19,7 @@ struct V1CallsTests {
         }
     }
 
-    @Test("The page's example comes out byte for byte")
+    @Test("The example is encoded byte for byte")
     func example() throws {
         let request = try LegacyRequestDecoder.decode(
             ByteBuffer(
@@ -43,7 +43,7 @@ struct V1CallsTests {
         #expect(String(buffer: body) == expected)
     }
 
-    @Test("A notification of arguments without their key is none, and has no priority of APNs", arguments: [["a"], []])
+    @Test("A notification of arguments without their key is omitted, and so is apns", arguments: [["a"], []])
     func argumentsAlone(arguments: [String]) throws {
         var message = Message()
         message.priority = .high
@@ -55,7 +55,7 @@ struct V1CallsTests {
         #expect(String(buffer: body) == expected)
     }
 
-    @Test("Every target of REST has its member")
+    @Test("Every REST target has its member")
     func targets() throws {
         let condition = try TopicCondition(parsing: "!(\"a\" IN topics)&&('b' in topics)")
         let topic = try #require(TopicName("news"))
@@ -74,10 +74,7 @@ struct V1CallsTests {
         }
     }
 
-    @Test(
-        "A token that needs escapes can't leave its string",
-        arguments: ["\"", "\\", "\n", "a\",\"topic\":\"x", "\u{0}"]
-    )
+    @Test("A token with special characters is escaped", arguments: ["\"", "\\", "\n", "a\",\"topic\":\"x", "\u{0}"])
     func hostileTokens(token: String) throws {
         let body = try VectorJSON(parsing: V1Calls(Message(), to: .tokens([token]), now: 0).body(at: 0))
         let expected = VectorJSON.object([
@@ -86,7 +83,7 @@ struct V1CallsTests {
         #expect(expected.mismatches(in: body) == [])
     }
 
-    @Test("Entries that fail locally are not sent, the others keep their order")
+    @Test("Entries that fail locally are not sent, and the others keep their order")
     func localErrors() throws {
         func sent(_ tokens: String) throws -> Target? {
             try LegacyRequestDecoder.decode(ByteBuffer(string: #"{"registration_ids": \#(tokens)}"#)).sentTarget

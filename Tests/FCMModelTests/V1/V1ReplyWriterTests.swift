@@ -75,7 +75,7 @@ struct V1ReplyWriterTests {
         #expect(fields == [row.field].compactMap { $0 })
     }
 
-    @Test("A rejection by FCM is read as what it was", arguments: LegacyErrorName.allCases)
+    @Test("A written rejection is read back with its code and legacy name", arguments: LegacyErrorName.allCases)
     func readBack(name: LegacyErrorName) {
         let rejection = Rejection(code: name.outcomeCode, legacyName: name)
         let reply = V1ReplyWriter.reply(refusing: rejection)
@@ -87,7 +87,7 @@ struct V1ReplyWriterTests {
         #expect(back?.legacyErrorName == rejection.legacyErrorName)
     }
 
-    @Test("An accepted message has the name of its project")
+    @Test("An accepted message's name contains its project")
     func acceptance() {
         let outcome = RecipientOutcome.accepted(Acceptance(messageID: "0:15%31", replacementToken: "new"))
         let writer = V1ReplyWriter(project: "my-app")

@@ -5,7 +5,7 @@ import VectorTestKit
 
 @Suite("V1RequestDecoder")
 struct V1RequestDecoderTests {
-    /// A message with every field that the protocol page knows.
+    /// A message with every field of the protocol.
     private static let full = #"""
         {"validate_only": true, "message": {"name": "n", "token": "t", "data": {"k": "v", "e": ""},
          "notification": {"title": "t", "body": "b", "image": "https://i"}, "fcm_options": {"analytics_label": "-_.~%"},
@@ -36,11 +36,11 @@ struct V1RequestDecoderTests {
         #expect(request.message.collapseKey == "c")
         #expect(request.message.priority == .high)
         #expect(request.message.timeToLive == 3)
-        // Common texts and data; the platforms' data are no larger.
+        // Common texts and data; no platform's data is larger.
         #expect(request.payloadBytes == "titlet".count + "bodyb".count + "imagehttps://i".count + "kve".count)
     }
 
-    @Test("Both spellings of names are understood, and forwarded as they were written")
+    @Test("Both spellings of names are read and forwarded unchanged")
     func spellings() throws {
         let request = try Self.decode(
             #"""
@@ -61,7 +61,7 @@ struct V1RequestDecoderTests {
         #expect(body == expected)
     }
 
-    @Test("A message is forwarded with nothing added, nothing dropped and no number touched")
+    @Test("A message is forwarded with the same members and unchanged numbers")
     func forwarding() throws {
         let request = try Self.decode(Self.full)
         let body = V1Calls(request.message, to: request.target, now: 0).body(at: 0)
@@ -70,7 +70,7 @@ struct V1RequestDecoderTests {
         #expect(String(buffer: body).contains(#""badge":1.0"#))
     }
 
-    @Test("A condition is forwarded in canonical form, by the v1 profile")
+    @Test("A v1 condition is forwarded in canonical form")
     func conditions() throws {
         let request = try Self.decode(
             #"{"message": {"condition": "\"a\" IN topics&&!( 'b' in topics )", "data": {"a": "b"}}}"#
@@ -81,7 +81,7 @@ struct V1RequestDecoderTests {
     }
 
     @Test(
-        "Every target has its place",
+        "A token or an installation id is read as the target",
         arguments: [
             (#""token": "t""#, .token("t")), (#""fid": "f", "token": null"#, .installation("f")),
             (#""token": "/topics/x""#, .token("/topics/x")),
@@ -101,7 +101,7 @@ struct V1RequestDecoderTests {
         (#"{"message": {"token": 1}}"#, "message.token", .invalidField),
         (#"{"message": {"token": "t", "data": {"a": 12}}}"#, "message.data.a", .invalidField),
         (#"{"message": {"token": "t", "data": []}}"#, "message.data", .invalidField),
-        // Names and types of everything come before values.
+        // Names and types are checked before values.
         (#"{"message": {"token": "t", "android": {"priority": "urgent"}, "x": 1}}"#, "message.x", .unknownField),
     ]
 
@@ -125,7 +125,7 @@ struct V1RequestDecoderTests {
     ]
 
     @Test(
-        "What Google's front end refuses is refused without an FcmError, by its path",
+        "Structural errors are refused without an FcmError and with their path",
         arguments: Self.frontEndRefusals
             + Self.platformRefusals.map { (#"{"message": {\#($0.0)}}"#, "message.\($0.1)", $0.2) }
     )
@@ -134,7 +134,7 @@ struct V1RequestDecoderTests {
     }
 
     @Test(
-        "What FCM refuses in a target is refused with an FcmError, by its path",
+        "An invalid target is refused with an FcmError and its path",
         arguments: [
             ("{}", "message"), (#"{"message": null}"#, "message"), (#"{"message": {}}"#, "message"),
             (#"{"message": {"token": ""}}"#, "message"),
@@ -148,7 +148,7 @@ struct V1RequestDecoderTests {
     }
 
     @Test(
-        "What FCM refuses in a value is refused with an FcmError, by its path",
+        "An invalid value is refused with an FcmError and its path",
         arguments: [
             (#""android": {"priority": "urgent"}"#, "android.priority"), (#""android": {"ttl": "60"}"#, "android.ttl"),
             (#""android": {"ttl": "-1s"}"#, "android.ttl"), (#""android": {"ttl": "2419200.5s"}"#, "android.ttl"),
@@ -167,7 +167,7 @@ struct V1RequestDecoderTests {
     }
 
     @Test(
-        "FCM's own words are refused as data keys",
+        "FCM's reserved words are refused as data keys",
         arguments: ["from", "message_type", "google.x", "gcm.notification.x", ""]
     )
     func badDataKey(key: String) throws {
@@ -175,7 +175,7 @@ struct V1RequestDecoderTests {
         try Self.expect(body, isRefusedBy: .service, at: "message.data", as: .invalidDataKey)
     }
 
-    @Test("Six topics are too many for a condition, five are not")
+    @Test("A condition may have five topics but not six")
     func topicsPerCondition() throws {
         func body(_ count: Int) -> String {
             let condition = Array(repeating: "'a' in topics", count: count).joined(separator: " || ")
@@ -185,7 +185,7 @@ struct V1RequestDecoderTests {
         try Self.expect(body(6), isRefusedBy: .service, at: "message.condition", as: .invalidTarget)
     }
 
-    @Test("Words that only start like reserved ones are data in v1")
+    @Test("Keys that v1 allows and legacy reserves are refused in the translation only")
     func freeKeys() throws {
         let request = try Self.decode(#"{"message": {"token": "t", "data": {"google": "", "gcm.x": "", "gcm": ""}}}"#)
         #expect(throws: Refusal.self) { try request.legacyRequest(now: 0) }
@@ -202,7 +202,7 @@ struct V1RequestDecoderTests {
         try Self.expect(body(fits + "x"), isRefusedBy: .service, at: field, as: .invalidField)
     }
 
-    @Test("The payload is measured by keys and values, with the largest data of all platforms")
+    @Test("The payload limit counts keys and values of common, Android and web data")
     func size() throws {
         func body(_ target: String, _ path: String, _ bytes: Int) -> String {
             let value = String(repeating: "a", count: bytes - 1)
@@ -218,7 +218,7 @@ struct V1RequestDecoderTests {
         }
     }
 
-    @Test("A refused name is told, but not whole where it may be payload")
+    @Test("A refusal shortens a long unknown name")
     func longNames() throws {
         let name = String(repeating: "x", count: 500)
         do {
@@ -233,13 +233,13 @@ struct V1RequestDecoderTests {
         try V1RequestDecoder.decode(ByteBuffer(string: text))
     }
 
-    /// Who would refuse a request at Google's.
+    /// The part of Google's service that would refuse a request.
     private enum Layer {
         case frontEnd
         case service
     }
 
-    /// Checks a refusal and the answer that tells of it.
+    /// Checks a refusal and its reply.
     private static func expect(
         _ body: String,
         isRefusedBy layer: Layer,

@@ -50,10 +50,7 @@ struct V1ResponseReaderTests {
         (400, refusal("FAILED_PRECONDITION"), .invalidField, nil, .none),
     ]
 
-    @Test(
-        "Under an idempotency key a 5xx that is not FCM's own leaves open whether the message arrived",
-        arguments: 500...599
-    )
+    @Test("With an idempotency key, a 5xx that is not FCM's own gives an unknown outcome", arguments: 500...599)
     func proxy(status: Int) {
         for body in ["", "<html>", "{}", #"{"error": {"code": 502, "mess"#, Self.refusal("DEADLINE_EXCEEDED")] {
             let reading = Self.read(status, body, isIdempotent: true)
@@ -70,7 +67,7 @@ struct V1ResponseReaderTests {
         }
     }
 
-    @Test("An idempotency key changes no other reading", arguments: Self.refusals.filter { $0.status < 500 })
+    @Test("An idempotency key does not affect a status below 500", arguments: Self.refusals.filter { $0.status < 500 })
     func keyed(row: Row) {
         #expect(Self.read(row.status, row.body, isIdempotent: true) == Self.read(row.status, row.body))
     }
@@ -86,7 +83,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "The causes of an invalid argument are told apart",
+        "An invalid argument is classified by its violations and message",
         arguments: [
             (violation("message.token"), "x", .invalidToken),
             (violation("message"), "Recipient of the message is NOT SET.", .invalidField),
@@ -105,15 +102,15 @@ struct V1ResponseReaderTests {
         let details = [Self.fcmError("INVALID_ARGUMENT"), detail].filter { !$0.isEmpty }.joined(separator: ", ")
         let body = Self.refusal("INVALID_ARGUMENT", details, message: message)
         #expect(Self.read(400, body).rejection?.code == code)
-        // The front end says the same without an FcmError.
+        // The front end sends the same without an FcmError.
         #expect(Self.read(400, Self.refusal("INVALID_ARGUMENT", detail, message: message)).rejection?.code == code)
-        // An unknown code is judged by the status alone.
+        // With an unknown code, the status alone decides.
         let unknown = [Self.fcmError("BRAND_NEW"), detail].filter { !$0.isEmpty }.joined(separator: ", ")
         let judged = Self.read(400, Self.refusal("INVALID_ARGUMENT", unknown, message: message))
         #expect(judged.rejection?.code == .invalidField)
     }
 
-    @Test("A topic has no token to be blamed", arguments: [Target.Kind.topic, .condition])
+    @Test("An error of a topic or condition never blames a token", arguments: [Target.Kind.topic, .condition])
     func topicsWithoutTokens(kind: Target.Kind) {
         let body = Self.refusal(
             "INVALID_ARGUMENT",
@@ -124,7 +121,7 @@ struct V1ResponseReaderTests {
         #expect(Self.read(429, quota, for: kind).rejection?.code == .topicRateExceeded)
     }
 
-    @Test("An installation id is blamed like a token")
+    @Test("A violation of message.fid is an invalid token for an installation only")
     func installations() {
         let body = Self.refusal("INVALID_ARGUMENT", Self.violation("message.fid"))
         #expect(Self.read(400, body, for: .installation).rejection?.code == .invalidToken)
@@ -132,7 +129,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "An id is what follows the second part of the name, whatever it looks like",
+        "A message id is the rest of the name after messages",
         arguments: [
             ("projects/p/messages/0:15%31", "0:15%31"), ("projects/p/messages/a/b", "a/b"),
             ("projects/123/messages/fake_message_id", "fake_message_id"),
@@ -144,7 +141,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "A 2xx that is neither a name nor empty is no delivery",
+        "A 200 without a valid name is a protocol error",
         arguments: [
             #"{"name": ""}"#, #"{"name": "projects/p/messages/"}"#, #"{"name": "projects//messages/1"}"#,
             #"{"name": "messages/1"}"#, #"{"name": 1}"#, #"{"unexpected": true}"#, "[]", "null", "<html>", " ",
@@ -158,7 +155,7 @@ struct V1ResponseReaderTests {
         }
     }
 
-    @Test("An empty object is a group's answer, and proves nothing of what can't be one", arguments: ["{}", " {}\n"])
+    @Test("An empty object is accepted only if the target may be a group", arguments: ["{}", " {}\n"])
     func emptyObject(body: String) {
         let reading = Self.read(200, body, mayBeGroup: true)
         #expect(reading.answer == .group)
@@ -169,7 +166,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "A 2xx that says nothing is a proxy's, and no delivery",
+        "A 2xx without an object is a protocol error, even for a group",
         arguments: [(200, ""), (204, ""), (200, " "), (200, "\r\n"), (200, "[]"), (200, "null")]
     )
     func blank(status: Int, body: String) {
@@ -179,7 +176,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "An id that is too long, or not of visible characters, is no delivery",
+        "A message id that is too long or not visible ASCII is a protocol error",
         arguments: [String(repeating: "x", count: 513), "a b", "a\\nb", "\u{E9}", "\\u0000"]
     )
     func foreignIDs(id: String) {
@@ -191,7 +188,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "Nobody is made to wait longer than a day, by header or body",
+        "A delay from header or body is at most a day",
         arguments: [
             (nil, "9223372036854775807s"), (nil, "9223372036854775807.9s"), (nil, "86401s"),
             ("Fri, 31 Dec 9999 23:59:59 GMT", ""), ("99999999999999999999", ""),
@@ -207,7 +204,7 @@ struct V1ResponseReaderTests {
         #expect(kept?.body == response.body)
     }
 
-    @Test("A delay comes from the header, else from the body, and only where waiting helps")
+    @Test("A delay comes from the header, else from the body, for retryable errors only")
     func delays() {
         let info = #"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30.5s"}"#
         let unavailable = Self.refusal("UNAVAILABLE", Self.fcmError("UNAVAILABLE") + "," + info)
@@ -223,7 +220,7 @@ struct V1ResponseReaderTests {
     }
 
     @Test(
-        "Details are known by the end of their type, in any order and number",
+        "Details are recognized by the end of their type, in any order and number",
         arguments: [
             (#"{"@type": "x/google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}"#, .unregistered),
             (#"{"@type": "google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}"#, .unregistered),
@@ -239,7 +236,7 @@ struct V1ResponseReaderTests {
         #expect(Self.read(404, Self.refusal("NOT_FOUND", details)).rejection?.code == code)
     }
 
-    @Test("Answers with an FcmError, and every 400, are passed through; others are told in our words")
+    @Test("Only responses with an FcmError and every 400 are passed through")
     func passThrough() {
         #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))).passThrough != nil)
         #expect(Self.read(401, Self.refusal("X", Self.fcmError("BRAND_NEW"))).passThrough != nil)
@@ -251,7 +248,7 @@ struct V1ResponseReaderTests {
         #expect(Self.read(200, #"{"name": "projects/p/messages/1"}"#).passThrough == nil)
     }
 
-    @Test("What FCM said is named by its code where we know it, else by the status")
+    @Test("The upstream code is a known error code, else the status")
     func upstreamCodes() {
         #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))).upstreamCode == "UNREGISTERED")
         let older = Self.read(401, Self.refusal("X", Self.fcmError("APNS_AUTH_ERROR")))
@@ -261,7 +258,7 @@ struct V1ResponseReaderTests {
         #expect(Self.read(200, "{}").upstreamCode == "200")
     }
 
-    @Test("A truncated answer is never more than the whole one", arguments: [200, 404, 503])
+    @Test("A truncated response is read by its status alone", arguments: [200, 404, 503])
     func truncation(status: Int) throws {
         let body =
             status == 200

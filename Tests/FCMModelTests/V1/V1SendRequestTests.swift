@@ -73,7 +73,7 @@ struct V1SendRequestTests {
              "notification": {"icon": "https://i", "click_action": "https://l"}}
             """#
         ),
-        // A silent push, as the other direction writes it.
+        // A silent push in the form that `V1Calls` writes.
         (
             #"""
             "token": "t", "android": {"priority": "HIGH"},
@@ -82,7 +82,7 @@ struct V1SendRequestTests {
             """#,
             #"{"to": "t", "content_available": true, "priority": "high"}"#
         ),
-        // What is empty or null says nothing.
+        // Empty and null values are ignored.
         (
             #"""
             "token": "t", "android": {"collapse_key": "", "notification": {}, "data": null}, "apns": {},
@@ -92,18 +92,18 @@ struct V1SendRequestTests {
         ),
     ]
 
-    @Test("What legacy can say is carried", arguments: Self.equivalents)
+    @Test("Members with a legacy equivalent are translated", arguments: Self.equivalents)
     func carried(members: String, expected: String) throws {
         let request = try Self.legacy(members)
         let body = try VectorJSON(parsing: LegacyRequestEncoder.encode(request.message, to: request.target))
         #expect(try VectorJSON(parsing: expected).mismatches(in: body) == [])
-        // The facade's own reader takes the same for a valid request.
+        // The legacy decoder accepts the result.
         let again = try LegacyRequestDecoder.decode(LegacyRequestEncoder.encode(request.message, to: request.target))
         #expect(again.message == request.message)
         #expect(again.payloadBytes == request.payloadBytes)
     }
 
-    /// What stands beside the token, and the path within the message.
+    /// Members beside the token, and the path of the refused one in the message.
     private static let uncarried: [(String, String)] = [
         (#""name": "n""#, "name"),
         (#""fcmOptions": {}"#, "fcm_options"),
@@ -141,12 +141,12 @@ struct V1SendRequestTests {
         (#""webpush": {"fcm_options": {"analytics_label": "x"}}"#, "webpush.fcm_options.analytics_label"),
     ]
 
-    @Test("What legacy can't say is refused by its path", arguments: Self.uncarried)
+    @Test("Members without a legacy equivalent are refused with their path", arguments: Self.uncarried)
     func notCarried(members: String, field: String) throws {
         try Self.expect(#""token": "t", \#(members)"#, isRefusedAt: "message.\(field)")
     }
 
-    @Test("So is whom legacy can't address")
+    @Test("Targets without a legacy equivalent are refused with their path")
     func notAddressed() throws {
         try Self.expect(#""fid": "f""#, isRefusedAt: "message.fid")
         try Self.expect(#""condition": "!('a' in topics)""#, isRefusedAt: "message.condition")
@@ -188,12 +188,12 @@ struct V1SendRequestTests {
         ),
     ]
 
-    @Test("Platforms that disagree are refused by the one that comes later", arguments: Self.contradictions)
+    @Test("Platforms that disagree are refused with the later one's path", arguments: Self.contradictions)
     func disagreements(members: String, field: String) throws {
         try Self.expect(#""token": "t", \#(members)"#, isRefusedAt: "message.\(field)")
     }
 
-    @Test("What legacy counts as payload has legacy's limit")
+    @Test("The translated payload has the legacy limit")
     func size() throws {
         let text = String(repeating: "a", count: 4_090)
         let request = try Self.decode(#""token": "t", "android": {"notification": {"tag": "\#(text)"}}"#)
@@ -202,13 +202,13 @@ struct V1SendRequestTests {
         try Self.expect(#""token": "t", "android": {"notification": {"tag": "\#(text)aaaa"}}"#, isRefusedAt: "message")
     }
 
-    @Test("A dry run stays one")
+    @Test("A dry run stays a dry run")
     func dryRun() throws {
         let body = ByteBuffer(string: #"{"validate_only": true, "message": {"token": "t"}}"#)
         #expect(try V1RequestDecoder.decode(body).legacyRequest(now: 0).message.dryRun)
     }
 
-    @Test("A message in v1's words is not sent by the legacy protocol untranslated")
+    @Test("The legacy encoder refuses an untranslated v1 message")
     func passThrough() throws {
         let request = try Self.decode(#""token": "t""#)
         #expect(throws: LegacyRequestEncoder.Inexpressible.passThrough) {
@@ -216,7 +216,7 @@ struct V1SendRequestTests {
         }
     }
 
-    @Test("A legacy message comes back from v1 as it went there", arguments: SplitMix64.seeds)
+    @Test("A legacy message survives translation to v1 and back", arguments: SplitMix64.seeds)
     func roundTrip(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<20 {
@@ -235,7 +235,7 @@ struct V1SendRequestTests {
         }
     }
 
-    @Test("Every vector of translation comes back from v1, but for what v1 drops on purpose")
+    @Test("Every translation vector without members that v1 drops survives v1 and back")
     func vectors() throws {
         // Arguments without their key, empty ones, and a flag that needs a notification.
         let lossy = ["TRN-042", "TRN-043", "TRN-052"]

@@ -8,9 +8,9 @@ private func runDriver(
     _ callback: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-/// Hands inputs that libFuzzer makes to a target.
+/// Passes libFuzzer's inputs to a target.
 enum LibFuzzer {
-    // Unsafe: a C function can't capture. Set once, before the only thread that reads it goes on.
+    // Unsafe: a C function can't capture. It is set once, before the only thread that reads it continues.
     private nonisolated(unsafe) static var target: FuzzTarget?
 
     // Unsafe: only that thread uses it.
@@ -21,7 +21,7 @@ enum LibFuzzer {
     /// - Returns: the status to exit with.
     static func run(_ target: FuzzTarget, arguments: [String]) -> CInt {
         unsafe Self.target = target
-        // To merge, libFuzzer starts this program again by the first word, through a shell.
+        // To merge, libFuzzer starts this program again through a shell, with the first word as its command.
         let words = ["'\(CommandLine.arguments[0])' \(target.name)"] + arguments
         var count = CInt(words.count)
         // Unsafe: libFuzzer keeps C's arguments, which are never freed for that reason.
@@ -34,16 +34,16 @@ enum LibFuzzer {
                 try unsafe LibFuzzer.target.map { try LibFuzzer.check(input, $0) }
                 return 0
             } catch {
-                // libFuzzer takes the input of whatever stops the process for a finding.
+                // libFuzzer records an input that stops the process as a finding.
                 fatalError("\(error)")
             }
         }
     }
 
-    /// Checks an input, and prints how long that took where it is the slowest so far and over a millisecond.
+    /// Checks an input, and prints its time if it is the slowest so far and over a millisecond.
     ///
-    /// Processor time, since other work on the machine counts for nothing. Page faults and caches count: what seems slow
-    /// is checked again, and the fastest of four is what the input takes.
+    /// The time is processor time, which excludes other work on the machine but includes page faults. A slow input is
+    /// therefore checked again, and the fastest of four runs counts.
     private static func check(_ input: [UInt8], _ target: FuzzTarget) throws {
         var took = try Self.processorTime { try target.check(input) }
         guard unsafe took > Self.slowest else { return }
@@ -62,7 +62,7 @@ enum LibFuzzer {
         return .microseconds(clock() - start)
     }
 
-    /// The words of a target as libFuzzer reads them.
+    /// A target's words in the format of libFuzzer's dictionaries.
     static func dictionary(of target: FuzzTarget) -> String {
         target.words
             .map { word in

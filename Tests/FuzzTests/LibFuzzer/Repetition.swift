@@ -1,14 +1,14 @@
 import Foundation
 
-/// Reads the same inputs again and again, to see whether something is kept.
+/// Reads the same inputs repeatedly to find leaks of memory.
 enum Repetition {
-    /// The bytes that are in use after all rounds and were not after the first ones.
+    /// Returns the growth of the memory in use between the first two rounds and the last one, in bytes.
     ///
     /// - Throws: a finding, or that the folder can't be read.
     static func growth(of target: FuzzTarget, inputs folder: String, rounds: Int) throws -> Int {
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
         let inputs = try files.map { Array(try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\($0)"))) }
-        // What is made once, such as tables, is made by then.
+        // Two rounds create everything that is created once, such as tables.
         for _ in 0..<2 { try Self.read(inputs, target) }
         let before = try Self.bytesInUse
         for _ in 0..<rounds { try Self.read(inputs, target) }

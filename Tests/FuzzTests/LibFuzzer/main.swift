@@ -2,7 +2,6 @@
 
 import Foundation
 
-/// Ends the process with a message.
 func stop(_ message: String) -> Never {
     FileHandle.standardError.write(Data((message + "\n").utf8))
     exit(2)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The inputs that are kept in the repository.
+/// The inputs that are committed.
 enum Corpus {
     /// The most inputs for one target.
     static let maxFiles = 300
@@ -17,21 +17,21 @@ enum Corpus {
             .map { ($0, Array(try Data(contentsOf: folder.appending(path: $0)))) }
     }
 
-    /// The folders there are.
+    /// The names of all folders.
     static var names: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: Self.folder.path()).sorted() }
     }
 }
 
-/// The public JSON test suite, which is read where it lies next to the project.
+/// The public JSON test suite, in a folder next to the project.
 enum JSONTestSuiteFiles {
     private static let folder = URL(filePath: #filePath)
         .appending(path: "../../../../../shared/json-test-suite/test_parsing").standardizedFileURL
 
-    /// Whether it is there.
+    /// True if the folder exists.
     static var areThere: Bool { FileManager.default.fileExists(atPath: Self.folder.path()) }
 
-    /// Its texts.
+    /// The texts of the suite.
     static func all() throws -> [(name: String, bytes: [UInt8])] {
         try FileManager.default.contentsOfDirectory(atPath: Self.folder.path()).sorted()
             .map { ($0, Array(try Data(contentsOf: Self.folder.appending(path: $0)))) }

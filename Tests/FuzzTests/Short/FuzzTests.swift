@@ -1,11 +1,11 @@
 import GatewayTestKit
 import Testing
 
-@Suite("Bytes from outside", .timeLimit(.minutes(10)))
+@Suite("Parsers of untrusted bytes", .timeLimit(.minutes(10)))
 struct FuzzTests {
     private static let mutations = 2_000
 
-    @Test("Every input that is kept keeps what its target promises", arguments: FuzzTarget.all)
+    @Test("Every committed input satisfies the properties of its target", arguments: FuzzTarget.all)
     func keptInputs(target: FuzzTarget) throws {
         let inputs = try Corpus.inputs(of: target)
         #expect(!inputs.isEmpty)
@@ -15,7 +15,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("So does what chance makes of them", arguments: FuzzTarget.all)
+    @Test("Random mutations of the inputs satisfy the properties of their target", arguments: FuzzTarget.all)
     func bentInputs(target: FuzzTarget) async throws {
         let inputs = try Corpus.inputs(of: target).map(\.bytes)
         var mutator = InputMutator(
@@ -25,7 +25,7 @@ struct FuzzTests {
             seed: SeededGenerator.seed(of: target.name)
         )
         for number in 0..<Self.mutations {
-            // Other tests get their turns.
+            // Lets other tests run.
             if number.isMultiple(of: 20) { await Task.yield() }
             let input = mutator.next()
             let finding = Self.finding(target, input)
@@ -33,7 +33,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("And every text of the public JSON test suite", .enabled(if: JSONTestSuiteFiles.areThere))
+    @Test("The public JSON test suite satisfies StrictJSON's properties", .enabled(if: JSONTestSuiteFiles.areThere))
     func jsonTestSuite() throws {
         let target = try #require(FuzzTarget.named("strict-json"))
         for file in try JSONTestSuiteFiles.all() where file.bytes.count <= target.maxBytes {
@@ -42,7 +42,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("A broken promise is found by chance, and shown")
+    @Test("Random mutations find a planted fault and report it")
     func plantedFault() {
         let target = FuzzTarget("planted", maxBytes: 64, words: ["ac", "{"]) { input throws(FuzzFinding) in
             try FuzzFinding.require(!input.starts(with: Array("{ac".utf8)), "the fault")
@@ -53,7 +53,7 @@ struct FuzzTests {
         #expect(finding?.description == "the fault")
     }
 
-    @Test("What chance makes of inputs is the same each time, and within bounds")
+    @Test("The same seed gives the same mutations, within the size limit")
     func mutationsRepeat() {
         let inputs = [Array("abc".utf8), []]
         var first = InputMutator(inputs, words: ["word"], maxBytes: 7, seed: 3)
@@ -68,7 +68,7 @@ struct FuzzTests {
         #expect(seen.count > 100)
     }
 
-    @Test("The inputs that are kept are few and small, and each folder has its target")
+    @Test("The committed inputs are few and small, and each folder belongs to a target")
     func corpusIsSmall() throws {
         #expect(try Corpus.names == FuzzTarget.all.map(\.name).sorted())
         var byteCount = 0

@@ -1,6 +1,6 @@
 import GatewayTestKit
 
-/// Bends inputs by chance, the same way for the same seed.
+/// Mutates inputs at random; the same seed gives the same mutations.
 struct InputMutator {
     private let inputs: [[UInt8]]
     private let words: [[UInt8]]
@@ -15,7 +15,7 @@ struct InputMutator {
         self.generator = SeededGenerator(seed: seed)
     }
 
-    /// The next input: a kept one with one to six changes.
+    /// Returns one of the inputs with one to six changes.
     mutating func next() -> [UInt8] {
         var input = self.pick(self.inputs)
         for _ in 0...Int.random(in: 0..<6, using: &self.generator) {
@@ -37,7 +37,7 @@ struct InputMutator {
         case 3 where start < input.count:
             input[start] = UInt8.random(in: 0...255, using: &self.generator)
         case 4:
-            // The beginning of one and the end of another.
+            // Joins the beginning of one input and the end of another.
             let other = self.pick(self.inputs)
             input.replaceSubrange(
                 start...,

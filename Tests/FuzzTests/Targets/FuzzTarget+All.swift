@@ -23,7 +23,7 @@ extension FuzzTarget {
         FuzzTarget("v1-request", maxBytes: 4_608, words: Words.v1, check: V1Properties.check),
         FuzzTarget("condition", maxBytes: 1_024, words: Words.condition, check: ConditionProperties.check),
         FuzzTarget("trace-context", maxBytes: 640, words: Words.traces, check: TraceContextProperties.check),
-        // Read once, and on no event loop; most of its time goes into reading every key there is twice.
+        // Read once, and not on an event loop. Most of the time goes into reading every key twice.
         FuzzTarget(
             "configuration",
             maxBytes: 2_048,
@@ -33,7 +33,6 @@ extension FuzzTarget {
         ),
     ]
 
-    /// The target of a name.
     static func named(_ name: String) -> FuzzTarget? {
         Self.all.first { $0.name == name }
     }

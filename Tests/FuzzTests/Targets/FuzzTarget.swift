@@ -1,18 +1,16 @@
-/// A reader of bytes from outside, and what has to hold for every input it may get.
+/// A parser of untrusted bytes, with the properties that hold for every input.
 ///
-/// The same targets are run by libFuzzer (`make fuzz`) and, for a short while, by the tests.
+/// libFuzzer (`make fuzz`) and, for a short time, the tests run the same targets.
 struct FuzzTarget: Sendable {
-    /// The name, which is that of its folder of inputs too.
+    /// The name of the target and of its folder of inputs.
     let name: String
     /// The longest input worth trying, in bytes.
     let maxBytes: Int
-    /// The most processor time that an input may take, with the fuzzer's instruments.
+    /// The most processor time that an input may take, with the fuzzer's instrumentation.
     let maxTime: Duration
-    /// Words of the input's language, from which inputs are put together.
+    /// Words of the input's language, for building inputs.
     let words: [String]
-    /// Reads one input.
-    ///
-    /// A finding is thrown; whatever stops the process is a finding too.
+    /// Checks one input. It throws a finding; an input that stops the process is a finding too.
     let check: @Sendable (_ input: [UInt8]) throws(FuzzFinding) -> Void
 
     init(
@@ -31,25 +29,24 @@ struct FuzzTarget: Sendable {
 }
 
 extension FuzzTarget: CustomStringConvertible {
-    /// The name.
     var description: String { self.name }
 }
 
-/// Something that an input showed to be wrong.
+/// A property that does not hold for an input.
 struct FuzzFinding: Error, Hashable, CustomStringConvertible {
-    /// Which property does not hold, and for which values.
+    /// The property and the values for which it does not hold.
     let description: String
 
     init(_ description: String) {
         self.description = description
     }
 
-    /// Throws a finding where a property does not hold.
+    /// Throws a finding if a property does not hold.
     static func require(_ holds: Bool, _ property: @autoclosure () -> String) throws(FuzzFinding) {
         guard holds else { throw FuzzFinding(property()) }
     }
 
-    /// Throws a finding where two values differ.
+    /// Throws a finding if two values differ.
     static func requireEqual<Value: Equatable>(
         _ first: Value,
         _ second: Value,

@@ -2,7 +2,7 @@ import NIOCore
 
 /// Ways to cut an input into pieces, as a network would.
 enum Pieces {
-    /// One byte at a time, and two ways that follow from the input itself.
+    /// Single bytes, and two divisions that depend on a hash of the input.
     static func cuts(of bytes: [UInt8]) -> [[ByteBuffer]] {
         let seed = bytes.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return [

@@ -19,7 +19,7 @@ struct AuditLogMovingTests {
         )
     }
 
-    /// What the first records of the chains say.
+    /// The opening records of all chains.
     private var opened: [AuditRecord] { self.store.current.records(of: "audit.opened") }
 
     /// The writer of the chain that the latest one continues; 0 for none.
@@ -27,7 +27,7 @@ struct AuditLogMovingTests {
 
     // MARK: While it runs
 
-    @Test("It goes on on a new chain, whose first record names the closed one and its last record")
+    @Test("The log continues on a new chain, whose first record names the closed chain")
     func closed() async throws {
         let log = self.log()
         try await log.whileOpen {
@@ -44,7 +44,7 @@ struct AuditLogMovingTests {
         #expect(self.store.current.writers[2] == ReplicaID(text: "alive"))
     }
 
-    @Test("No chain names an earlier checkpoint than one that began before it, however long ago the process started")
+    @Test("A new chain names the latest checkpoint of a shared store, not the one at the start of the process")
     func checkpoints() async throws {
         let store = self.store
         @Sendable func make(_ numbers: ClosedRange<Int>) {
@@ -61,18 +61,18 @@ struct AuditLogMovingTests {
         }
         #expect(self.opened.map(\.afterCheckpoint) == [9, 3_000])
         #expect(self.opened.map(\.continuesWriter) == [0, 1])
-        // A process that has the store to itself says what it found at its start.
+        // A process that doesn't share its store names the checkpoint that it found at its start.
         try await self.log(afterCheckpoint: 7, isShared: false).whileRunning {}
         #expect(self.opened.last?.afterCheckpoint == 7)
     }
 
-    @Test("A chain that is closed before the log ends is followed by one that it closes itself")
+    @Test("If its chain is closed before the log ends, the log opens another chain and closes it")
     func closedAtTheEnd() async throws {
         try await self.log().whileOpen { self.store.closeChains() }
         try await self.store.expectIntact(["audit.opened", "audit.recovered", "audit.opened", "audit.closed"])
     }
 
-    @Test("What was spooled while the replica was cut off is on the new chain, in order and once")
+    @Test("Records spooled while the store was unavailable are on the new chain, once and in order")
     func cutOff() async throws {
         let log = self.log()
         let numbers = 0..<500
@@ -108,7 +108,7 @@ struct AuditLogMovingTests {
         #expect(self.continued == 1)
     }
 
-    @Test("A commit whose answer was lost keeps its place, and is there once", arguments: [false, true])
+    @Test("A commit whose answer was lost is stored once, before later records", arguments: [false, true])
     func lostAnswerOfCommit(isShared: Bool) async throws {
         let log = self.log(isShared: isShared)
         try await log.whileOpen {
@@ -123,7 +123,7 @@ struct AuditLogMovingTests {
         try await self.store.expectIntact(["audit.opened", "commit", "next", "last", "audit.closed"])
     }
 
-    @Test("However often it is cut off, loses answers and is taken for dead, each record is there once and in order")
+    @Test("Each record is stored once and in order despite repeated outages, lost answers and closed chains")
     func again() async throws {
         let log = self.log()
         let numbers = 0..<400
@@ -142,14 +142,14 @@ struct AuditLogMovingTests {
             self.store.closeChains()
             try await log.commit(.sample("last"))
         }
-        // Chains whose own beginning got lost are the leader's to close.
+        // The leader closes chains whose beginning got no answer.
         self.store.closeChains()
         let actions = self.store.actions
         #expect(actions.filter { !$0.hasPrefix("audit.") } == numbers.map { "\($0)" } + ["last"])
         #expect(try await self.store.verdict() == .intact(records: actions.count))
     }
 
-    @Test("A spool that is damaged behind a chain that was closed costs what it holds, and nothing comes twice")
+    @Test("A damaged spool of a closed chain loses only the damaged batch, and no record is stored twice")
     func damaged() async throws {
         let log = self.log()
         try await log.whileOpen {
@@ -160,7 +160,7 @@ struct AuditLogMovingTests {
             }
             self.spool.tamper { $0[$0.count - 40] ^= 1 }
             let refused = self.store.current.refused
-            // More than the one attempt that had read it before.
+            // Waits for more than the one attempt that had read the spool before the change.
             try await self.store.wait { $0.refused > refused + 3 }
             self.store.closeChains()
             try await self.store.wait { !$0.records(of: "audit.spool_damaged").isEmpty }
@@ -176,8 +176,7 @@ struct AuditLogMovingTests {
 
     private static let actions = (100..<130).map { "\($0)" }
 
-    /// A chain whose opening record is in the store, with so many of 30 records that are spooled behind it, and closed
-    /// by the leader unless that has not noticed yet.
+    /// Stores a chain with the first `stored` of 30 records, and returns a spool with all of them.
     private func crashed(stored: Int, isClosed: Bool = true) async throws -> InMemorySpoolFile {
         var chain = AuditChain(writer: 1)
         let opened = chain.append(.sample("audit.opened"))
@@ -197,7 +196,7 @@ struct AuditLogMovingTests {
     }
 
     @Test(
-        "However far the store had got, what its closed chain lacks of a spool is on the chain of the next start, once",
+        "The next start writes the spooled records that the closed chain lacks to its own chain, once",
         arguments: [0, 1, 9, 10, 11, 29, 30],
         [false, true]
     )
@@ -211,14 +210,14 @@ struct AuditLogMovingTests {
         try await self.store.expectIntact(expected)
         #expect(file.current.bytes.isEmpty)
         #expect(self.continued == (stored == 30 ? 0 : 1))
-        // Killed between the store's commit and the emptying of the spool: it is all there again.
+        // As after a kill between the store's commit and the emptying of the spool.
         file.tamper { $0 = bytes }
         try await self.log(spool: file).whileRunning {}
         #expect(self.store.actions.filter { !$0.hasPrefix("audit.") } == Self.actions)
         #expect(file.current.bytes.isEmpty && file.current.aside.isEmpty)
     }
 
-    @Test("A start that was killed while it moved a spool is gone on with", arguments: [0, 1, 12, 30], [false, true])
+    @Test("A start continues moving a spool where a killed start stopped", arguments: [0, 1, 12, 30], [false, true])
     func killedWhileMoving(moved: Int, isClosed: Bool) async throws {
         let file = try await self.crashed(stored: 0)
         var chain = AuditChain(writer: 2)
@@ -235,7 +234,7 @@ struct AuditLogMovingTests {
         #expect(file.current.bytes.isEmpty)
     }
 
-    @Test("A start leaves other replicas' chains alone, and a spool of a chain that ended in order aside")
+    @Test("A start leaves other replicas' chains open, and sets aside the spool of a chain that was closed")
     func others() async throws {
         var chain = AuditChain(writer: 1)
         let other = chain.append(.sample("other's"))

@@ -11,7 +11,7 @@ struct AuditLogSpoolTests {
     private let store = InMemoryAuditStore()
     private let spool = InMemorySpoolFile()
 
-    /// A log; a store that takes no longer than this is waited for.
+    /// A log that spools a batch if the store takes longer than `spoolAfter`.
     private func log(
         _ configuration: AuditLog.Configuration = .sample(),
         spoolAfter: Duration = .seconds(3_600),
@@ -31,7 +31,6 @@ struct AuditLogSpoolTests {
         )
     }
 
-    /// The records that the spool holds.
     private func spooled() async throws -> [ChainedAuditRecord] {
         let spool = AuditSpool(file: self.spool, auditKey: .sample("audit"), maxBytes: 0)
         var cursor = AuditSpool.Cursor()
@@ -40,7 +39,7 @@ struct AuditLogSpoolTests {
         return records
     }
 
-    @Test("While the store refuses, records go on; when it recovers they are in the chain in order, each once")
+    @Test("Records are accepted while the store refuses; after it recovers the chain has each once, in order")
     func spooling() async throws {
         let log = self.log()
         let numbers = 0..<500
@@ -62,9 +61,9 @@ struct AuditLogSpoolTests {
         #expect(self.spool.current.bytes.isEmpty)
     }
 
-    @Test("What comes while the store catches up follows what was spooled")
+    @Test("Records that arrive while the store catches up follow the spooled ones")
     func ordered() async throws {
-        // A batch may be in the store's hands already when that begins to hang.
+        // The store may already be writing a batch when it begins to hang.
         let log = self.log(spoolAfter: .milliseconds(1))
         try await log.whileOpen {
             self.store.refuse()
@@ -73,7 +72,7 @@ struct AuditLogSpoolTests {
             self.store.hang()
             self.store.refuse(false)
             try await self.store.wait { $0.hanging == 1 }
-            // The store is at it, and this is recorded all the same.
+            // The store hangs, and these records are spooled.
             let writes = self.spool.current.writes
             for number in 100..<200 { try log.place().fill(.sample("\(number)")) }
             try await self.spool.wait { $0.writes > writes }
@@ -84,9 +83,7 @@ struct AuditLogSpoolTests {
         try await self.store.expectIntact(["audit.opened"] + (0..<300).map { "\($0)" } + ["audit.closed"])
     }
 
-    @Test(
-        "What a store holds in its hands for too long is spooled, and is recorded once when the store took it after all"
-    )
+    @Test("A batch that hangs in the store is spooled, and stored once even if the store accepts it later")
     func late() async throws {
         let log = self.log(spoolAfter: .milliseconds(1))
         try await log.whileOpen {
@@ -102,7 +99,7 @@ struct AuditLogSpoolTests {
         try await self.store.expectIntact(["audit.opened", "first", "second", "audit.closed"])
     }
 
-    @Test("A commit that a hanging store has in its hands keeps nothing from the spool once its time is up")
+    @Test("A commit that hangs in the store does not keep later records from the spool after its timeout")
     func hangingCommit() async throws {
         let log = self.log(.sample(commitTimeout: .milliseconds(20)), spoolAfter: .milliseconds(1))
         try await log.whileOpen {
@@ -114,14 +111,14 @@ struct AuditLogSpoolTests {
             self.store.hang(false)
             try await self.store.wait { !$0.records(of: "later").isEmpty }
         }
-        // Whether the store had the commit in its hands before its time was up is up to the machine.
+        // The store may or may not have begun the commit before its timeout.
         let expected = ["audit.opened", "commit", "later", "audit.closed"]
         let actions = self.store.actions
         #expect(actions == expected || actions == expected.filter { $0 != "commit" })
         #expect(try await self.store.verdict() == .intact(records: actions.count))
     }
 
-    @Test("A store that is slow while the queue fills up is not waited for until it is full")
+    @Test("A log spools if its queue fills up while the store is slow")
     func pressed() async throws {
         let log = self.log(.sample(queueCapacity: 10))
         let taken = try await log.whileOpen {
@@ -136,7 +133,7 @@ struct AuditLogSpoolTests {
                 }
                 await Task.yield()
             }
-            // The place is there once the writer has let go of what it wrote.
+            // A place is free once the writer has released the records that it wrote.
             while !log.hasPlace { await Task.yield() }
             self.store.hang(false)
             let expected = 1 + taken
@@ -146,7 +143,7 @@ struct AuditLogSpoolTests {
         #expect(self.store.actions == ["audit.opened"] + (0..<taken).map { "\($0)" } + ["audit.closed"])
     }
 
-    @Test("A slow store is not waited for until one tenant's share of the queue is full")
+    @Test("A log spools before one tenant's share of the queue is full")
     func pressedByOneTenant() async throws {
         let log = self.log(.sample(queueCapacity: 40))
         try await log.whileOpen {
@@ -161,7 +158,7 @@ struct AuditLogSpoolTests {
         }
     }
 
-    @Test("A full spool refuses places; nothing that was promised one is lost")
+    @Test("A full spool refuses new places, and no record with a reserved place is lost")
     func full() async throws {
         // Only the spool is full, never the queue.
         let log = self.log(.sample(queueCapacity: .max / 2), spoolBytes: 2_000)
@@ -189,7 +186,7 @@ struct AuditLogSpoolTests {
         try await self.store.expectIntact(expected)
     }
 
-    @Test("When the spool refuses too, nothing is reserved, and either of them ends that")
+    @Test("If store and spool both refuse, no place is reserved until one of them recovers")
     func bothRefuse() async throws {
         let log = self.log()
         try await log.whileOpen {
@@ -200,7 +197,7 @@ struct AuditLogSpoolTests {
             #expect(!log.hasPlace)
             self.spool.refuse(false)
             try await self.spool.wait { $0.writes == 1 }
-            // The place is there once the writer has let go of the record.
+            // A place is free once the writer has released the record.
             while !log.hasPlace { await Task.yield() }
             self.spool.refuse()
             let refused = self.spool.current.refused
@@ -214,7 +211,7 @@ struct AuditLogSpoolTests {
         try await self.store.expectIntact(["audit.opened", "first", "second", "third", "audit.closed"])
     }
 
-    @Test("A commit needs the store: while that refuses it is refused, and is never written later")
+    @Test("A commit is refused while the store refuses, and is never written later")
     func commits() async throws {
         let log = self.log()
         try await log.whileOpen {
@@ -232,7 +229,7 @@ struct AuditLogSpoolTests {
         try await self.store.expectIntact(["audit.opened"] + spooled + ["later", "audit.closed"])
     }
 
-    @Test("Shutdown waits for the store; a log that is cancelled first leaves everything in the spool")
+    @Test("A log that is cancelled while the store refuses leaves all records in the spool for the next start")
     func cancelled() async throws {
         let log = self.log()
         await withTaskGroup(of: Void.self) { group in
@@ -253,7 +250,7 @@ struct AuditLogSpoolTests {
         #expect(try await self.store.verdict() == .intact(records: 54))
     }
 
-    @Test("A spool that can't be emptied is used no more, and nothing of it comes twice")
+    @Test("A spool that can't be emptied is not used again, and its records are not stored twice")
     func stuck() async throws {
         let log = self.log()
         try await log.whileOpen {
@@ -275,14 +272,14 @@ struct AuditLogSpoolTests {
         }
         let expected = ["audit.opened", "first", "second", "third", "audit.closed"]
         #expect(self.store.actions == expected)
-        // The next start finds what could not be dropped, and that the store has it.
+        // The next start finds that the store already has the spooled records.
         let left = InMemorySpoolFile(self.spool.current.bytes)
         try await AuditLog.sample(store: self.store, spool: left).whileRunning {}
         #expect(self.store.actions == expected + ["audit.opened", "audit.closed"])
         #expect(left.current.bytes.isEmpty)
     }
 
-    @Test("A spool that is changed while it waits is put aside, and an audit record says so")
+    @Test("A spool that was tampered with is set aside, and an audit record reports it")
     func changedMeanwhile() async throws {
         let handler = InMemoryLogHandler()
         let log = self.log(logger: Logger(label: "test") { _ in handler })
@@ -293,7 +290,7 @@ struct AuditLogSpoolTests {
                 try await self.spool.wait { $0.writes == number + 1 }
             }
             self.spool.tamper { $0[$0.count - 40] ^= 1 }
-            // What the writer had read of it before is refused; it is read again.
+            // The store refuses the batch read before the change; then the writer reads the spool again.
             let refused = self.store.current.refused
             try await self.store.wait { $0.refused > refused }
             self.store.refuse(false)
@@ -306,7 +303,7 @@ struct AuditLogSpoolTests {
         #expect(handler.entries.contains { $0.level == .error && "\($0.message)".contains("was changed") })
     }
 
-    @Test("A changed spool stays where it is until that is recorded, so that a kill hides nothing")
+    @Test("A changed spool is set aside only after the audit has recorded the damage")
     func recordedFirst() async throws {
         let log = self.log()
         try await log.whileOpen {
@@ -314,7 +311,7 @@ struct AuditLogSpoolTests {
             try log.place().fill(.sample("lost"))
             try await self.spool.wait { $0.writes == 1 }
             self.spool.tamper { $0[AuditSpool.headByteCount + 10] ^= 1 }
-            // More than the one attempt that had read it before.
+            // Waits for more than the one attempt that had read the spool before the change.
             let refused = self.store.current.refused
             try await self.store.wait { $0.refused > refused + 3 }
             #expect(self.spool.current.aside.isEmpty)
@@ -324,7 +321,7 @@ struct AuditLogSpoolTests {
         try await self.store.expectIntact(["audit.opened", "audit.spool_damaged", "audit.closed"])
     }
 
-    @Test("Spooled records are counted, and the gauge is zero again in the end")
+    @Test("Metrics count spooled records, and the spool's gauge returns to zero")
     func metrics() async throws {
         let metrics = TestMetrics()
         let log = self.log(metrics: GatewayMetrics(factory: metrics))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayAudit
 
-@Suite("A spool after a crash", .timeLimit(.minutes(10)))
+@Suite("Spool replay after a crash", .timeLimit(.minutes(10)))
 struct AuditSpoolReplayTests {
     private let store = InMemoryAuditStore()
     private let sealer = AuditSealer(auditKey: .sample("audit"))
@@ -14,7 +14,7 @@ struct AuditSpoolReplayTests {
         AuditSpool(file: file, auditKey: auditKey, maxBytes: 1 << 24)
     }
 
-    /// A chain whose opening record is in the store, and a spool with batches of records behind it.
+    /// Stores a chain's opening record and spools the batches that follow; returns the spool and its records.
     private func crashed(_ batches: [[String]]) async throws -> (file: InMemorySpoolFile, records: [ChainedAuditRecord])
     {
         var chain = AuditChain(writer: 1)
@@ -31,7 +31,7 @@ struct AuditSpoolReplayTests {
         return (file, records)
     }
 
-    /// Gives the store some of the records, as the process may have done before it died.
+    /// Stores some of the records, as the process may have done before the crash.
     private func give(_ records: some Collection<ChainedAuditRecord>) async throws {
         guard let last = Array(records).last else { return }
         let chain = AuditChain(writer: 1, sequence: last.sequence, hash: last.hash)
@@ -47,7 +47,7 @@ struct AuditSpoolReplayTests {
     private static let batches = stride(from: 0, to: 30, by: 10).map { Array(actions[$0..<($0 + 10)]) }
 
     @Test(
-        "However far the store had got when the process was killed, each record is there once",
+        "Each spooled record is stored once, however many the store had when the process was killed",
         arguments: [0, 1, 9, 10, 11, 20, 29, 30]
     )
     func replay(stored: Int) async throws {
@@ -58,14 +58,14 @@ struct AuditSpoolReplayTests {
         let expected = ["opened"] + Self.actions + ["audit.recovered", "audit.opened", "audit.closed"]
         try await self.store.expectIntact(expected)
         #expect(file.current.bytes.isEmpty)
-        // Killed between the store's commit and the emptying of the spool: it is all there again.
+        // As after a kill between the store's commit and the emptying of the spool.
         file.tamper { $0 = bytes }
         try await self.start(file)
         try await self.store.expectIntact(expected + ["audit.opened", "audit.closed"])
         #expect(file.current.bytes.isEmpty)
     }
 
-    @Test("A start that the store fails leaves the spool as it is; the next one has everything")
+    @Test("A start that fails leaves the spool unchanged, and the next start stores all records")
     func failedStart() async throws {
         let (file, _) = try await self.crashed(Self.batches)
         let bytes = file.current.bytes
@@ -77,7 +77,7 @@ struct AuditSpoolReplayTests {
         #expect(self.store.actions.filter { Self.actions.contains($0) } == Self.actions)
     }
 
-    @Test("A batch that a kill tore apart costs that batch and nothing else, wherever it was torn")
+    @Test("A spool truncated at any byte loses only the torn batch")
     func torn() async throws {
         let (file, records) = try await self.crashed(Self.batches)
         let bytes = file.current.bytes
@@ -100,7 +100,7 @@ struct AuditSpoolReplayTests {
         #expect(file.current.aside.isEmpty)
     }
 
-    @Test("Zeros at the end, as a power failure leaves them, are no tampering")
+    @Test("Zeros at the end, as a power failure leaves them, are not treated as tampering")
     func zeros() async throws {
         let (file, _) = try await self.crashed(Self.batches)
         file.tamper { $0 += Array(repeating: 0, count: 5_000) }
@@ -109,7 +109,7 @@ struct AuditSpoolReplayTests {
         #expect(self.store.actions.filter { Self.actions.contains($0) } == Self.actions)
     }
 
-    @Test("Whichever byte is changed, it is found; what precedes it is kept, and the rest is put aside")
+    @Test("A changed byte is found; the batches before it are stored, and the spool is set aside")
     func tampered() async throws {
         let (file, _) = try await self.crashed(Self.batches)
         let bytes = file.current.bytes
@@ -117,7 +117,7 @@ struct AuditSpoolReplayTests {
             var changed = bytes
             changed[index] ^= 0x40
             let finding = try await self.spool(InMemorySpoolFile(changed)).inspect()
-            // A length that grew beyond the file looks like a batch that was not written to its end.
+            // A length beyond the end of the file looks like a torn batch.
             #expect(finding.isDamaged || finding.isTorn, "\(index)")
             #expect(finding.records < 30, "\(index)")
         }
@@ -133,7 +133,7 @@ struct AuditSpoolReplayTests {
         #expect(handler.entries.contains { $0.level == .error })
     }
 
-    @Test("Batches that are swapped, left out or taken from another spool are found")
+    @Test("Batches that are swapped, omitted, repeated or from another spool are found")
     func rearranged() async throws {
         let (file, _) = try await self.crashed(Self.batches)
         let (other, _) = try await AuditSpoolReplayTests().crashed(Self.batches)
@@ -157,11 +157,11 @@ struct AuditSpoolReplayTests {
         #expect(finding.isDamaged)
     }
 
-    @Test("Records whose place a refused one took after all get new places, once")
+    @Test("Spooled records follow a refused commit that took their position in the chain, each once")
     func conflict() async throws {
         let (file, records) = try await self.crashed(Self.batches)
         let bytes = file.current.bytes
-        // The disk kept the first five, and a commit that was refused behind them.
+        // The store has the first five records and, after them, a commit that was refused.
         var chain = AuditChain(writer: 1, sequence: records[4].sequence, hash: records[4].hash)
         let refused = chain.append(.sample("refused"))
         try await self.give(records.prefix(5) + [refused])
@@ -175,12 +175,12 @@ struct AuditSpoolReplayTests {
         try await self.store.expectIntact(expected + ["audit.opened", "audit.closed"])
     }
 
-    @Test("A spool of a chain that was ended without it is kept aside, with what it knows", arguments: [0, 7, 30])
+    @Test("A spool is set aside if its chain was closed without some of its records", arguments: [0, 7, 30])
     func chainEndedWithout(stored: Int) async throws {
         let (file, records) = try await self.crashed(Self.batches)
         let bytes = file.current.bytes
         try await self.give(records.prefix(stored))
-        // A start that was told of another directory, and one that was told of this one again.
+        // One start with another spool directory, then one with the original.
         try await self.start(InMemorySpoolFile())
         #expect(self.store.current.heads.first?.state == .recovered)
         try await self.start(file)
@@ -190,7 +190,7 @@ struct AuditSpoolReplayTests {
         #expect(file.current.bytes.isEmpty)
     }
 
-    @Test("Remains of a write that failed are dropped before anything follows in their place, or nothing does")
+    @Test("A spool accepts no batch until the remains of a failed write are removed")
     func remains() async throws {
         let (file, _) = try await self.crashed([["first"]])
         let spool = self.spool(file)
@@ -213,7 +213,7 @@ struct AuditSpoolReplayTests {
         #expect(finding.records == 2 && !finding.isDamaged && !finding.isTorn)
     }
 
-    @Test("A spool of a store that was put back to an earlier state is kept aside, not lost")
+    @Test("A spool whose chain is missing from the store is set aside")
     func unknownWriter() async throws {
         let (file, _) = try await self.crashed(Self.batches)
         let bytes = file.current.bytes

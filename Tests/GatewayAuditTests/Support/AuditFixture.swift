@@ -8,7 +8,7 @@ struct AuditFixture {
     let store = InMemoryAuditStore()
     let sealer = AuditSealer(auditKey: .sample("audit"))
 
-    /// Makes chains of so many records, the first writer's first.
+    /// Creates one chain for each writer, with the given number of records.
     init(_ writers: (records: Int, state: AuditHead.State)...) async throws {
         for (index, writer) in writers.enumerated() {
             var chain = AuditChain(writer: index + 1)
@@ -36,12 +36,12 @@ struct AuditFixture {
 }
 
 extension InMemoryAuditStore {
-    /// What is found when no process writes.
+    /// Verifies the store, with no live writer.
     func verdict() async throws -> AuditVerifier.Verdict {
         try await AuditVerifier(store: self, sealer: AuditSealer(auditKey: .sample("audit"))).verify(isLive: false)
     }
 
-    /// Expects these actions, in this order, in chains that verify.
+    /// Expects these actions, in this order, and chains that verify.
     func expectIntact(_ actions: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
         #expect(self.actions == actions, sourceLocation: sourceLocation)
         let verdict = try await self.verdict()
@@ -67,7 +67,7 @@ extension AuditCheckpointer {
 }
 
 extension AuditLog {
-    /// Runs the log beside a test that begins when its chain is open.
+    /// Runs the log, and the body once its chain is open.
     func whileOpen<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         try await self.whileRunning {
             _ = await self.whenOpen()

@@ -2,7 +2,7 @@ import GatewayTestKit
 
 @testable import GatewayAudit
 
-/// A gateway's starts on one store, as far as the audit is concerned.
+/// Simulates the audit's part of gateway starts on one store.
 struct AuditStarts {
     let store = InMemoryAuditStore()
     let signer: AuditSigner
@@ -13,8 +13,7 @@ struct AuditStarts {
         self.signer = try AuditSigner(signingKey: .sample("signing"))
     }
 
-    /// Starts, makes so many checkpoints, each with a record more, and stops; has all but the latest removed on the way where
-    /// they are of no age to be kept.
+    /// Starts, signs checkpoints after a record each, and stops; `removesOld` removes all but the latest.
     func run(checkpoints: Int, removesOld: Bool = false) async throws {
         let checkpointer = AuditCheckpointer.sample(self.store, self.signer, clock: self.clock)
         var opened = AuditRecord.sample()
@@ -34,14 +33,14 @@ struct AuditStarts {
         try await self.store.append(records, head: self.sealer.head(of: chain, state: state))
     }
 
-    /// Whether verification finds nothing wrong.
+    /// True if verification finds nothing wrong.
     func isIntact() async throws -> Bool {
         let verifier = AuditVerifier(store: self.store, sealer: self.sealer, publicKey: self.signer.publicKey)
         guard case .intact = try await verifier.verify(isLive: false) else { return false }
         return true
     }
 
-    /// Takes the last writer away, records and end.
+    /// Removes the last writer's records and head.
     func dropLastWriter() {
         self.store.tamper { contents in
             let writer = contents.heads.removeLast().writer

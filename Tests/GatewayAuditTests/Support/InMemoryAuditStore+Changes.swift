@@ -2,10 +2,10 @@ import GatewayAudit
 import GatewayTestKit
 
 extension InMemoryAuditStore {
-    /// Makes the first checkpoint, of the ends and truncations that there are.
+    /// Signs the first checkpoint of the current heads and truncations.
     func sign(_ signer: AuditSigner) async throws {
         let checkpointer = AuditCheckpointer.sample(self, signer)
-        // Not prepared, for no gateway starts on truncations without a checkpoint.
+        // Not prepared: a gateway doesn't start on truncations without a checkpoint.
         guard await checkpointer.checkpoint() else { throw SampleError(what: "checkpoint") }
     }
 }
@@ -15,7 +15,6 @@ extension InMemoryAuditStore.Contents {
         self.records.removeAll { ($0.writer, $0.sequence) == (writer, sequence) }
     }
 
-    /// Changes one stored record.
     mutating func change(_ writer: Int, _ sequence: Int, _ body: (inout ChainedAuditRecord) -> Void) {
         for index in self.records.indices
         where (self.records[index].writer, self.records[index].sequence) == (writer, sequence) {

@@ -9,7 +9,7 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { self.field }
 
-    /// Changes of every field: to another value, to nothing, and to what stood in its neighbour.
+    /// Changes of every field: to another value, to nil, and to its neighbour's value.
     static let all = [
         RecordChange(field: "time") { $0.time = $0.time.advanced(by: .microseconds(1)) },
         RecordChange(field: "tenant") { $0.tenant = "globex" },
@@ -53,7 +53,7 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
         RecordChange(field: "continuesWriter") { $0.continuesWriter = 1 },
     ]
 
-    /// A record in which every field says something.
+    /// The record of a partly accepted send.
     static let original: AuditRecord = {
         var record = AuditRecord(
             time: .sample,

@@ -3,7 +3,7 @@ import GatewayTestKit
 import Logging
 import Testing
 
-/// An audit with a checkpoint after every few records, as a store and as a second sink.
+/// An audit with a checkpoint after every few records, in a store and in a second sink.
 ///
 /// The first chain has six records. The second has four rounds of four records, each under a checkpoint.
 struct SignedAudit {
@@ -17,7 +17,7 @@ struct SignedAudit {
     var store: InMemoryAuditStore { self.fixture.store }
     var publicKey: AuditPublicKey { self.signer.publicKey }
 
-    /// An audit of which so many records of the first chain were removed.
+    /// Creates the audit and removes the first `removed` records of its first chain.
     init(removing removed: Int = 0) async throws {
         self.signer = try AuditSigner(signingKey: .sample("signing"))
         self.fixture = try await AuditFixture()
@@ -49,11 +49,10 @@ struct SignedAudit {
         try await self.store.remove(upTo: try self.signer.truncation(of: chain, at: .sample))
     }
 
-    /// The lines of the sink.
     var delivered: [AuditLine] { self.sink.lines.current }
 }
 
-/// Keeps the lines that it is given.
+/// Keeps the lines written to it.
 private final class CollectingSink: AuditSink {
     let lines = Observed<[AuditLine]>([])
 

@@ -5,17 +5,16 @@ import Testing
 
 @Suite("Tampering with a second sink is found at the first bad record")
 struct AuditSourcesTests {
-    /// What somebody does to one record: exchange it with what follows, put it there a second time, or take it and all
-    /// that follows.
+    /// Ways to tamper with a record: `swap` exchanges it with the next line, `insert` repeats it.
     enum Operation: CaseIterable {
         case flip, delete, swap, insert, truncate
     }
 
-    /// The records that something is done to.
+    /// The records to tamper with.
     private static let targets = [(1, 1), (1, 6), (2, 1), (2, 7), (2, 12), (2, 16)]
         .map { AuditChain.Position(writer: $0.0, sequence: $0.1) }
 
-    @Test("Flip, delete, swap, insert, truncate", arguments: Operation.allCases)
+    @Test("Flipped, deleted, swapped, repeated and truncated records are found", arguments: Operation.allCases)
     func matrix(operation: Operation) async throws {
         for target in Self.targets { try await self.expectFound(operation, target, try await SignedAudit()) }
     }
@@ -26,20 +25,20 @@ struct AuditSourcesTests {
         do throws(AuditSinkVerifier.Failure) {
             for line in self.apply(operation, to: target, audit.delivered) { try verifier.take(line) }
         } catch {
-            // Of chains that have ended, a checkpoint tells only that some end is another.
+            // For closed chains, a checkpoint reveals only that some head differs.
             #expect(error.place == target || error.place == nil && [6, 16].contains(target.sequence), "\(error)")
             return
         }
         let (sealer, key) = (SignedAudit.sealer, audit.publicKey)
         var evidence = verifier.evidence
         if operation == .insert, target == Self.targets.first {
-            // A sink that begins anew before its first checkpoint delivers its first record again.
+            // A sink that restarts before its first checkpoint delivers its first record again.
             let store = AuditVerifier(store: audit.store, sealer: sealer, publicKey: key, evidence: evidence)
             #expect(verifier.finding == nil && evidence.latest == 5)
             #expect(try await store.verify(isLive: false).isIntact)
             return
         }
-        // By itself a sink may lag; the store knows how far it had come.
+        // A sink alone may lag; the store knows how much was delivered.
         #expect(operation == .truncate)
         evidence.required = 5
         let store = AuditVerifier(store: audit.store, sealer: sealer, publicKey: key, evidence: evidence)
@@ -49,7 +48,7 @@ struct AuditSourcesTests {
         }
     }
 
-    @Test("A line that is put into a sink is found, whatever it says", arguments: ["{", "garbage"])
+    @Test("A malformed line inserted into a sink is found at its line number", arguments: ["{", "garbage"])
     func foreignLine(text: String) async throws {
         let audit = try await SignedAudit(removing: 3)
         let lines = audit.delivered
@@ -68,7 +67,7 @@ struct AuditSourcesTests {
         }
     }
 
-    /// The text of lines after something was done to the one of a record.
+    /// Returns the lines' text after tampering with a record's line.
     private func apply(_ operation: Operation, to target: AuditChain.Position, _ lines: [AuditLine]) -> [ByteBuffer] {
         var texts = lines.map(\.text)
         let place = lines.firstIndex { line in
@@ -94,7 +93,7 @@ struct AuditSourcesTests {
 }
 
 extension AuditVerifier.Verdict {
-    /// Whether nothing was found.
+    /// True if nothing was found.
     var isIntact: Bool {
         if case .intact = self { true } else { false }
     }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import GatewayAudit
 
-@Suite("What starts of the gateway make of a row of checkpoints that was tampered with")
+@Suite("Gateway starts after tampering with checkpoints")
 struct AuditStartTests {
-    /// One way to tamper with the checkpoints, so that a chain less does not show by them.
+    /// A way to tamper with the checkpoints so that they don't reveal a removed chain.
     struct Trick: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var apply: @Sendable (inout InMemoryAuditStore.Contents) -> Void
 
-        /// A checkpoint that nobody signed.
+        /// A checkpoint without a genuine signature.
         private static func forged(_ number: Int, _ contents: InMemoryAuditStore.Contents) -> SignedCheckpoint {
             let zeros = [UInt8](repeating: 0, count: 32)
             let content = AuditCheckpoint(
@@ -62,7 +62,7 @@ struct AuditStartTests {
     }
 
     @Test(
-        "Nothing that was done before a start is covered up by it, nor by the checkpoints after it",
+        "Tampering before a start is still found after it and after later checkpoints",
         arguments: Trick.all,
         [false, true]
     )
@@ -70,7 +70,7 @@ struct AuditStartTests {
         let starts = try AuditStarts()
         for _ in 1...3 { try await starts.run(checkpoints: 10) }
         if isCut {
-            // Nothing tells any more after which checkpoints the chains began.
+            // Removes the records that name the checkpoints after which the chains began.
             for writer in 1...3 { try starts.removeFirstRecord(of: writer) }
         }
         #expect(try await starts.isIntact())
@@ -86,19 +86,19 @@ struct AuditStartTests {
         #expect(try await starts.isIntact() == false, "after old ones were to be removed")
     }
 
-    @Test("A row that nobody touched continues, with old checkpoints removed or not", arguments: [false, true])
+    @Test("Untouched checkpoints continue across starts, with old ones removed or not", arguments: [false, true])
     func untouched(removesOld: Bool) async throws {
         let starts = try AuditStarts()
         for count in [10, 30, 5] { try await starts.run(checkpoints: count, removesOld: removesOld) }
         #expect(try await starts.isIntact())
         let signatures = try await starts.store.signatures()
         let oldest = try #require(signatures.oldest?.number)
-        // One minute old, the one before the latest stays until the next is made.
+        // The checkpoint before the latest is one minute old, and stays until the next one.
         #expect(oldest == (removesOld ? 48 : 1) && signatures.latest?.number == 49)
         #expect(signatures.end?.removed.number == oldest - 1)
     }
 
-    @Test("An older row that was put back is told by the chains that began after its end")
+    @Test("Restored older checkpoints are found by the chains that began after them")
     func olderRow() async throws {
         let starts = try AuditStarts()
         try await starts.run(checkpoints: 3)
@@ -109,11 +109,11 @@ struct AuditStartTests {
         try await starts.run(checkpoints: 40)
         #expect(try await starts.isIntact() == false)
         let numbers = try await starts.store.allCheckpoints().map(\.number)
-        // The last chain began after checkpoint 9, and 10 is left out.
+        // The last chain began after checkpoint 9, so number 10 is skipped.
         #expect(numbers.first { $0 > (older.signatures.end?.latest.number ?? 0) } == 11, "\(numbers)")
     }
 
-    @Test("A chain that says it began after an earlier checkpoint than the one before is noticed")
+    @Test("A chain that names an earlier checkpoint than the chain before it is found")
     func fallingNote() async throws {
         let starts = try AuditStarts()
         for _ in 1...2 { try await starts.run(checkpoints: 5) }
@@ -126,7 +126,7 @@ struct AuditStartTests {
         #expect(try await starts.isIntact() == false)
     }
 
-    @Test("Truncations without any checkpoint are noticed", arguments: [true, false])
+    @Test("Truncation markers without any checkpoint are found", arguments: [true, false])
     func cutsAlone(hasKey: Bool) async throws {
         let starts = try AuditStarts()
         try await starts.run(checkpoints: 3)

@@ -8,8 +8,7 @@ struct AuditVerificationTests {
     private let sealer = AuditSealer(auditKey: .sample("audit"))
     private let clock = ManualClock()
 
-    /// What a store has of so many checkpoints, a minute apart, of one chain that grows by a record each time; with the
-    /// last one, those that are older than so long are removed.
+    /// Signs `count` checkpoints, a minute and a record apart; the last one removes those older than `age`.
     private func row(
         of count: Int,
         signer: AuditSigner,
@@ -45,7 +44,7 @@ struct AuditVerificationTests {
         return verification.finding
     }
 
-    @Test("Old checkpoints are removed up to a signed marker, and any other that is missing is noticed")
+    @Test("Old checkpoints are removed up to a signed marker, and any other missing checkpoint is found")
     func removal() async throws {
         let signer = try AuditSigner(signingKey: .sample("signing"))
         let row = try await self.row(of: 30, signer: signer, keeping: .seconds(600))
@@ -60,7 +59,7 @@ struct AuditVerificationTests {
         }
     }
 
-    @Test("The first checkpoint that is left is linked to the marker")
+    @Test("The first remaining checkpoint is linked to the marker")
     func marker() async throws {
         let signer = try AuditSigner(signingKey: .sample("signing"))
         let row = try await self.row(of: 30, signer: signer, keeping: .seconds(600))
@@ -71,7 +70,7 @@ struct AuditVerificationTests {
         changed.signatures.end = try signer.end(at: end.latest, removed: other)
         let reason = "it is not the one that checkpoint 20 follows"
         #expect(try await self.verdict(changed, signer) == .checkpointTampered(number: 19, reason: reason))
-        // One that is left out and one that comes back, each with a word that is signed by the same key.
+        // A marker for one checkpoint too many, and no marker, each signed with the same key.
         changed.signatures.end = try signer.end(at: end.latest, removed: AuditCheckpoint.Link(row.checkpoints[0]))
         guard case .checkpointTampered(20, _)? = try await self.verdict(changed, signer) else {
             Issue.record("a checkpoint before the marker is overlooked")
@@ -81,7 +80,7 @@ struct AuditVerificationTests {
         #expect(try await self.verdict(changed, signer) == .checkpointTampered(number: 1, reason: "it is missing"))
     }
 
-    @Test("Of checkpoints that were tampered with none is removed", arguments: [3, 10, 18])
+    @Test("No old checkpoint is removed if one of them was tampered with", arguments: [3, 10, 18])
     func evidence(index: Int) async throws {
         let signer = try AuditSigner(signingKey: .sample("signing"))
         _ = try await self.row(of: 20, signer: signer)
@@ -91,7 +90,7 @@ struct AuditVerificationTests {
         #expect(try await self.verdict(row, signer) != nil)
     }
 
-    @Test("Every single checkpoint, its links and the end of the row are needed")
+    @Test("A changed, forged or missing checkpoint or end is found")
     func row() async throws {
         let signer = try AuditSigner(signingKey: .sample("signing"))
         let other = try AuditSigner(signingKey: .sample("other"))
@@ -109,7 +108,7 @@ struct AuditVerificationTests {
             var content = try #require(row.checkpoints[index].content)
             changed.checkpoints[index] = try other.sign(content)
             #expect(try await self.verdict(changed, signer) != nil)
-            // The same number, signed by the same key, but of another history.
+            // The same number, signed with the same key, but of another history.
             content.time = content.time.advanced(by: .seconds(1))
             changed.checkpoints[index] = try signer.sign(content)
             #expect(try await self.verdict(changed, signer) != nil)

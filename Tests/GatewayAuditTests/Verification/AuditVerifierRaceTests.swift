@@ -12,7 +12,7 @@ struct AuditVerifierRaceTests {
 
     // MARK: Removing
 
-    /// Removes the records of the first writer up to a place, as retention does, by a signature of some key.
+    /// Removes the first writer's records up to a sequence, as retention does, with a marker signed by `signer`.
     private func truncation(at sequence: Int, _ fixture: AuditFixture, by signer: AuditSigner) {
         guard let last = fixture.store.current.records.first(where: { ($0.writer, $0.sequence) == (1, sequence) }),
             let truncation = try? signer.truncation(
@@ -29,7 +29,7 @@ struct AuditVerifierRaceTests {
         }
     }
 
-    /// What is found when, before each walk of the verifier, records are removed up to the next of some places.
+    /// Verifies while records are removed up to the next of `places` before each of the verifier's reads.
     private func verify(
         cutting places: [Int],
         by signer: AuditSigner? = nil,
@@ -49,7 +49,7 @@ struct AuditVerifierRaceTests {
     }
 
     @Test(
-        "What retention removes meanwhile, however often, is not missed",
+        "Records that retention removes during verification are not reported as missing",
         arguments: [
             [100, 200, 300, 400], [0, 3_000, 5_000], [4_096, 4_097, 8_193], [0, 4_096, 8_192], [9_998, 9_999],
             [0, 0, 9_999],
@@ -62,7 +62,7 @@ struct AuditVerifierRaceTests {
         }
     }
 
-    @Test("A whole chain that goes meanwhile is not missed either, and one whose end is another is")
+    @Test("A whole chain removed during verification is not reported, but one with a changed last hash is")
     func wholeChain() async throws {
         let fixture = try await AuditFixture((50, .closed), (5, .open))
         #expect(try await self.verify(cutting: [50], fixture) == .intact(records: 5))
@@ -74,7 +74,7 @@ struct AuditVerifierRaceTests {
     }
 
     @Test(
-        "A truncation marker that appears meanwhile must be genuine as well",
+        "A truncation marker that appears during verification must be genuine",
         arguments: [[100], [0, 5_000], [100, 200, 300]]
     )
     func forgedTruncation(places: [Int]) async throws {
@@ -85,7 +85,7 @@ struct AuditVerifierRaceTests {
         #expect(verdict == .tampered(place, reason: "the word that older records were removed is not genuine"))
     }
 
-    @Test("A change behind a truncation that moves on is noticed at its place")
+    @Test("A changed record after a moving truncation is found at its position")
     func changeBehind() async throws {
         let fixture = try await AuditFixture((10_000, .open))
         fixture.store.tamper { $0.change(1, 7_000) { $0.record.bytes += 1 } }
@@ -93,7 +93,7 @@ struct AuditVerifierRaceTests {
         #expect(verdict.badPlace == AuditChain.Position(writer: 1, sequence: 7_000))
     }
 
-    @Test("A truncation at a number after which there is none is no crash")
+    @Test("A truncation at the highest sequence number does not crash the verifier")
     func overflow() async throws {
         let fixture = try await AuditFixture((10, .open))
         let hash = [UInt8](repeating: 1, count: 32)
@@ -108,14 +108,14 @@ struct AuditVerifierRaceTests {
 
     // MARK: Starting and ending
 
-    /// Closes what an earlier process left open, as a start does.
+    /// Closes the chain that an earlier process left open, as a start does.
     private func recover(_ fixture: AuditFixture) async throws {
         let head = try #require(fixture.store.current.heads.last { $0.state == .open })
         var chain = head.chain
         try await fixture.append(1, to: &chain, state: .recovered)
     }
 
-    /// What is found when something happens after the first look at the heads, and whether a process writes then.
+    /// Verifies, with an event after the first read of the heads; a process is live from then on if `isLiveAfter`.
     private func verify(
         _ fixture: AuditFixture,
         isLiveAfter: Bool,
@@ -130,14 +130,11 @@ struct AuditVerifierRaceTests {
             .verify(isLive: isLive.current)
     }
 
-    @Test(
-        "A gateway that starts after an unclean end is no tampering, and the end is unclean no more",
-        arguments: 0...2
-    )
+    @Test("A gateway that starts during verification, after an unclean end, leaves the audit intact", arguments: 0...2)
     func startMeanwhile(steps: Int) async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let verdict = try await self.verify(fixture, isLiveAfter: true) {
-            // It has the store first, then closes the chain, then begins its own.
+            // It first opens the store, then closes the old chain, then begins its own.
             if steps >= 1 { try await self.recover(fixture) }
             if steps >= 2 {
                 var chain = AuditChain(writer: 3)
@@ -147,7 +144,7 @@ struct AuditVerifierRaceTests {
         #expect(verdict == .intact(records: 11))
     }
 
-    @Test("A gateway that starts before the first look is live, and one that is killed after it has ended uncleanly")
+    @Test("A gateway that starts as verification begins is live; one killed after that has ended uncleanly")
     func lifeItself() async throws {
         let started = try await AuditFixture((5, .closed), (6, .recovered), (2, .open))
         #expect(try await self.verify(started, isLiveAfter: true) {} == .intact(records: 13))
@@ -155,7 +152,7 @@ struct AuditVerifierRaceTests {
         #expect(try await self.verify(killed, isLiveAfter: false) {} == .unclean(writer: 2, records: 11))
     }
 
-    @Test("A gateway that ends in order meanwhile has not ended uncleanly", arguments: [false, true])
+    @Test("A gateway that shuts down during verification is not reported as unclean", arguments: [false, true])
     func endMeanwhile(isFollowed: Bool) async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let verdict = try await self.verify(fixture, isLiveAfter: isFollowed) {
@@ -167,7 +164,7 @@ struct AuditVerifierRaceTests {
         #expect(verdict == .intact(records: 11))
     }
 
-    @Test("What somebody adds to a chain that a start closes meanwhile is tampering")
+    @Test("A closing record with a forged seal that appears during verification is tampering")
     func forgedMeanwhile() async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let forger = AuditSealer(auditKey: .sample("forger"))

@@ -9,7 +9,7 @@ struct AuditVerifierTests {
         try await AuditFixture((5, .closed), (6, .recovered), (4, .closed))
     }
 
-    @Test("An audit that nobody touched is intact, live or not")
+    @Test("An untouched audit is intact, live or not")
     func untouched() async throws {
         let fixture = try await Self.fixture()
         #expect(try await fixture.verify() == .intact(records: 15))
@@ -17,7 +17,7 @@ struct AuditVerifierTests {
         #expect(try await AuditFixture().verify() == .intact(records: 0))
     }
 
-    @Test("A chain whose hashes are right is noticed by the seal on its end", arguments: [2, 4])
+    @Test("A forged chain with correct hashes is found by its seal", arguments: [2, 4])
     func forgedChain(writer: Int) async throws {
         let fixture = try await Self.fixture()
         var chain = AuditChain(writer: writer)
@@ -34,7 +34,7 @@ struct AuditVerifierTests {
         for isLive in [false, true] { #expect(try await fixture.verify(isLive: isLive).badPlace == place) }
     }
 
-    @Test("Progress goes from nothing to everything and never back", arguments: [true, false])
+    @Test("Progress runs from zero to the total and never decreases", arguments: [true, false])
     func progress(isLive: Bool) async throws {
         let fixture = try await AuditFixture((4_200, .closed), (5, .recovered), (20, .open))
         let told = Mutex<[Int]>([])
@@ -47,7 +47,7 @@ struct AuditVerifierTests {
         #expect(counts == counts.sorted() && counts.count >= 5)
     }
 
-    @Test("A chain that a command added beside the live one does not make it look abandoned")
+    @Test("A chain that a command adds beside the live one does not make the live one look abandoned")
     func commandBesideLive() async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let closed = AuditClosedChain(.sample("credential.rewrap"), writer: 3, sealer: fixture.sealer)
@@ -58,7 +58,7 @@ struct AuditVerifierTests {
         #expect(try await fixture.verify(isLive: true).badPlace == AuditChain.Position(writer: 3, sequence: 2))
     }
 
-    @Test("Chains as long as one look at the store, or longer, are verified to their end", arguments: [4_096, 4_100])
+    @Test("Chains of one page of the store, or longer, are verified to their end", arguments: [4_096, 4_100])
     func longChains(count: Int) async throws {
         let fixture = try await AuditFixture((count, .closed))
         #expect(try await fixture.verify() == .intact(records: count))
@@ -73,7 +73,7 @@ struct AuditVerifierTests {
         }
     }
 
-    @Test("Without the key the chains are checked and the seals are not")
+    @Test("Without the audit key, chains are verified but seals are not")
     func withoutKey() async throws {
         let fixture = try await Self.fixture()
         let verifier = AuditVerifier(store: fixture.store, sealer: nil)
@@ -83,21 +83,21 @@ struct AuditVerifierTests {
         #expect(try await verifier.verify(isLive: false).badPlace == AuditChain.Position(writer: 2, sequence: 3))
     }
 
-    @Test("The last open chain is a live writer's, or was left uncleanly; tampering outweighs that")
+    @Test("Only the last open chain may be a live writer's, and tampering outweighs an unclean end")
     func openChains() async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         #expect(try await fixture.verify(isLive: true) == .intact(records: 11))
         #expect(try await fixture.verify(isLive: false) == .unclean(writer: 2, records: 11))
         let abandoned = try await AuditFixture((5, .open), (6, .open), (2, .open))
         #expect(try await abandoned.verify(isLive: true) == .unclean(writer: 1, records: 13))
-        // What is closed behind it may be a command's.
+        // A closed chain after it may be a command's.
         let commanded = try await AuditFixture((5, .open), (6, .open), (3, .closed))
         #expect(try await commanded.verify(isLive: true) == .unclean(writer: 1, records: 14))
         commanded.store.tamper { $0.change(3, 3) { $0.record.bytes += 1 } }
         #expect(try await commanded.verify().badPlace == AuditChain.Position(writer: 3, sequence: 3))
     }
 
-    @Test("Of several replicas each chain is open that a living one writes, and no other")
+    @Test("With several replicas, only the chains of live writers may be open")
     func openChainsOfReplicas() async throws {
         let fixture = try await AuditFixture((5, .open), (6, .closed), (2, .open), (1, .open))
         let verifier = AuditVerifier(store: fixture.store, sealer: fixture.sealer)
@@ -114,7 +114,7 @@ struct AuditVerifierTests {
         }
     }
 
-    @Test("What a live writer adds meanwhile is no tampering, a change in it is", arguments: [1, 3, 4_090, 9_000])
+    @Test("Records that a live writer adds are accepted, a change in them is found", arguments: [1, 3, 4_090, 9_000])
     func growth(count: Int) async throws {
         for changed in [nil, 6 + count] as [Int?] {
             let fixture = try await AuditFixture((5, .closed), (6, .open))
@@ -131,7 +131,7 @@ struct AuditVerifierTests {
         }
     }
 
-    @Test("What somebody else adds behind a live writer is tampering", arguments: [true, false])
+    @Test("A record that another program adds to a live writer's chain is tampering", arguments: [true, false])
     func forgedGrowth(isHashRight: Bool) async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         fixture.store.tamper { contents in

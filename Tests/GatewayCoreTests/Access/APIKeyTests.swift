@@ -9,7 +9,7 @@ struct APIKeyTests {
     private static let secret = "Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Z"
     private static let known = "fgw_abcdefghij_Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Z_25P42x"
 
-    @Test("A generated key reads back as itself")
+    @Test("A generated key parses to the same id and secret")
     func roundTrip() throws {
         for _ in 0..<200 {
             let key = APIKey.generate()
@@ -28,14 +28,14 @@ struct APIKeyTests {
         #expect(Set(keys.map { $0.secret.revealText().split(separator: "_")[2] }).count == keys.count)
     }
 
-    @Test("A key that was written down elsewhere is understood")
+    @Test("The text of a known key parses to its id and secret")
     func knownKey() throws {
         let key = try #require(APIKey(Self.known))
         #expect(key.id == Self.id)
         #expect(key.secret.revealText() == Self.known)
     }
 
-    @Test("Any single wrong character is noticed")
+    @Test("A key with one wrong character is refused")
     func everyCorruption() {
         let characters = Array(Self.known)
         let others = Base62.alphabet.map { Character(Unicode.Scalar($0)) } + ["_", "-", " ", "\u{0}", "é", "\u{301}"]
@@ -48,7 +48,7 @@ struct APIKeyTests {
         }
     }
 
-    @Test("Any missing, doubled or swapped character is noticed")
+    @Test("A key with a missing, doubled or swapped character is refused")
     func slips() {
         let characters = Array(Self.known)
         for position in characters.indices {
@@ -67,7 +67,7 @@ struct APIKeyTests {
     }
 
     @Test(
-        "A text of another form is no key, even under a right checksum",
+        "A text of another form is refused even with a valid checksum",
         arguments: [
             "fgw_\(id)_\(secret)0", "fgw_\(id)_\(secret.dropLast())", "fgw_\(id)k_\(secret)",
             "fgw_\(id.dropLast())_\(secret)", "fgw_Abcdefghij_\(secret)", "fgw_abcde-ghij_\(secret)",
@@ -80,7 +80,7 @@ struct APIKeyTests {
         #expect(APIKey.sample(body: body) == nil)
     }
 
-    @Test("A text without a checksum, with a wrong one or with more behind it is no key")
+    @Test("A text without a checksum, or with characters after it, is refused")
     func wrongChecksum() {
         for text in [
             "", "_", "___", "fgw_\(Self.id)_\(Self.secret)", "\(Self.known)_", "\(Self.known)\n", "\(Self.known)0",
@@ -93,7 +93,7 @@ struct APIKeyTests {
 @Suite("APIKey.Record")
 struct APIKeyRecordTests {
     @Test(
-        "A key addresses the topics that start with one of its prefixes",
+        "A key with topic prefixes may address only topics that start with one of them",
         arguments: [
             ([], "anything", true), (["news-"], "news-sport", true), (["news-"], "news-", true),
             (["news-"], "news", false), (["news-"], "News-sport", false), (["news-"], "xnews-", false),
@@ -107,7 +107,7 @@ struct APIKeyRecordTests {
     }
 
     @Test(
-        "A key lives until it expires or is revoked, whichever is first",
+        "A key is alive until it expires, unless it is revoked",
         arguments: [
             (nil, nil, 0, true), (10, nil, 9, true), (10, nil, 10, false), (10, nil, 11, false), (nil, 5, 0, false),
             (10, 5, 0, false), (-1, nil, 0, false),
@@ -154,7 +154,7 @@ struct KeyPepperTests {
 }
 
 extension APIKey {
-    /// A key of this id and secret with the checksum that belongs to them; `nil` for a wrong form.
+    /// The key with this body and its checksum; `nil` if the body has a wrong form.
     static func sample(body: String) -> APIKey? {
         APIKey("\(body)_\(Base62.text(CRC32.checksum(Array(body.utf8)[...]), width: APIKey.checksumLength))")
     }

@@ -8,7 +8,7 @@ struct AuthenticatorTests {
     private let key = APIKey.generate()
     private let now = Timestamp.sample
 
-    /// Who presents a text to a directory that knows the key, or why it is refused.
+    /// Authenticates a text against a directory that holds the key.
     private func authenticate(
         _ text: String?,
         isTenantDisabled: Bool = false,
@@ -33,7 +33,7 @@ struct AuthenticatorTests {
 
     private var text: String { self.key.secret.revealText() }
 
-    @Test("A known key tells who calls")
+    @Test("A known key authenticates its principal")
     func accepted() async throws {
         let outcome = try await self.authenticate(self.text)
         guard case .authenticated(let principal) = outcome else {
@@ -46,7 +46,7 @@ struct AuthenticatorTests {
         #expect(principal.has(.sendMessages))
     }
 
-    @Test("No key is missing, a text that is none malformed, and any but the right secret under a known id unknown")
+    @Test("An absent key is refused as missing, an invalid text as malformed, a wrong id, secret or pepper as unknown")
     func texts() async throws {
         let other = APIKey.generate().secret.revealText()
         let forged = try #require(APIKey.sample(body: "fgw_\(self.key.id)_\(other.split(separator: "_")[2])"))
@@ -60,7 +60,7 @@ struct AuthenticatorTests {
         #expect(self.refusal(try await self.authenticate(self.text, pepper: otherPepper)) == .unknown)
     }
 
-    @Test("A key is dead once it is revoked, and from the very moment of its expiry on")
+    @Test("A key is dead if it is revoked, and from the moment of its expiry")
     func dead() async throws {
         #expect(self.refusal(try await self.authenticate(self.text, revokedAt: self.now)) == .dead)
         for (microseconds, refusal) in [(1, nil), (0, .dead), (-1, .dead)] as [(Int, Authenticator.Refusal?)] {
@@ -69,7 +69,7 @@ struct AuthenticatorTests {
         }
     }
 
-    @Test("The key of a tenant that this version can't read is told apart from wrong and dead ones")
+    @Test("The key of a tenant that this version can't read is refused as unreadable, a dead or forged one as unknown")
     func unreadable() async throws {
         let (acme, dead) = (try TenantID.sample(), APIKey.generate())
         try await self.store.apply(.putTenant(.sample(), salt: [1]))
@@ -91,7 +91,7 @@ struct AuthenticatorTests {
             #expect(refusal(self.text, in: directory) == .unreadable)
             #expect(refusal(dead.secret.revealText(), in: directory) == .unknown)
             #expect(refusal(forged.secret.revealText(), in: directory) == .unknown)
-            // A read of everything finds the same.
+            // A directory that loads everything gives the same answer.
             #expect(refusal(self.text, in: try await .sample(store: store)) == .unreadable)
             store.removeAll()
             try await directory.catchUp()
@@ -106,7 +106,7 @@ struct AuthenticatorTests {
     }
 
     @Test(
-        "A tenant that names its clients' certificates is served to them alone",
+        "A tenant bound to client names serves only certificates with one of them",
         arguments: [
             (["orders.internal"], [], false), (["orders.internal"], ["orders.internal"], true),
             (["orders.internal"], ["billing.internal"], false), (["orders.internal"], ["orders.internal.evil"], false),
@@ -120,7 +120,7 @@ struct AuthenticatorTests {
         #expect(refusal == (isServed ? nil : .certificate))
     }
 
-    @Test("A certificate does not help a key that is not good in itself")
+    @Test("A matching certificate does not make a malformed or revoked key valid")
     func certificateIsNotEnough() async throws {
         let name = "orders.internal"
         let forged = String(self.text.dropLast())
@@ -133,7 +133,7 @@ struct AuthenticatorTests {
 @Suite("ClientName")
 struct ClientNameTests {
     @Test(
-        "DNS names are compared in lower case, URIs as they are",
+        "DNS names are converted to lower case, and URIs are kept unchanged",
         arguments: [
             ("orders.internal", "orders.internal"), ("Orders.Internal", "orders.internal"), ("a", "a"),
             ("xn--bcher-kva.example", "xn--bcher-kva.example"), ("_svc.example", "_svc.example"),
@@ -148,7 +148,7 @@ struct ClientNameTests {
     }
 
     @Test(
-        "What is neither is refused",
+        "A text that is neither a DNS name nor a URI is refused",
         arguments: [
             "", " ", ".", "a.", ".a", "a..b", "*.example.org", "*", "-a", "a-", "a b", "a/b", "bücher.example", "a\0b",
             "a@example.org", String(repeating: "a", count: 64),
@@ -178,7 +178,7 @@ struct AdminTokenTests {
     }
 
     @Test(
-        "Nothing else does",
+        "Any other text does not match",
         arguments: [
             "", "correct-horse-batter", "correct-horse-battery ", "Correct-horse-battery", "correct-horse-battery\u{0}",
         ]
@@ -187,7 +187,7 @@ struct AdminTokenTests {
         #expect(!self.token.matches(Array(text.utf8)[...]))
     }
 
-    @Test("Neither the token nor anything that could be compared with it shows")
+    @Test("Descriptions and dumps do not contain the token")
     func redacted() {
         var dumped = ""
         dump(self.token, to: &dumped)
@@ -196,11 +196,11 @@ struct AdminTokenTests {
     }
 }
 
-/// A store in which a later release writes.
+/// A directory store that a later release has written to.
 private struct LaterStore: DirectoryStore {
     let contents: Observed<Directory.Contents>
 
-    /// Writes a tenant in a form that this version can't read.
+    /// Replaces a tenant's row by one that this version can't read.
     func makeUnreadable(_ tenant: TenantID) {
         self.contents.change { contents in
             contents.tenants.removeAll { $0.id == tenant }

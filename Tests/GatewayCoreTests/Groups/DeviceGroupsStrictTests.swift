@@ -24,7 +24,7 @@ struct DeviceGroupsStrictTests {
         )
     }
 
-    @Test("A change is recorded before and after, and not made when it can't be recorded before")
+    @Test("A change is recorded before and after it, and is not made if the intent can't be recorded")
     func change() async throws {
         let caller = try Caller.sample()
         try await self.audit.whileRunning {
@@ -44,7 +44,7 @@ struct DeviceGroupsStrictTests {
         #expect(self.upstream.groupNames.count == 1)
     }
 
-    @Test("There is no intent of what the tenant has no room for")
+    @Test("A request over the tenant's rate limit is recorded as rejected, without an intent")
     func refused() async throws {
         let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 1)])
         let caller = try Caller.sample(.sample(limits: policies))

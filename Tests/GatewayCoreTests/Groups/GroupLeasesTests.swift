@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Leases of device groups", .timeLimit(.minutes(10)))
 struct GroupLeasesTests {
-    /// Answers as a test tells it, else yes.
+    /// Returns the outcomes that a test sets, and grants every other request.
     private final class ScriptedStore: GroupLeaseStore {
         struct State: Sendable {
             var outcomes: [GroupLeaseOutcome] = []
@@ -15,7 +15,6 @@ struct GroupLeasesTests {
             var fails = false
             var renewals = 0
             var releases = 0
-            /// What happens before an answer.
             var beforeAnswer: @Sendable () -> Void = {}
         }
 
@@ -69,13 +68,13 @@ struct GroupLeasesTests {
         )
     }
 
-    @Test("A lease lasts from the moment at which it was asked for, however long the answer takes")
+    @Test("A lease starts when it is requested, not when the store answers")
     func slowAnswer() async throws {
         let (time, start) = (self.time, self.time.current)
         self.store.state.change { $0.beforeAnswer = { time.change { $0 += .seconds(40) } } }
         let lease = try await self.leases().acquire("family", of: .sample(), until: .now)
         #expect(lease?.isTakenOver == false)
-        // It has ended by now, so that no call may begin.
+        // It has already ended, so no call may start.
         #expect(lease?.end == start + .seconds(30))
     }
 
@@ -86,7 +85,7 @@ struct GroupLeasesTests {
         #expect(self.store.state.current.outcomes.count == 1)
     }
 
-    @Test("A lease that was another replica's is released only once the takeover is settled")
+    @Test("A lease taken over from another replica is released only after the takeover is settled")
     func takenOver() async throws {
         self.store.state.change { $0.outcomes = [.held, .takenOver] }
         let acquired = try await self.leases().acquire("family", of: .sample(), until: .now + .seconds(600))
@@ -101,7 +100,7 @@ struct GroupLeasesTests {
         #expect(self.store.state.current.releases == 1)
     }
 
-    @Test("A lease is released after a refusal as after an answer")
+    @Test("A lease is released after a refusal")
     func released() async throws {
         let lease = try #require(try await self.leases().acquire("family", of: .sample(), until: .now))
         let refusal = await #expect(throws: Refusal.self) {
@@ -111,9 +110,9 @@ struct GroupLeasesTests {
         #expect(self.store.state.current.releases == 1)
     }
 
-    @Test("A lease is renewed once it is due; one that was lost ends calls at once, and for good")
+    @Test("A due lease is renewed, and a refused renewal ends the lease at once")
     func renewal() async throws {
-        // A thirtieth of a second between two looks, of a time that stands still.
+        // The renewal checks the lease every 33 ms of real time; the lease's own clock moves only by hand.
         let acquired = try await self.leases(.milliseconds(200)).acquire("family", of: .sample(), until: .now)
         let lease = try #require(acquired)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -122,14 +121,14 @@ struct GroupLeasesTests {
             try await self.store.state.wait { $0.renewals == 1 }
             self.store.state.change { $0.renews = false }
             self.time.change { $0 += .milliseconds(100) }
-            // Ends by itself, since there is nothing left to renew.
+            // The renewal returns because the lease is lost.
             try await group.waitForAll()
         }
         #expect(self.store.state.current.renewals >= 2)
         #expect(lease.end == self.time.current)
     }
 
-    @Test("A store that does not answer leaves a lease to its end, and the caller without one")
+    @Test("If the store fails, a request for a lease throws and a held lease lasts until its end")
     func failing() async throws {
         let (leases, start) = (self.leases(), self.time.current)
         let lease = try #require(try await leases.acquire("family", of: .sample(), until: .now))
@@ -140,7 +139,7 @@ struct GroupLeasesTests {
         #expect(self.store.state.current.releases == 1)
     }
 
-    @Test("After a takeover FCM is asked for the group's key again; until that is stored, the lease is not released")
+    @Test("After a takeover the group's key is looked up at FCM again, and the lease is kept until the key is stored")
     func takeover() async throws {
         let (groups, caller) = (self.groups(), try Caller.sample())
         try await self.audit.whileRunning {
@@ -163,7 +162,7 @@ struct GroupLeasesTests {
         #expect(requests.last == .change(GroupChange(.add, name: name, key: "key-2", tokens: ["c"])))
     }
 
-    @Test("After a takeover a forwarded change that FCM refuses leaves the members as they were, and no key")
+    @Test("After a takeover, a forwarded change that FCM refuses clears the key and keeps the members")
     func forwardedTakeover() async throws {
         let (groups, caller) = (self.groups(), try Caller.sample())
         let change = GroupRequest.change(GroupChange(.add, name: "g", key: "key-1", tokens: ["b"]))
@@ -174,17 +173,17 @@ struct GroupLeasesTests {
             self.upstream.answer(.failing(.noValidTokens))
             _ = try await groups.forward(change, by: caller)
         }
-        // The caller's key is forwarded, though the gateway doubts it.
+        // The caller's key is forwarded although the gateway has not verified it.
         #expect(self.upstream.requests.last == change)
         let group = try #require(try await self.groupStore.groups().first)
         #expect(group.key == nil)
         #expect(group.members == [DeviceGroup.Member("a", .member)])
-        // The takeover is settled, so that the refusal released the lease.
+        // The takeover is settled, so the lease was released.
         #expect(self.store.state.current.releases == 2)
     }
 
     @Test(
-        "A lease that was another's is counted, and so is one that is another's now, under which no call may begin",
+        "Takeovers and losses of leases are counted, and a lost lease ends at once",
         arguments: [(GroupLeaseOutcome.granted, Int64(0)), (GroupLeaseOutcome.takenOver, Int64(1))]
     )
     func counts(outcome: GroupLeaseOutcome, takeovers: Int64) async throws {
@@ -202,7 +201,7 @@ struct GroupLeasesTests {
         let lease = try #require(try await leases.acquire("group", of: .sample(), until: .now))
         #expect(lease.isTakenOver == (outcome == .takenOver))
         time.change { $0 += .milliseconds(5) }
-        // Returns when the lease turns out to be lost.
+        // Returns when the lease is lost.
         await lease.renewRegularly()
         func counted(_ name: String) throws -> Int64 {
             try factory.expectCounter("fcmgw_lease_\(name)_total", [("kind", "group")]).totalValue

@@ -23,7 +23,7 @@ struct GroupReconciliationTests {
         )
     }
 
-    /// Plays a reconciliation against an FCM that takes everything.
+    /// Runs a reconciliation against an FCM that accepts every change.
     ///
     /// - Returns: the changes, each as its operation and number of tokens.
     private static func changes(_ group: DeviceGroup, toward wanted: [String]) -> [String] {
@@ -44,7 +44,7 @@ struct GroupReconciliationTests {
         (0..<count).map { DeviceGroup.Member("\(prefix)-\($0)", .member) }
     }
 
-    @Test("No call names more than 20 tokens, and one member stays until others have come")
+    @Test("A call names at most 20 tokens, and the last old member leaves only after new members are added")
     func steps() throws {
         let new = (0..<20).map { "new-\($0)" }
         #expect(
@@ -60,7 +60,7 @@ struct GroupReconciliationTests {
         #expect(Self.changes(try Self.group(Self.members("new", 20)), toward: new) == [])
     }
 
-    @Test("An intent is in the group before the request, and taken back when FCM refuses")
+    @Test("The group holds the intent before the request, and drops it if FCM refuses")
     func intents() throws {
         var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["old-0", "x"])
         guard case .call(let request) = reconciliation.next() else { return #expect(Bool(false)) }
@@ -75,7 +75,7 @@ struct GroupReconciliationTests {
     }
 
     @Test(
-        "Where nobody knows what FCM did, the intent stays",
+        "The intent stays if the outcome at FCM is unknown",
         arguments: [GroupFailure.Kind.upstreamUnavailable, .upstreamProtocol]
     )
     func open(kind: GroupFailure.Kind) throws {
@@ -87,7 +87,7 @@ struct GroupReconciliationTests {
         guard case .refused = reconciliation.next() else { return #expect(Bool(false)) }
     }
 
-    @Test("Of two tokens that Swift calls equal, only the one that FCM refuses is dropped")
+    @Test("Of two canonically equivalent tokens, only the one that FCM refuses is dropped")
     func equalTokens() throws {
         let (open, new) = ("e\u{301}", "\u{E9}")
         var reconciliation = GroupReconciliation(try Self.group([DeviceGroup.Member(open, .removing)]), toward: [new])
@@ -99,7 +99,7 @@ struct GroupReconciliationTests {
         #expect(reconciliation.group.members.map(\.standing) == [.removing])
     }
 
-    @Test("An FCM that contradicts itself is left after a bounded number of calls")
+    @Test("Contradictory answers from FCM end the reconciliation with a conflict after a bounded number of calls")
     func bounded() throws {
         var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["x"])
         var calls = 0
@@ -114,7 +114,7 @@ struct GroupReconciliationTests {
         #expect(reconciliation.next() == .refused(Refusal(.groupConflict)))
     }
 
-    @Test("A key that FCM does not take is replaced once")
+    @Test("A key that FCM rejects is looked up once; a second rejection fails the reconciliation")
     func renewedKey() throws {
         var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["old-0", "x"])
         var lookUps = 0
@@ -130,7 +130,7 @@ struct GroupReconciliationTests {
         #expect(reconciliation.next() == .refused(Refusal(.upstreamProtocol)))
     }
 
-    @Test("Where the last of the old members takes the room of the new ones, it goes first")
+    @Test("If FCM refuses to add new members beside the last old one, the old one is removed first")
     func room() throws {
         var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["x"])
         var changes: [GroupChange.Operation] = []

@@ -10,7 +10,7 @@ struct KeyedLockTests {
         var total = 0
     }
 
-    @Test("One at a time is let through, and everybody in the end")
+    @Test("One task at a time holds the lock, and every waiting task acquires it")
     func exclusive() async throws {
         let (lock, key) = (KeyedLock<String>(), "g")
         let state = Observed(Count())
@@ -33,7 +33,7 @@ struct KeyedLockTests {
         #expect(state.current.total == 200)
     }
 
-    @Test("Keys do not wait for one another")
+    @Test("Locks of different keys are independent")
     func apart() async throws {
         let lock = KeyedLock<String>()
         let (one, two) = ("one", "two")
@@ -44,7 +44,7 @@ struct KeyedLockTests {
         #expect(await lock.acquire(one, until: .now))
     }
 
-    @Test("Who gives up, by deadline or by cancellation, does not hold up those behind")
+    @Test("A waiter that times out or is cancelled does not block later waiters")
     func givenUp() async throws {
         let (lock, key) = (KeyedLock<String>(), "g")
         #expect(await lock.acquire(key, until: .now))

@@ -4,14 +4,14 @@ import Testing
 
 @testable import GatewayCore
 
-/// Device groups as sends see them, over a store whose look-ups are counted and a monotonic clock that stands still.
+/// Device groups as sends see them, with a store that counts look-ups and a monotonic clock that tests advance.
 @Suite("KnownGroups", .timeLimit(.minutes(10)))
 struct KnownGroupsTests {
     private let store = TestGroupStore()
     private let time = Observed(ContinuousClock.now)
     private let audit = AuditLog.sample(store: TestDatabase().auditStore)
 
-    /// A replica's groups; a timeout is for whatever waits for the store.
+    /// A replica's groups; the timeout bounds each wait for the store.
     private func groups(timeout: Duration = .seconds(600)) -> DeviceGroups {
         let time = self.time
         return DeviceGroups(
@@ -28,7 +28,7 @@ struct KnownGroupsTests {
 
     private func pass(_ duration: Duration) { self.time.change { $0 = $0.advanced(by: duration) } }
 
-    /// Saves a group with these members and one that is being removed, under keys of which the last is current.
+    /// Saves a group with these members and one that is being removed. The last key is the current one.
     private func save(
         _ name: String = "g",
         keys: [String] = ["key-1", "key-2"],
@@ -62,7 +62,7 @@ struct KnownGroupsTests {
         LimitKey(principal.profile.pseudonymizer.pseudonym(of: token))
     }
 
-    @Test("After a start, groups are known by the keys that the store has")
+    @Test("After loading, a group is known by every key that the store holds for it")
     func load() async throws {
         let principal = try Principal.sample()
         try await self.save(of: principal)
@@ -80,7 +80,7 @@ struct KnownGroupsTests {
         #expect(!known.mayBeAddressed(by: .sample(from: try .sample(tenant: "other"), to: .token("key-1"))))
     }
 
-    @Test("A list asks once for all its keys, however often each is named, and each place is charged")
+    @Test("A list looks up its distinct group keys in one call and charges every position that names one")
     func oneLookUp() async throws {
         let principal = try Principal.sample()
         for number in 1...3 { try await self.save("g\(number)", keys: ["key-\(number)"], of: principal) }
@@ -93,7 +93,7 @@ struct KnownGroupsTests {
         #expect(self.store.lookUps.map { $0.sorted() } == [["key-1", "key-2", "key-3"]])
     }
 
-    @Test("A burst of sends costs the store one look-up in two seconds, by name and by key")
+    @Test("Repeated sends to a group cost one look-up in two seconds, by name or by key")
     func burst() async throws {
         let principal = try Principal.sample()
         try await self.save(of: principal)
@@ -114,7 +114,7 @@ struct KnownGroupsTests {
         }
     }
 
-    @Test("A key whose group was removed is a device, and looked up once in two seconds")
+    @Test("The key of a removed group counts as a device, and repeated sends to it cost one look-up")
     func removed() async throws {
         let principal = try Principal.sample()
         try await self.save(of: principal)
@@ -127,7 +127,7 @@ struct KnownGroupsTests {
         #expect(self.store.lookUps.count == 1)
     }
 
-    @Test("What another replica changes counts two seconds later, what this one changes at once")
+    @Test("A replica sees its own changes at once, and another replica's when the cached group has expired")
     func changes() async throws {
         let principal = try Principal.sample()
         let groups = self.groups()
@@ -147,13 +147,12 @@ struct KnownGroupsTests {
         }
     }
 
-    /// A way in which a store fails.
     enum Failure: CaseIterable {
         case refuses, hangs
     }
 
     @Test(
-        "While the store fails, groups of the last hour are charged as they were, and others refused",
+        "While the store fails, groups cached within the last hour are charged as before, and other groups are refused",
         arguments: Failure.allCases
     )
     func failingStore(failure: Failure) async throws {
@@ -173,7 +172,7 @@ struct KnownGroupsTests {
             .sample(from: principal, to: .tokens(["key-1", "key-2"])), .sample(from: principal, to: .token("key-2")),
             Self.named("other", from: principal), Self.named("unknown", from: principal),
         ]
-        // A timeout of a millisecond may pass on a busy machine before a store that works has answered.
+        // On a busy machine, a working store may take longer than the timeout of one millisecond.
         while (try? await groups.known.limitKeys(of: cached[0])) == nil {}
         switch failure {
         case .refuses: self.store.refuse()
@@ -203,7 +202,7 @@ struct KnownGroupsTests {
         }
     }
 
-    @Test("A store that failed is not asked for groups that are cached until two seconds have passed")
+    @Test("After a failed look-up, a cached group is not looked up again for two seconds")
     func pause() async throws {
         let principal = try Principal.sample()
         try await self.save(of: principal)
@@ -221,7 +220,7 @@ struct KnownGroupsTests {
         #expect(self.store.lookUps.count == 3)
     }
 
-    @Test("A send whose deadline has passed asks no store, and says nothing of it")
+    @Test("A send past its deadline is refused without a look-up and does not count as a store failure")
     func passedDeadline() async throws {
         let principal = try Principal.sample()
         try await self.save(of: principal)
@@ -240,12 +239,12 @@ struct KnownGroupsTests {
         #expect(refusal?.code == .overloaded)
         #expect(await known.memberCount(of: late) == nil)
         #expect(self.store.lookUps.count == 1)
-        // The store did not fail, so that it is asked for what is old.
+        // The store did not fail, so the expired group is looked up.
         _ = try await known.limitKeys(of: command)
         #expect(self.store.lookUps.count == 2)
     }
 
-    @Test("A list may hold the keys of 20 groups, each as often as it likes; a dry run asks nothing of the store")
+    @Test("A list may name at most 20 distinct group keys, and a dry run looks up none")
     func bound() async throws {
         let principal = try Principal.sample()
         for number in 1...21 { try await self.save("g\(number)", keys: ["key-\(number)"], of: principal) }
@@ -266,7 +265,7 @@ struct KnownGroupsTests {
         }
     }
 
-    @Test("A group that has more members than it may is charged to 20 of them")
+    @Test("An oversized group is charged to its own bucket and those of 20 members")
     func oversized() async throws {
         let principal = try Principal.sample()
         try await self.save(members: (0..<10_000).map { "t\($0)" }, of: principal)
@@ -277,7 +276,7 @@ struct KnownGroupsTests {
         #expect(try await known.limitKeys(of: Self.named("g", from: principal))[0]?.count == 21)
     }
 
-    @Test("The oldest groups go first where there are more than are cached")
+    @Test("A full cache evicts the oldest group")
     func capacity() async throws {
         let principal = try Principal.sample()
         let known = self.groups().known

@@ -5,9 +5,9 @@ import Testing
 
 @testable import GatewayCore
 
-/// A process dies at every step of a send, one after the other, and the next one gets the same request.
+/// A process dies at each step of a send in turn, and the next process receives the same request.
 struct IdempotentSendsCrashTests {
-    /// What is sent, and by which protocol.
+    /// A target and the upstream API that sends to it.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         let upstream: UpstreamKind
@@ -23,10 +23,10 @@ struct IdempotentSendsCrashTests {
         ]
     }
 
-    /// How many recipients of a list are marked at once.
+    /// The number of recipients that one mark covers.
     private static let startsPerMark = 3
 
-    /// What one life of the gateway made of a request; `nil` where it died first.
+    /// One process's answer to a request; `nil` if it died first.
     private static func live(
         _ process: MortalProcess,
         _ fcm: SurvivingFCM,
@@ -55,7 +55,7 @@ struct IdempotentSendsCrashTests {
         }
     }
 
-    /// An answer as text, one line for each recipient.
+    /// Renders an answer as text: the message's id, then one line for each recipient.
     private static let render: IdempotentSends.Rendering = { outcome in
         func line(_ outcome: RecipientOutcome) -> String {
             switch outcome {
@@ -83,7 +83,7 @@ struct IdempotentSendsCrashTests {
         return Array(repeating: String(first.dropFirst(4)), count: count)
     }
 
-    @Test("Wherever it dies, nobody is sent to twice, and who is told `accepted` was sent to", arguments: Case.all)
+    @Test("A crash at any step duplicates no delivery, and accepted recipients were sent to", arguments: Case.all)
     func death(sample: Case) async throws {
         let principal = try Principal.sample(upstream: sample.upstream)
         let command = SendCommand.sample(from: principal, to: sample.target)
@@ -110,10 +110,10 @@ struct IdempotentSendsCrashTests {
                 #expect(fcm.count(token) <= 1, "\(place): \(token)")
                 #expect(["accepted", "outcome_unknown"].contains(result), "\(place): \(token) \(result)")
                 if result == "accepted" { #expect(fcm.count(token) == 1, "\(place): \(token)") }
-                // Who was reached before is known to be, or unknown, but never sent to again.
+                // A recipient reached before the crash is never sent to again.
                 if reached.contains(token) { #expect(fcm.count(token) == 1, "\(place): \(token)") }
             }
-            // Unknown are those of one mark at most.
+            // In a fan-out, at most the recipients of one mark are unknown.
             let unknown = results.count { $0 == "outcome_unknown" }
             let isFanOut = sample.upstream == .v1 && sample.target.isList
             #expect(unknown <= (isFanOut ? Self.startsPerMark : tokens.count), "\(place): \(results)")
@@ -130,7 +130,7 @@ struct IdempotentSendsCrashTests {
         }
     }
 
-    @Test("Death after death costs the recipients of one mark each, and none is sent to twice")
+    @Test("Each repeated crash leaves at most one mark's recipients unknown, and none is sent to twice")
     func repeatedDeath() async throws {
         let tokens = (0..<12).map { "t\($0)" }
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens(tokens))
@@ -148,7 +148,7 @@ struct IdempotentSendsCrashTests {
         }
     }
 
-    @Test("The message keeps its id, and what another process began is recorded")
+    @Test("The message keeps its id, and the recipients that another process started are recorded")
     func messageID() async throws {
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
         let (fcm, store) = (SurvivingFCM(), TestIdempotencyStore())
@@ -169,10 +169,10 @@ struct IdempotentSendsCrashTests {
     }
 
     @Test(
-        "What is left of a send is refused like any other, and can be repeated",
+        "If the remaining recipients are refused, the repeat is refused as a whole and can be retried",
         arguments: [
             (SendResult(refused: .upstreamUnavailable, upstreamCode: "503"), "upstream_unavailable"),
-            // One by one: these are not the results of all seven.
+            // Individual outcomes of the four remaining recipients, not of all seven.
             (
                 SendResult(Array(repeating: .rejected(.tenantRateExceeded), count: 4), upstreamCode: "503"),
                 "tenant_rate_exceeded"

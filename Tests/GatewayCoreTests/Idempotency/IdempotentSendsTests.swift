@@ -27,7 +27,7 @@ struct IdempotentSendsTests {
         .sample(pipeline: fixture.pipeline, store: self.store, clock: fixture.clock, startsPerMark: startsPerMark)
     }
 
-    /// Sends under a key; the answer is the message's id.
+    /// Sends under a key; the reply's body is the message's id.
     private static func send(
         _ command: SendCommand,
         _ sends: IdempotentSends,
@@ -43,7 +43,7 @@ struct IdempotentSendsTests {
         return results
     }
 
-    @Test("Reservations that come while a transaction runs share the next one")
+    @Test("Reservations made during a transaction share the next one")
     func groupCommit() async throws {
         let store = self.store
         store.database.holdWrites()
@@ -66,7 +66,7 @@ struct IdempotentSendsTests {
         #expect(fixture.upstream.calls.count == 100)
     }
 
-    @Test("Of an outage of the store the first failure is logged, and its end")
+    @Test("The first failure of a store outage and its end are logged, and nothing between")
     func loggedOutage() async throws {
         let (fixture, logs) = (PipelineFixture(), InMemoryLogHandler())
         let sends = IdempotentSends.sample(
@@ -86,7 +86,7 @@ struct IdempotentSendsTests {
 
     // MARK: Other replicas
 
-    /// Sends whose leases last 30 seconds of a time that stands still until a test moves it.
+    /// Sends with leases of 30 seconds on a clock that the test advances.
     private func leased(
         _ fixture: PipelineFixture,
         _ time: Observed<ContinuousClock.Instant>,
@@ -106,11 +106,11 @@ struct IdempotentSendsTests {
         )
     }
 
-    @Test("While another replica is at a send, a repeat is told so and nothing is sent")
+    @Test("A repeat is refused as in progress while another replica holds the send")
     func heldElsewhere() async throws {
         let fixture = PipelineFixture()
         let store = self.store
-        // A record that stays open: its answer can't be kept.
+        // The record stays open because its answer can't be stored.
         let failing = PipelineFixture { call in
             store.refuse()
             return ScriptedUpstream.accepting(call)
@@ -129,7 +129,7 @@ struct IdempotentSendsTests {
         #expect(fixture.upstream.calls.isEmpty)
     }
 
-    @Test("Before each call the lease must outlast it, and one that is renewed does again")
+    @Test("A call may start only if the lease outlasts it, and a renewal allows calls again")
     func leaseBeforeCall() async throws {
         let time = Observed(ContinuousClock.now)
         let passed = Observed<[Bool]>([])
@@ -150,7 +150,7 @@ struct IdempotentSendsTests {
         #expect(passed.current == [true, false, true])
     }
 
-    @Test("A lease that another replica took is counted once, and so is one that was taken over from it")
+    @Test("A lost lease and a takeover are counted once each")
     func leaseCounts() async throws {
         let (time, factory, store) = (Observed(ContinuousClock.now), TestMetrics(), self.store)
         let sender = Observed<IdempotentSends?>(nil)
@@ -168,7 +168,7 @@ struct IdempotentSendsTests {
         }
         let first = self.leased(fixture, time, GatewayMetrics(factory: factory))
         sender.change { $0 = first }
-        // It finds out by the renewal, and again when it keeps the answer.
+        // The loss shows at the renewal and again when the answer is stored.
         try await first.whileRunning { _ = try await Self.send(try Self.command(), first) }
         sender.change { $0 = nil }
         #expect(try counted() == [0, 1])
@@ -178,7 +178,7 @@ struct IdempotentSendsTests {
         #expect(try counted() == [1, 1])
     }
 
-    @Test("At shutdown the sends that were taken are finished, and later ones turned away")
+    @Test("At shutdown running sends finish, and later ones are refused")
     func shutdown() async throws {
         let isHeld = Observed(true)
         let fixture = PipelineFixture { call in
@@ -203,7 +203,7 @@ struct IdempotentSendsTests {
         #expect(fixture.upstream.calls.count == 1)
     }
 
-    @Test("When the answer can't be kept it is given all the same, and a repeat sends nothing")
+    @Test("An answer that can't be stored is still returned, and a repeat sends nothing")
     func unkept() async throws {
         let fixture = PipelineFixture { call in
             self.store.refuse()
@@ -225,7 +225,7 @@ struct IdempotentSendsTests {
         }
     }
 
-    @Test("Each call of a list passes only when its leaving is kept; a mark covers some at a time")
+    @Test("Every recipient of a list passes, a place beyond the list does not, and one mark covers several")
     func gate() async throws {
         let seen = Observed<[Int]>([])
         let fixture = PipelineFixture { call in
@@ -253,7 +253,7 @@ struct IdempotentSendsTests {
         #expect(self.store.batches.count <= 5)
     }
 
-    @Test("A list whose marks can't be kept stops there")
+    @Test("A list stops at the first mark that can't be stored")
     func refusedMark() async throws {
         let fixture = PipelineFixture { call in
             var outcomes: [RecipientOutcome] = []
@@ -274,7 +274,7 @@ struct IdempotentSendsTests {
         }
     }
 
-    @Test("Equal tokens and those that limits leave out keep their places")
+    @Test("Duplicate tokens and those over a limit keep their places in the results")
     func places() async throws {
         let burst = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
         let limits = LimitPolicies(device: [burst])
@@ -292,7 +292,7 @@ struct IdempotentSendsTests {
         }
     }
 
-    @Test("Expired records are dropped in batches until none is left")
+    @Test("A purge deletes all expired records, and none while the store fails")
     func purge() async throws {
         let fixture = PipelineFixture()
         let sends = self.sends(fixture)
@@ -307,12 +307,12 @@ struct IdempotentSendsTests {
         #expect(await sends.purge() == 0)
     }
 
-    @Test("A clock that is days ahead frees no key, in a running process or in the next; time that passes does")
+    @Test("A clock set days ahead frees no key, in this process or the next, but elapsed time does")
     func clockAhead() async throws {
         let fixture = PipelineFixture()
         let command = try Self.command()
         let uptime = Observed(ContinuousClock.now)
-        /// Sends in a process of its own, before and after somebody moves the clock and time passes.
+        /// Sends in a new process, before and after the clock jumps and time passes.
         func life(jump: Duration, passing: Duration) async throws -> [Bool] {
             let sends = IdempotentSends.sample(
                 pipeline: fixture.pipeline,
@@ -346,7 +346,7 @@ struct IdempotentSendsTests {
         #expect(fixture.upstream.calls.count == 2)
     }
 
-    @Test("Time between processes counts as the wall clock has it, for an hour at most and never backwards")
+    @Test("Time between processes follows the wall clock, for at most an hour and never backwards")
     func timeBetweenProcesses() {
         let (mark, now) = (Timestamp.sample, ContinuousClock.now)
         for (gap, counted) in [(0, 0), (59, 59), (3_600, 3_600), (3_601, 3_600), (86_400, 3_600), (-60, 0)] {
@@ -362,7 +362,7 @@ struct IdempotentSendsTests {
         }
     }
 
-    @Test("Fingerprints tell method, path, format, recipients and message apart, and tenants from each other")
+    @Test("Fingerprints differ by method, path, format, recipients, message and tenant")
     func fingerprints() throws {
         let key = try #require(IdempotencyKey([0x6B]))
         func fingerprint(
@@ -399,7 +399,7 @@ struct IdempotentSendsTests {
         #expect(Set(others + [base]).count == others.count + 1)
     }
 
-    @Test("A reply is read back as it was stored, and changed bytes are no reply")
+    @Test("A stored reply is read back unchanged, and damaged bytes are refused")
     func storedReply() throws {
         let json = "application/json"
         let codes: [OutcomeCode?] = [nil, .deviceRateExceeded]
@@ -415,7 +415,7 @@ struct IdempotentSendsTests {
         }
     }
 
-    @Test("What is sealed opens for its record and part alone")
+    @Test("Sealed data opens only for its own record, part and tenant")
     func sealing() throws {
         let request = try Self.request()
         let profile = try TenantProfile.sample()

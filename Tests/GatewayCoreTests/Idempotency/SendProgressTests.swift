@@ -18,7 +18,7 @@ struct SendProgressTests {
         return progress
     }
 
-    @Test("Progress is read back as it was")
+    @Test("Encoded progress decodes to the same progress")
     func roundTrip() throws {
         for progress in [SendReservation.Progress(count: 0), SendReservation.Progress(count: 1), Self.sample()] {
             #expect(SendReservation.Progress(progress.bytes, count: progress.count) == progress)
@@ -29,7 +29,7 @@ struct SendProgressTests {
         #expect(SendReservation.Progress(all.bytes, count: all.count) == all)
     }
 
-    @Test("Bytes that are no progress are refused, and none ends the process")
+    @Test("Truncated and extended bytes are refused, and damaged bytes do not crash")
     func damage() {
         let bytes = Self.sample().bytes
         for count in 0..<min(bytes.count, 200) {
@@ -52,7 +52,7 @@ struct SendProgressTests {
         #expect(progress.remaining.isEmpty)
     }
 
-    @Test("Results tell what is known of the started ones, and of the others what came later")
+    @Test("Results combine the known outcomes of started recipients with later outcomes of the others")
     func results() {
         var progress = SendReservation.Progress(count: 5)
         progress.start([1, 3])

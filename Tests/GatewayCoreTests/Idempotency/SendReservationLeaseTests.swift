@@ -57,7 +57,7 @@ struct SendReservationLeaseTests {
         }
     }
 
-    @Test("An owner that was paused beyond its lease makes no call, and marks nothing once another has taken over")
+    @Test("An owner paused past its lease makes no call, and writes no mark after another replica's takeover")
     func paused() async throws {
         try await self.withWriter { writer in
             let reservation = try self.reservation(writer)
@@ -66,7 +66,7 @@ struct SendReservationLeaseTests {
             #expect(reservation.mayCall(within: .seconds(10)))
             self.time.change { $0 += .seconds(31) }
             self.store.holdElsewhere()
-            // Marked before, so that whoever has taken over tells its caller that the outcome is unknown.
+            // Recipient 9 was marked before, so the new owner reports its outcome as unknown.
             #expect(await reservation.pass(9))
             #expect(!reservation.mayCall(within: .zero))
             #expect(await reservation.pass(10) == false)
@@ -78,7 +78,7 @@ struct SendReservationLeaseTests {
     }
 
     @Test(
-        "While the store fails an owner refuses the rest as one that may be repeated, and beyond its lease as another's",
+        "If the store fails, the rest is refused as overloaded, or as in progress once the lease has ended",
         arguments: [(Duration.seconds(29), OutcomeCode.overloaded), (.seconds(31), .idempotencyInProgress)]
     )
     func storeFails(after pause: Duration, code: OutcomeCode) async throws {
@@ -94,14 +94,14 @@ struct SendReservationLeaseTests {
     }
 
     @Test(
-        "A list's owner that was paused beyond its lease calls those in progress that another may have sent to",
+        "An owner paused past its lease reports the unmarked recipients of its list as in progress",
         arguments: [OutcomeCode.overloaded, .upstreamUnavailable, nil]
     )
     func pausedList(rest code: OutcomeCode?) async throws {
         try await self.withWriter { writer in
             let (time, store, reservation) = (self.time, self.store, try self.reservation(writer))
             let upstream = ScriptedUpstream { call in
-                // Ten are marked, five called; then the process sleeps.
+                // Ten are marked and five sent; then the process pauses.
                 var outcomes: [RecipientOutcome] = []
                 for index in 0..<5 {
                     #expect(await call.reservation?.pass(index) == true)
@@ -119,7 +119,7 @@ struct SendReservationLeaseTests {
             let call = UpstreamCall(command, target: self.target, reservation: reservation)
             let result = await reservation.send(call, by: upstream)
             guard code != nil else {
-                // The marked ones are unknown to whoever has the key, and sent to by nobody.
+                // The new owner reports the marked recipients as unknown and does not send to them.
                 #expect(result.refusal?.code == .upstreamUnavailable)
                 return
             }
@@ -134,7 +134,7 @@ struct SendReservationLeaseTests {
         }
     }
 
-    @Test("A mark renews the lease, and a renewal that is refused ends it at once")
+    @Test("A mark renews the lease, and a refused renewal ends it at once")
     func renewed() async throws {
         try await self.withWriter { writer in
             let reservation = try self.reservation(writer)
@@ -153,7 +153,7 @@ struct SendReservationLeaseTests {
         }
     }
 
-    @Test("What was marked since it was read is not taken over")
+    @Test("A record that was marked after it was read is not taken over")
     func markedSince() async throws {
         try await self.withWriter { writer in
             let owner = try self.reservation(writer)

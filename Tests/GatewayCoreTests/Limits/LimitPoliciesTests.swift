@@ -14,7 +14,7 @@ struct RatePolicyTests {
     }
 
     @Test(
-        "Numbers out of range make none",
+        "Numbers out of range make no policy",
         arguments: [
             (0, 1, 1), (-1, 1, 1), (1_000_000_001, 1, 1), (1, 0, 1), (1, -5, 1), (1, 86_401, 1), (1, 1, 0), (1, 1, -1),
             (1, 1, 1_000_000_001), (1, 86_400, 31), (1, 1, 2_592_001), (.max, .max, .max), (.min, .min, .min),
@@ -24,7 +24,7 @@ struct RatePolicyTests {
         #expect(RatePolicy(rate: rate, periodSeconds: period, burst: burst) == nil)
     }
 
-    @Test("The defaults keep FCM's documented ceilings in every window of their length")
+    @Test("The default policies stay within FCM's documented limits in every window")
     func ceilings() {
         func most(_ policy: RatePolicy, inSeconds seconds: Int) -> Int {
             policy.burst + policy.rate * seconds / policy.periodSeconds

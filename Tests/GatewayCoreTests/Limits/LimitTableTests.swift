@@ -7,7 +7,7 @@ import Testing
 struct LimitTableTests {
     private static let second: Int64 = 1_000_000_000
 
-    @Test("Idle buckets are dropped when others come")
+    @Test("Idle buckets are dropped when new ones are added")
     func idleBucketsAreDropped() throws {
         let table = LimitTable(.device, maxEntries: 1_000_000)
         let policies = LimitPolicies.device([try .sample(1, per: 1, burst: 1)])
@@ -17,7 +17,7 @@ struct LimitTableTests {
         }
     }
 
-    @Test("The table never holds more buckets than its bound, and those that remember most stay")
+    @Test("The table never exceeds its bound, and it keeps exhausted buckets")
     func boundAndEviction() throws {
         let bound = 64 * 256
         let table = LimitTable(.device, maxEntries: bound)
@@ -35,7 +35,7 @@ struct LimitTableTests {
         #expect(forgotten.isEmpty)
     }
 
-    @Test("A third and fourth policy are kept apart from the first two, and count towards the bound")
+    @Test("The third and fourth policy of a key are limited as well and take a second entry of the table")
     func manyPolicies() throws {
         let table = LimitTable(.device, maxEntries: 1_000)
         let key = LimitKey.sample("key")
@@ -48,7 +48,7 @@ struct LimitTableTests {
         #expect(table.bucket(key, under: policies).quotas(at: 0).map(\.remaining) == [4, 3, 2, 1])
     }
 
-    @Test("A refund is exact, whatever was charged between", arguments: [1, 3, 7])
+    @Test("A refund is exact even after another charge", arguments: [1, 3, 7])
     func refund(count: Int) throws {
         let table = LimitTable(.device, maxEntries: 1)
         let policies = LimitPolicies.device([try .sample(7, per: 3, burst: 20), try .sample(11, per: 60, burst: 30)])
@@ -63,7 +63,7 @@ struct LimitTableTests {
         }
     }
 
-    @Test("A refund to a bucket that was dropped makes none")
+    @Test("A refund for an unknown key creates no bucket")
     func refundOfNothing() {
         let table = LimitTable(.device, maxEntries: 1)
         table.refund(.sample("key"), 3, under: LimitPolicies(), now: 0)

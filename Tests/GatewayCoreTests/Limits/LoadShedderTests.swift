@@ -4,9 +4,9 @@ import Testing
 
 @Suite("LoadShedder")
 struct LoadShedderTests {
-    /// A request, and what it meets.
+    /// A request, the load before it, and the expected refusal.
     struct Case: Sendable {
-        /// Requests in flight before it, of tenants of their own, and how many of its own tenant's besides.
+        /// Requests in flight of other tenants, one each. `own` counts those of the request's tenant.
         var others: Int
         var own = 0
         var isUrgent = false
@@ -15,7 +15,7 @@ struct LoadShedderTests {
     }
 
     @Test(
-        "What is taken on follows from what is in flight, the tenant's part of it, priority and lag",
+        "Admission depends on the requests in flight, the tenant's share, priority and lag",
         arguments: [
             Case(others: 0),
             Case(others: 7, own: 0),
@@ -53,7 +53,7 @@ struct LoadShedderTests {
         #expect(tenant.inFlight == expected.own + taken)
     }
 
-    @Test("Before it is read, a request meets the total, its tenant's part and the lag, but not the reserve")
+    @Test("Before a request is read, the total, the tenant's share and the lag are checked, but not the reserve")
     func beforeReading() {
         let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 10, maxLag: .milliseconds(100)))
         let tenant = LoadShedder.TenantLoad()
@@ -70,7 +70,7 @@ struct LoadShedderTests {
         #expect(shedder.refusal(of: nil, lag: .zero) == .inFlight)
     }
 
-    @Test("A list counts as its calls, is taken on while there is any room, and is gone when it leaves")
+    @Test("A list counts as its calls, is admitted while any room is left, and frees all of it when it leaves")
     func lists() {
         let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 20, maxLag: .milliseconds(100)))
         let (tenant, other) = (LoadShedder.TenantLoad(), LoadShedder.TenantLoad())
@@ -87,7 +87,7 @@ struct LoadShedderTests {
     }
 
     @Test(
-        "Half, and four fifths, of what does not divide evenly",
+        "A tenant's share is half the maximum but at least one, and the normal limit four fifths rounded up",
         arguments: [(1, 1, 1), (2, 1, 2), (7, 3, 6), (4_096, 2_048, 3_277)]
     )
     func parts(maxInFlight: Int, perTenant: Int, normal: Int) {
@@ -96,7 +96,7 @@ struct LoadShedderTests {
         #expect(limits.maxInFlightForNormal == normal)
     }
 
-    @Test("Whatever comes and goes, no bound is exceeded and nothing is left behind", arguments: 1...20)
+    @Test("Random traffic exceeds no bound and leaves no request counted", arguments: 1...20)
     func randomTraffic(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         let limit = Int.random(in: 1...40, using: &random)
@@ -133,7 +133,7 @@ struct LoadShedderTests {
         #expect(tenants.allSatisfy { $0.inFlight == 0 })
     }
 
-    @Test("Many threads at once take on no more than there is room for")
+    @Test("Concurrent requests do not exceed the tenant's share and leave no request counted")
     func concurrentTraffic() async {
         let shedder = LoadShedder(limits: LoadShedder.Limits(maxInFlight: 10, maxLag: .milliseconds(5)))
         let tenant = LoadShedder.TenantLoad()

@@ -34,17 +34,17 @@ struct MemoryRateLimiterTests {
         .devices(names.map { LimitKey.sample($0) })
     }
 
-    @Test("When every recipient is over its limit, one denial with the longest wait speaks for all")
+    @Test("If every recipient is over its limit, the decision is one denial with the longest wait")
     func allRefused() async {
         _ = await self.admit(self.devices("a", "a"))
         self.clock.advance(by: .seconds(4))
         _ = await self.admit(self.devices("b", "b"))
         let decision = await self.admit(self.devices("a", "b", "a"))
-        // The first is back after 6 seconds, the other after 10.
+        // The first has room after 6 seconds, the other after 10.
         #expect(decision.admission == .none(LimitDecision.Denial(scope: .device, retryAfter: 10)))
     }
 
-    @Test("Tenants share nothing")
+    @Test("Tenants have separate device buckets")
     func tenantsAreApart() async {
         let here = Pseudonymizer.sample("here").pseudonym(of: "token")
         let there = Pseudonymizer.sample("there").pseudonym(of: "token")
@@ -54,7 +54,7 @@ struct MemoryRateLimiterTests {
         #expect(await self.admit(.devices([LimitKey(there)]), tenant: "there").admission == .all)
     }
 
-    @Test("A replica's share is charged to the bucket of the whole policy, whatever the number of replicas")
+    @Test("A replica's share is charged to the bucket of the whole policy, for any number of replicas")
     func share() async throws {
         let policies = LimitPolicies(tenant: [try .sample(4, per: 60, burst: 4)])
         let request = LimitRequest(policies: policies, recipients: .devices([.sample("a")]))
@@ -68,7 +68,7 @@ struct MemoryRateLimiterTests {
         #expect(admitted <= 4)
     }
 
-    @Test("A tenant without room is refused without being charged, and one with room is not")
+    @Test("The tenant check refuses a request over the tenant's quota and charges nothing")
     func tenantRefusal() async throws {
         let policies = LimitPolicies(tenant: [try .sample(1, per: 30, burst: 2)])
         func refusal(_ count: Int) -> LimitDecision? {
@@ -82,7 +82,7 @@ struct MemoryRateLimiterTests {
         }
         self.clock.advance(by: .seconds(30))
         #expect(refusal(1) == nil)
-        // A clock that is set back costs at most one burst, whoever asks.
+        // A clock that is set back costs at most one burst.
         _ = await self.admit(self.devices("c", "d"), policies: policies)
         self.clock.advance(by: .seconds(-3_600))
         #expect(refusal(1)?.admission == .none(LimitDecision.Denial(scope: .tenant, retryAfter: 30)))
@@ -90,7 +90,7 @@ struct MemoryRateLimiterTests {
         #expect(refusal(1) == nil)
     }
 
-    @Test("Memory stays bounded under ever new devices, and idle ones make room")
+    @Test("The number of buckets stays bounded while new devices arrive")
     func memory() async {
         let limiter = MemoryRateLimiter.withoutJitter(maxEntries: 20_000)
         func send(_ count: Int, _ name: String) async {

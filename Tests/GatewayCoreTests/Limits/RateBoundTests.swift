@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayTestKit
 import Testing
 
-/// What a policy promises: at most `burst + rate·t/period` events in any span t.
+/// A policy admits at most `burst + rate·t/period` events in any span t.
 @Suite("The bound of a rate policy")
 struct RateBoundTests {
     private static let device = LimitKey.sample("device")
@@ -15,7 +15,7 @@ struct RateBoundTests {
         Int64(count - policy.burst) * Int64(policy.periodSeconds) * 1_000_000 <= Int64(policy.rate) * span
     }
 
-    @Test("No span of any length holds more, under any number of policies", arguments: 0..<60)
+    @Test("Admissions in any span stay within the bound of every policy", arguments: 0..<60)
     func anySpan(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let policies = try LimitPolicies.random(using: &generator).device
@@ -41,7 +41,7 @@ struct RateBoundTests {
         }
     }
 
-    @Test("A clock that steps costs or gives at most one burst", arguments: 0..<40)
+    @Test("A clock step costs or grants at most one burst", arguments: 0..<40)
     func clockStep(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let policy = try RatePolicy.random(using: &generator)
@@ -65,14 +65,14 @@ struct RateBoundTests {
         let allowed = policy.burst + Int(Int64(policy.rate) * elapsed / Int64(policy.periodSeconds) / 1_000_000)
         #expect(admitted <= allowed + (step > .zero ? policy.burst : 0))
 
-        // And after as long as a refill takes, by the stepped clock, the whole burst is back.
+        // After the refill time on the stepped clock, the whole burst is available.
         clock.advance(by: .seconds(policy.burst * policy.periodSeconds / policy.rate + 2))
         for _ in 0..<policy.burst {
             #expect(await limiter.admit(request, now: clock.now()).admission == .all)
         }
     }
 
-    @Test("A client that waits as long as it is told is not refused by the same bucket", arguments: 0..<60)
+    @Test("A client that waits for the Retry-After is not refused again in the same scope", arguments: 0..<60)
     func waitingHelps(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let policies = try LimitPolicies.random(using: &generator)
@@ -102,7 +102,7 @@ struct RateBoundTests {
         #expect(denials > 0)
     }
 
-    @Test("The jitter adds up to a tenth of a wait, and at least up to a second")
+    @Test("The jitter adds at most a tenth of the wait, or one second if that is more")
     func jitter() {
         for (milliseconds, range) in [(1, 1...2), (59_300, 60...66), (600_000, 600...660)]
             as [(Int64, ClosedRange<Int>)]
@@ -113,7 +113,7 @@ struct RateBoundTests {
         }
     }
 
-    @Test("A list that is refused as a whole passes as a whole after the time that it is told", arguments: 0..<60)
+    @Test("A list that is refused as a whole is admitted as a whole after its Retry-After", arguments: 0..<60)
     func wholeList(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let burst = Int.random(in: 3...12, using: &generator)

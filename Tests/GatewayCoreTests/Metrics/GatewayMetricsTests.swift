@@ -7,7 +7,7 @@ import Testing
 
 @Suite("GatewayMetrics")
 struct GatewayMetricsTests {
-    @Test("The page on monitoring lists every metric of the table with its labels, and no other")
+    @Test("The monitoring page lists exactly the metrics of the table, with their labels")
     func documented() throws {
         let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../../docs/operations/monitoring.md")
@@ -23,7 +23,7 @@ struct GatewayMetricsTests {
         #expect(documented == Dictionary(uniqueKeysWithValues: table))
     }
 
-    @Test("Names say what a metric is", arguments: GatewayMetric.allCases)
+    @Test("The names, labels and help texts of metrics follow the conventions", arguments: GatewayMetric.allCases)
     func names(metric: GatewayMetric) {
         let name = metric.rawValue
         #expect(name.hasPrefix("fcmgw_"))
@@ -38,7 +38,7 @@ struct GatewayMetricsTests {
         #expect(metric.row.help.hasSuffix("."))
     }
 
-    @Test("Each member of a family is made once, whatever was asked for last")
+    @Test("Each member of a family is made once, in any order of requests")
     func madeOnce() {
         let made = Observed<[String: Int]>([:])
         let family = MetricFamily<String> { labels in
@@ -49,7 +49,7 @@ struct GatewayMetricsTests {
         #expect(made.current == ["a": 1, "b": 1, "c": 1])
     }
 
-    @Test("A new member is measured under the labels that it is folded to; one that is known stays")
+    @Test("A new member uses the labels that it is folded to, and a known member keeps its own")
     func folding() {
         let isFull = Observed(false)
         let family = MetricFamily<String>(

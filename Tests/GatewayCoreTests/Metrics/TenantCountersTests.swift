@@ -19,13 +19,13 @@ struct TenantCountersTests {
         while self.labels.takeRoom() {}
     }
 
-    /// The counters of a metric that were made, by their labels' values.
+    /// The values of a metric's counters, by their labels' values.
     private func counts(_ label: String) -> [String: Int64] {
         self.factory.counters(label: label)
             .reduce(into: [:]) { $0[$1.dimensions.map(\.1).joined(separator: " ")] = $1.totalValue }
     }
 
-    @Test("A tenant by the name of the shared label has no label of its own, and takes none from another")
+    @Test("A tenant named like the shared label has no label of its own and uses up none")
     func namedOther() throws {
         #expect(self.labels.label(of: try .sample("other")) == "other")
         for index in 0..<GatewayMetrics.TenantLabels.maxLabels {
@@ -35,7 +35,7 @@ struct TenantCountersTests {
         #expect(self.labels.label(of: try .sample("t0")) == "t0")
     }
 
-    @Test("Without room, what alerts ask for is counted under the tenant's own label, all else under the shared one")
+    @Test("Without free labels, outcomes that alerts watch keep the tenant's label, and others use the shared one")
     func messages() throws {
         let metrics = TenantCounters(.messages, self.metrics)
         let shop = try Principal.sample(tenant: "shop")
@@ -55,7 +55,7 @@ struct TenantCountersTests {
         )
     }
 
-    @Test("Tenants without a label share one for the same, by kind")
+    @Test("The shared label counts watched outcomes by kind")
     func withoutLabel() throws {
         let metrics = TenantCounters(.messages, self.metrics)
         self.takeAllRoom()
@@ -64,7 +64,7 @@ struct TenantCountersTests {
         #expect(self.counts("fcmgw_messages_total") == ["other token upstream_unavailable": 1])
     }
 
-    @Test("Subscriptions that fail for want of a credential are counted under the tenant's own label too")
+    @Test("Without free labels, subscriptions that fail for lack of a credential keep the tenant's label")
     func subscriptions() throws {
         let metrics = TenantCounters(.subscriptionChanges, self.metrics)
         self.takeAllRoom()
@@ -99,7 +99,7 @@ struct TenantCountersTests {
         #expect(["t0", "t199", "other"].map { counts["\($0) token accepted"] } == [2, 2, 100])
     }
 
-    @Test("A group's members are counted by what became of them")
+    @Test("The members of a group are counted by outcome")
     func groups() throws {
         let metrics = TenantCounters(.messages, self.metrics)
         let command = SendCommand.sample(from: try .sample(), to: .notificationKey("group"))
@@ -112,7 +112,7 @@ struct TenantCountersTests {
         )
     }
 
-    @Test("Without room, requests about device groups are counted under the shared label, whatever became of them")
+    @Test("Without free labels, device group requests of any outcome are counted under the shared label")
     func deviceGroups() throws {
         let metrics = TenantCounters(.deviceGroupRequests, self.metrics, watching: [])
         self.takeAllRoom()
@@ -121,7 +121,7 @@ struct TenantCountersTests {
         #expect(self.counts("fcmgw_device_group_requests_total") == [labels: 1])
     }
 
-    @Test("What tenants share is counted from the start, so that no metric is without a series")
+    @Test("The series of the shared label exist from the start")
     func startingSeries() throws {
         let metrics = TenantCounters(.subscriptionChanges, self.metrics, startingWith: ["subscribe", "unsubscribe"])
         _ = TenantGauges(.retiredTokenSpikeActive, self.metrics) { $0.reduce(0, +) }
@@ -132,7 +132,7 @@ struct TenantCountersTests {
         #expect(self.counts("fcmgw_subscription_changes_total")["shop subscribe forbidden"] == 1)
     }
 
-    @Test("A gauge of a tenant shows its last value, and a shared one what its tenants' values come to")
+    @Test("A tenant's gauge shows its last value, and the shared gauge the sum of its tenants' values")
     func gauges() throws {
         let gauges = TenantGauges(.retiredTokenSpikeActive, self.metrics) { $0.reduce(0, +) }
         for index in 0..<GatewayMetrics.TenantLabels.maxLabels { gauges.set(0, of: try .sample("t\(index)")) }

@@ -11,7 +11,7 @@ struct LeaseTests {
         return lease
     }
 
-    @Test("A lease that was never granted, or was lost, covers nothing and is not renewed")
+    @Test("A lease that was never granted or was lost covers no call and is not due for renewal")
     func none() {
         var lease = Lease(duration: .seconds(30))
         #expect(!lease.covers(.zero, at: Self.start))
@@ -23,19 +23,19 @@ struct LeaseTests {
     }
 
     @Test(
-        "A call is covered that must end before the lease does",
+        "A lease covers a call whose timeout ends before the lease",
         arguments: [(0, 10, true), (19, 10, true), (20, 10, false), (21, 10, false), (29, 0, true), (30, 0, false)]
     )
     func covers(after seconds: Int, timeout: Int, isCovered: Bool) {
         #expect(Self.lease().covers(.seconds(timeout), at: Self.start + .seconds(seconds)) == isCovered)
     }
 
-    @Test("A lease is due for renewal after a third of it", arguments: [(9, false), (10, true), (31, true)])
+    @Test("A lease is due for renewal after a third of its duration", arguments: [(9, false), (10, true), (31, true)])
     func due(after seconds: Int, isDue: Bool) {
         #expect(Self.lease().isDue(at: Self.start + .seconds(seconds)) == isDue)
     }
 
-    @Test("It lasts from the moment at which it was asked for, and an answer that comes late takes nothing back")
+    @Test("A lease starts when it was requested, and a late grant of an earlier request does not shorten it")
     func order() {
         var lease = Self.lease(askedAfter: .seconds(10))
         lease.grant(askedAt: Self.start)

@@ -13,14 +13,14 @@ struct ReplicaRosterTests {
         return roster
     }
 
-    @Test("A replica that knows nobody is one")
+    @Test("A roster without other replicas counts one live replica")
     func alone() {
         #expect(Replicas.Roster(of: Self.own).aliveCount == 1)
         #expect(Self.roster([]).aliveCount == 1)
         #expect(Self.roster([("own/1", .seconds(100))]).aliveCount == 1)
     }
 
-    @Test("Others count for ten seconds")
+    @Test("Another replica counts as live until its last heartbeat is ten seconds old")
     func ages() {
         let ages: [(String, Duration)] = [
             ("a/1", .milliseconds(9_999)), ("b/1", .seconds(10)), ("own/0", .seconds(61)), ("own/1", .zero),
@@ -28,7 +28,7 @@ struct ReplicaRosterTests {
         #expect(Self.roster(ages).aliveCount == 2)
     }
 
-    @Test("Nobody is taken for dead before ten seconds of heartbeats, nor after a pause in them")
+    @Test("A roster is steady after ten seconds of heartbeats, and a gap of ten seconds restarts the wait")
     func steady() {
         let start = ContinuousClock.now
         func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
@@ -48,7 +48,7 @@ struct ReplicaRosterTests {
         #expect(roster.isSteady(at: at(200)))
     }
 
-    @Test("Two runs of one name are two replicas")
+    @Test("Two replica IDs with the same name and start time differ")
     func names() {
         let time = Timestamp(microseconds: 0)
         let ids = [ReplicaID(name: "gateway-0", startedAt: time), ReplicaID(name: "gateway-0", startedAt: time)]
@@ -68,7 +68,7 @@ struct ReplicasTests {
         func removeSilent(for age: Duration) async throws(GatewayError) {}
     }
 
-    @Test("How many replicas live is shown, this one alone until it has heard of others")
+    @Test("The replica gauge is 1 at the start and includes other replicas after a heartbeat")
     func count() async throws {
         let factory = TestMetrics()
         let replicas = Replicas(

@@ -50,9 +50,9 @@ struct RetiredTokenCountsTests {
         #expect(counts.isSuspect(dueIn: bucket + 13) == isSuspect)
     }
 
-    @Test("A fault is noticed within the hour though many were accepted before it")
+    @Test("A fault is detected within the hour even after many accepted sends")
     func diluted() {
-        // 10,000 are accepted at once. Then the credential breaks, and three in five minutes are called unregistered.
+        // 10,000 are accepted at once. Then the credential fails, and each bucket has three unregistered recipients.
         var tallies = [0: Tally(judged: 10_000)]
         for bucket in 1...12 { tallies[bucket] = Tally(judged: 3, unregistered: 3) }
         let counts = RetiredTokenCounts(tallies)
@@ -60,7 +60,7 @@ struct RetiredTokenCountsTests {
         for bucket in 0...12 { #expect(counts.isSuspect(dueIn: bucket + 13)) }
     }
 
-    @Test("A steady share of a fifth is no spike, in whichever bucket it is asked")
+    @Test("A steady share of a fifth is not a spike in any bucket")
     func steady() {
         let tallies = (0...40).map { ($0, Tally(judged: 50, unregistered: 10)) }
         let counts = RetiredTokenCounts(Dictionary(uniqueKeysWithValues: tallies))

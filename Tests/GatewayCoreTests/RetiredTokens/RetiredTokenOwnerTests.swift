@@ -9,7 +9,7 @@ struct RetiredTokenOwnerTests {
     }
 
     @Test(
-        "What is sealed opens where it belongs, and shows nothing",
+        "A sealed token opens at its place, and its text does not appear",
         arguments: [
             ("a", nil), ("token:ü", "new\u{0}token"), ("", nil), ("a", ""), (String(repeating: "x", count: 5_000), "y"),
         ] as [(String, String?)]
@@ -25,7 +25,7 @@ struct RetiredTokenOwnerTests {
         if text.utf8.count > 3 { #expect(!String(decoding: sealed, as: UTF8.self).contains(text)) }
     }
 
-    @Test("A cursor opens for its tenant alone, and is as long whatever it counts")
+    @Test("A cursor opens only for its tenant, and its length does not depend on its position")
     func cursors() throws {
         let (owner, other) = (RetiredToken.Owner(try .sample("acme")), RetiredToken.Owner(try .sample("other")))
         var lengths: Set<Int> = []
@@ -41,7 +41,7 @@ struct RetiredTokenOwnerTests {
         #expect(try owner.open(cursor: owner.seal(Self.token("token"), at: 7)) == nil)
     }
 
-    @Test("Nothing opens at another place, for another tenant, or changed")
+    @Test("A sealed token does not open at another place, for another tenant, or after a change")
     func misplaced() throws {
         let owner = RetiredToken.Owner(try .sample("acme"))
         let sealed = try owner.seal(Self.token("token"), at: 7)

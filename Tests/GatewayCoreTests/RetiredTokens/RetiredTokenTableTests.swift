@@ -14,7 +14,7 @@ struct RetiredTokenTableTests {
         Table.Report(key: key, kind: .token, text: "token \(key)", evidence: evidence)
     }
 
-    /// A step of a token's life and what is seen after it.
+    /// A step of a token's life and the expected state after it.
     struct Turn: Sendable {
         enum Event: Sendable {
             case dead, alive, replaced(UInt16), pause(Int), spike, calm, suspectedInStore
@@ -22,7 +22,7 @@ struct RetiredTokenTableTests {
 
         var event: Event
         var note: WrittenChange?
-        /// The recipients counted, and how many of them as unregistered.
+        /// The counted recipients, and the unregistered ones among them.
         var tally = RetiredTokenCounts.Tally()
         var state: RetiredToken.State?
         var standing: RetiredTokenList.Table.Standing
@@ -107,7 +107,7 @@ struct RetiredTokenTableTests {
         ),
     ]
 
-    @Test("A token's life", arguments: Self.lives)
+    @Test("Each event of a token's life leads to the expected change, state and standing", arguments: Self.lives)
     func life(_ life: Life) throws {
         var table = try self.table()
         let tenant = try TenantID.sample()
@@ -137,7 +137,7 @@ struct RetiredTokenTableTests {
         }
     }
 
-    @Test("One token reported a thousand times at once is one death")
+    @Test("A token reported a thousand times in one result counts once")
     func repeated() throws {
         var table = try self.table()
         let reports = Array(repeating: Self.report(1, .dead), count: 1_000)
@@ -147,7 +147,7 @@ struct RetiredTokenTableTests {
         #expect(table.count == 1)
     }
 
-    @Test("The count comes before the reports that belong to it, and each recipient is counted once")
+    @Test("The count precedes its reports, and each recipient is counted once")
     func countFirst() throws {
         var table = try self.table()
         let changes = table.learn([1, 2].map { Self.report($0, .dead) }, accepted: 5, at: self.clock.now())
@@ -156,14 +156,14 @@ struct RetiredTokenTableTests {
         #expect(later == [[], [RetiredTokenCounts.Tally(judged: 3)]])
     }
 
-    @Test("A spike that is known changes nothing, and its end neither")
+    @Test("Only the start and the end of a spike are changes")
     func knownSpike() throws {
         var table = try self.table()
         let changes = [false, true, true, false].map { table.setSpiking($0) }
         #expect(changes == [false, true, false, true])
     }
 
-    @Test("Stored tokens stand as they did, and those that left the store are forgotten")
+    @Test("Restored tokens have their stored standing, and tokens removed from the store are forgotten")
     func restored() throws {
         var table = try self.table()
         let tenant = try TenantID.sample()
@@ -179,7 +179,7 @@ struct RetiredTokenTableTests {
     }
 }
 
-/// What the store is told of one token.
+/// A change of one token that is written to the store.
 enum WrittenChange: Sendable, Hashable {
     case report(RetiredToken.State)
     case remove

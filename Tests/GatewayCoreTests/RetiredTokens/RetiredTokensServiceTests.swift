@@ -7,7 +7,7 @@ import Testing
 
 @Suite("RetiredTokens as a service")
 struct RetiredTokensServiceTests {
-    @Test("What is reported is written without being asked for, and the rest at shutdown", .timeLimit(.minutes(10)))
+    @Test("Reports are written while the service runs, and the rest at shutdown", .timeLimit(.minutes(10)))
     func writes() async throws {
         let fixture = PipelineFixture { _ in
             SendResult([.rejected(.unregistered)], upstreamCode: "200")
@@ -28,7 +28,7 @@ struct RetiredTokensServiceTests {
         #expect(try await fixture.retiredStore.entries().count == 2)
     }
 
-    @Test("What a refusing store keeps from being written at shutdown is counted as lost", .timeLimit(.minutes(10)))
+    @Test("Changes that the store refuses at shutdown are counted as dropped", .timeLimit(.minutes(10)))
     func refusingStore() async throws {
         let fixture = PipelineFixture { _ in
             SendResult([.rejected(.unregistered)], upstreamCode: "200")
@@ -48,7 +48,7 @@ struct RetiredTokensServiceTests {
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 
-    @Test("Many at once neither lose nor repeat anything", .timeLimit(.minutes(10)))
+    @Test("Concurrent sends and flushes lose and repeat no report", .timeLimit(.minutes(10)))
     func concurrent() async throws {
         let fixture = PipelineFixture(queueCapacity: 100_000) { call in
             guard case .tokens(let tokens) = call.target else { return ScriptedUpstream.accepting(call) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayCore
 
-/// Replicas of one store, which take over what the others reported.
+/// Replicas that share a store and read each other's reports.
 struct SharedRetiredTokensTests {
     private struct Replica {
         let retired: RetiredTokens
@@ -63,7 +63,7 @@ struct SharedRetiredTokensTests {
     private static let dead = RecipientOutcome.rejected(.unregistered)
 
     @Test(
-        "Of an outage of the store the first failure to write or settle is logged, and its end",
+        "The first failure to write or settle in a store outage and its end are logged, and nothing between",
         arguments: [true, false]
     )
     func loggedOutage(writes: Bool) async throws {
@@ -80,14 +80,14 @@ struct SharedRetiredTokensTests {
         #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 
-    @Test("A token that one replica knows to be dead is refused by the other, and fed once by both")
+    @Test("A token that one replica reports as dead is refused by the other and fed once")
     func learnt() async throws {
         let (one, two, store) = try await Self.pair()
         one.learn(Self.dead, of: ["a"])
         #expect(two.screen("a") == .clear)
         for replica in [one, two] { await replica.retired.settle() }
         for replica in [one, two] { #expect(replica.screen("a") == .refused([true])) }
-        // The other one sent to it meanwhile.
+        // The other replica sent to it meanwhile.
         two.learn(Self.dead, of: ["a"])
         await two.retired.flush()
         #expect(try await store.entries().count == 1)
@@ -96,7 +96,7 @@ struct SharedRetiredTokensTests {
         #expect(try await one.fed() == ["a"])
     }
 
-    @Test("A token that is taken off on one replica is sent to by all, whether or not that one knew it")
+    @Test("A token deleted on one replica is cleared on all, even if only another replica reported it")
     func deleted() async throws {
         let (one, two, store) = try await Self.pair()
         for replica in [one, two] { replica.learn(Self.dead, of: ["a"]) }
@@ -115,7 +115,7 @@ struct SharedRetiredTokensTests {
         await #expect(throws: GatewayError.self) { try await one.delete("b") }
     }
 
-    @Test("A token that one replica sees alive is sent to by all, whichever had reported it")
+    @Test("A token that one replica finds alive is cleared on all, even if another replica reported it")
     func alive() async throws {
         let (one, two, _) = try await Self.pair()
         one.learn(Self.dead, of: ["a"])
@@ -128,7 +128,7 @@ struct SharedRetiredTokensTests {
         #expect(try await one.fed().isEmpty)
     }
 
-    @Test("Replicas notice together a spike that none of them would notice alone, and its end")
+    @Test("Replicas detect together a spike that neither would detect alone, and its end")
     func spike() async throws {
         let (one, two, store) = try await Self.pair()
         for (place, replica) in [one, two].enumerated() {
@@ -155,7 +155,7 @@ struct SharedRetiredTokensTests {
         #expect(try await one.fed() == ["again"])
     }
 
-    @Test("A token that dies again after it was taken off is refused by all, and fed")
+    @Test("A token that dies again after its deletion is refused by all replicas and fed")
     func deadAgain() async throws {
         let (one, two, _) = try await Self.pair()
         one.learn(Self.dead, of: ["a"])
@@ -170,7 +170,7 @@ struct SharedRetiredTokensTests {
         #expect(try await two.fed() == ["a"])
     }
 
-    @Test("A token that is suspected while a replica is away is sent to by it again, when it is back")
+    @Test("A replica that returns sends again to a token that became suspected meanwhile")
     func suspectedMeanwhile() async throws {
         let (one, two, _) = try await Self.pair()
         two.learn(Self.dead, of: ["a"])
@@ -197,7 +197,7 @@ struct SharedRetiredTokensTests {
         #expect(store.batches == [1])
     }
 
-    @Test("Changes of one token reach the store in the order in which they were made", .timeLimit(.minutes(10)))
+    @Test("Changes of a token reach the store in the order of its reports", .timeLimit(.minutes(10)))
     func order() async throws {
         let (one, _, store) = try await Self.pair()
         let tokens = ["a", "b", "c"]

@@ -6,9 +6,7 @@ import Testing
 
 @Suite("The audit of refused sends", .timeLimit(.minutes(10)))
 struct RefusedSendTests {
-    @Test(
-        "A list that the tenant's limit refuses is recorded by its length, one that devices refuse with its recipients"
-    )
+    @Test("A list refused by the tenant's limit is recorded without targets, one refused by device limits with them")
     func counts() async throws {
         let fixture = PipelineFixture()
         let once = [try RatePolicy.sample(1, per: 600, burst: 1)]
@@ -28,7 +26,7 @@ struct RefusedSendTests {
         #expect(fixture.upstream.calls.count == 2)
     }
 
-    @Test("A refused send beyond the budget has the id of its summary, and an admitted one its own")
+    @Test("Refused sends beyond the budget share the id of their summary, and an admitted send has its own")
     func ids() async throws {
         let fixture = PipelineFixture()
         let once = [try RatePolicy.sample(1, per: 600, burst: 1)]

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("SendPipeline and audit", .timeLimit(.minutes(10)))
 struct SendPipelineAuditTests {
-    @Test("FCM's id of a lone message stands in its record, and those of a list with each recipient")
+    @Test("The record of a single message holds its FCM id, and the record of a list the id of each recipient")
     func messageIDs() async throws {
         let fixture = PipelineFixture()
         let principal = try Principal.sample()
@@ -38,7 +38,7 @@ struct SendPipelineAuditTests {
         #expect(records.map(\.outcome) == [.accepted, .partial])
     }
 
-    @Test("A caller that goes away while the message is under way is recorded all the same")
+    @Test("A send is recorded even if its caller is cancelled during the upstream call")
     func cancelledCaller() async throws {
         let isUnderWay = Observed(false)
         let never = Observed(false)

@@ -21,7 +21,7 @@ struct SendPipelineLimitTests {
         .rejected(Rejection(code: .deviceRateExceeded, retryAfter: seconds, limitedBy: .gateway))
     }
 
-    @Test("A recipient over its limit is refused with the wait, and the upstream hears nothing of it")
+    @Test("A recipient over its limit is refused with a Retry-After and without an upstream call")
     func single() async throws {
         let fixture = PipelineFixture()
         let command = SendCommand.sample(from: try .sample(limits: self.limits), to: .token("a"))
@@ -42,7 +42,7 @@ struct SendPipelineLimitTests {
         #expect(records.map(\.upstreamCode) == ["200", "200", nil, "200"])
     }
 
-    @Test("Of a list the others are sent to, and every outcome stands at its recipient's place")
+    @Test("A list is sent without the recipients over their limit, and each outcome keeps its recipient's place")
     func partial() async throws {
         let principal = try Principal.sample(limits: self.limits)
         let fixture = PipelineFixture { call in
@@ -75,7 +75,7 @@ struct SendPipelineLimitTests {
         }
     }
 
-    @Test("A list of installations is admitted in part too")
+    @Test("A list of installations is also admitted in part")
     func partialInstallations() async throws {
         let principal = try Principal.sample(limits: self.limits)
         let fixture = PipelineFixture()
@@ -85,7 +85,7 @@ struct SendPipelineLimitTests {
         #expect(fixture.upstream.calls.last?.target == .installations(["a"]))
     }
 
-    @Test("When the rest of a list fails as a whole, the answer is a list all the same")
+    @Test("If the rest of a list fails as a whole, the answer still has one outcome per recipient")
     func partialAndFailed() async throws {
         let principal = try Principal.sample(limits: self.limits)
         let fixture = PipelineFixture { _ in
@@ -99,7 +99,7 @@ struct SendPipelineLimitTests {
         #expect((record.outcome, record.code, record.upstreamCode) == (.rejected, "upstream_unavailable", "503"))
     }
 
-    @Test("Where a credential is missing, the refusal says so", arguments: UpstreamKind.allCases)
+    @Test("A credential refusal has a detail if the tenant's credential is missing", arguments: UpstreamKind.allCases)
     func missingCredential(upstream: UpstreamKind) async throws {
         let fixture = PipelineFixture { _ in SendResult(refused: .upstreamCredentials, upstreamCode: "x") }
         // The sample has a server key and nothing else.
@@ -110,7 +110,7 @@ struct SendPipelineLimitTests {
         #expect(outcome.result.answer == .refused(Refusal(.upstreamCredentials, detail)))
     }
 
-    @Test("A condition counts on each topic that it names, once")
+    @Test("A condition is charged once to each topic that it names")
     func condition() async throws {
         let fixture = PipelineFixture()
         let principal = try Principal.sample(limits: self.limits)
@@ -128,7 +128,7 @@ struct SendPipelineLimitTests {
         }
     }
 
-    @Test("A dry run goes upstream, pays the tenant's quota and nobody else's")
+    @Test("A dry run calls the upstream and is charged only to the tenant")
     func dryRun() async throws {
         let fixture = PipelineFixture()
         let principal = try Principal.sample(limits: self.limits)

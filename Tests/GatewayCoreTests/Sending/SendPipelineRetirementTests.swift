@@ -7,7 +7,7 @@ import Testing
 
 @Suite("SendPipeline and retired tokens")
 struct SendPipelineRetirementTests {
-    /// Which tokens the upstream calls dead, and which it knows by another name.
+    /// The tokens that the upstream reports as unregistered, and those that it replaces.
     final class Registrations: Sendable {
         let dead = Mutex<Set<String>>([])
         let replaced = Mutex<[String: String]>([:])
@@ -53,7 +53,6 @@ struct SendPipelineRetirementTests {
         ) { registrations.answer($0) }
     }
 
-    /// Everything that is fed to a tenant at this moment.
     private func fed(_ fixture: PipelineFixture, _ principal: Principal) async throws -> [RetiredToken] {
         await fixture.retired.settleAndFlush()
         return try await fixture.retired.feed(of: principal.profile, after: nil, limit: 10_000).tokens
@@ -65,7 +64,7 @@ struct SendPipelineRetirementTests {
 
     private static let gone = SendResult.Answer.recipients([.rejected(.unregistered)])
 
-    @Test("A dead token is refused for a day without a call, tried again, and leaves the list when it is alive")
+    @Test("A dead token is refused locally for a day, then tried again, and leaves the list if FCM accepts it")
     func day() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -96,7 +95,7 @@ struct SendPipelineRetirementTests {
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 
-    @Test("What is refused locally costs no quota, and the answer tells what is left of it")
+    @Test("A local refusal costs no quota, and the answer reports the remaining quota")
     func quota() async throws {
         let fixture = self.fixture()
         let limits = LimitPolicies(
@@ -124,7 +123,7 @@ struct SendPipelineRetirementTests {
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 202)
     }
 
-    @Test("The audit says how many recipients were refused as retired")
+    @Test("The audit records the number of recipients refused as retired")
     func audit() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -142,7 +141,7 @@ struct SendPipelineRetirementTests {
         #expect(records.map(\.pseudonyms.count) == [1, 1, 2, 2])
     }
 
-    @Test("A list is refused in part whatever becomes of the rest, and results keep their places")
+    @Test("Retired tokens of a list are refused for any outcome of the rest, and results keep their places")
     func rest() async throws {
         let refusal = Mutex<OutcomeCode?>(nil)
         let registrations = self.registrations
@@ -167,7 +166,7 @@ struct SendPipelineRetirementTests {
                     .accepted(Acceptance(messageID: "for b")),
                 ])
         )
-        // One cause for all that are left is no cause for those that were refused.
+        // A cause shared by all remaining recipients does not apply to those refused locally.
         #expect(await self.send(fixture, principal, .tokens(["busy", "x"])) == .recipients([busy, dead]))
         refusal.withLock { $0 = .upstreamUnavailable }
         let down = RecipientOutcome.rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9))
@@ -175,7 +174,7 @@ struct SendPipelineRetirementTests {
         #expect(await self.send(fixture, principal, .tokens(["x", "y"])) == .recipients([dead, dead]))
     }
 
-    @Test("Installation ids retire too, apart from tokens in the feed")
+    @Test("Installation ids are retired too, and the feed marks them as installations")
     func installations() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -190,7 +189,7 @@ struct SendPipelineRetirementTests {
         )
     }
 
-    @Test("A replaced token is fed at once with its replacement, and is sent to as before")
+    @Test("A replaced token is fed at once with its replacement, and sends to it continue")
     func replaced() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -204,7 +203,7 @@ struct SendPipelineRetirementTests {
     }
 
     @Test(
-        "What is no word on a token retires none",
+        "A result that says nothing about a token retires no token",
         arguments: [
             SendResult(refused: .unregistered, upstreamCode: "200"),
             SendResult(refused: .upstreamProtocol, upstreamCode: "404"),
@@ -231,7 +230,7 @@ struct SendPipelineRetirementTests {
         #expect(fixture.upstream.calls.count == 4)
     }
 
-    @Test("A lone token that a whole answer calls unregistered is retired, as of a form")
+    @Test("A single token is retired if the whole send is refused as unregistered")
     func wholeAnswer() async throws {
         let fixture = PipelineFixture { _ in SendResult(refused: .unregistered, upstreamCode: "200") }
         let principal = try Principal.sample()
@@ -240,7 +239,7 @@ struct SendPipelineRetirementTests {
         #expect(fixture.upstream.calls.count == 1)
     }
 
-    @Test("Tenants know nothing of each other's tokens")
+    @Test("A tenant's retired tokens do not affect another tenant")
     func tenantsApart() async throws {
         let fixture = self.fixture()
         let (acme, other) = (try Principal.sample(tenant: "acme"), try Principal.sample(tenant: "other"))
@@ -258,7 +257,7 @@ struct SendPipelineRetirementTests {
         #expect(try await self.fed(fixture, other).count == 1)
     }
 
-    @Test("A preview tells that nobody would be sent to")
+    @Test("A preview is refused only if all recipients are retired, and counts no refusal")
     func preview() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -276,7 +275,7 @@ struct SendPipelineRetirementTests {
 
     // MARK: Spikes
 
-    /// Limits that no test of a spike reaches.
+    /// Limits that no spike test reaches.
     private static func ampleLimits() throws -> LimitPolicies {
         let ample = [try RatePolicy.sample(1_000_000, per: 1, burst: 1_000_000)]
         return LimitPolicies(tenant: ample, device: ample, deviceCollapsible: ample, topic: ample)
@@ -284,7 +283,7 @@ struct SendPipelineRetirementTests {
 
     private static let audience = (0..<1_000).map { "device-\($0)" }
 
-    /// How a thousand tokens are sent to.
+    /// The form of the sends to a thousand tokens: lists of 100, or one token each.
     enum Portion: CaseIterable {
         case lists, singles
     }
@@ -317,7 +316,7 @@ struct SendPipelineRetirementTests {
     }
 
     @Test(
-        "A fault of the credential calls 950 of 1,000 live tokens dead: none is ever fed, none refused, the alert rises",
+        "If a credential fault reports 950 of 1,000 live tokens dead, none is fed or refused, and the alert rises",
         arguments: Portion.allCases,
         [Duration.zero, .milliseconds(3_600)]
     )
@@ -342,14 +341,14 @@ struct SendPipelineRetirementTests {
         #expect(try await fixture.retiredStore.entries().count { $0.state == .suspected } == 950)
         #expect(try self.spikeGauge(fixture) == 0)
 
-        // The credential is mended: everything is alive, and nothing of it was ever fed.
+        // The credential is repaired: all tokens are alive, and none was fed.
         self.registrations.setDead([])
         await self.sendToAll(fixture, principal, by: portion, pause: pause)
         #expect(try await self.fed(fixture, principal).isEmpty)
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 
-    @Test("5 % dead over an hour: all are fed", arguments: Portion.allCases, [false, true])
+    @Test("If 5 % of the tokens die within an hour, all of them are fed", arguments: Portion.allCases, [false, true])
     func ordinaryDeath(portion: Portion, isClustered: Bool) async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample(limits: Self.ampleLimits())
@@ -371,7 +370,7 @@ struct SendPipelineRetirementTests {
 
     // MARK: The store
 
-    @Test("A new process knows what the old one wrote: whom to refuse, and that a spike goes on")
+    @Test("A new process loads the retired tokens and the current spike from the store")
     func restart() async throws {
         let clock = ManualClock()
         let store = TestRetiredTokenStore(clock: clock)
@@ -381,7 +380,6 @@ struct SendPipelineRetirementTests {
         _ = await self.send(before, principal, .tokens(["gone", "a"]))
         await before.retired.settleAndFlush()
 
-        // A process makes its own profiles.
         let again = try Principal.sample()
         let second = self.fixture(clock: clock, store: store, profiles: [again.profile])
         try await second.retired.load()
@@ -402,7 +400,7 @@ struct SendPipelineRetirementTests {
         #expect(third.upstream.calls.count == 1)
     }
 
-    @Test("While the store refuses nothing is lost. What it gets later is in order, and suspected if it is old")
+    @Test("Changes refused by the store are written later in order, and an old report becomes suspected")
     func refusingStore() async throws {
         let fixture = self.fixture()
         let principal = try Principal.sample()
@@ -433,7 +431,7 @@ struct SendPipelineRetirementTests {
         #expect(changes("written") > 0)
     }
 
-    @Test("Dead tokens whose reports find no room count towards a spike")
+    @Test("Reports dropped by a full queue still count towards a spike")
     func droppedReports() async throws {
         let fixture = self.fixture(configuration: .sample(queueCapacity: 1))
         let principal = try Principal.sample(limits: Self.ampleLimits())
@@ -447,7 +445,7 @@ struct SendPipelineRetirementTests {
     }
 
     @Test(
-        "A queue that is full, of changes or of bytes, turns reports away, counts them, and hears of them again later",
+        "A full queue drops reports and counts them; a later report of the same token is stored",
         arguments: [RetiredTokens.Configuration.sample(queueCapacity: 4), .sample(queueBytes: 2)]
     )
     func fullQueue(configuration: RetiredTokens.Configuration) async throws {
@@ -456,13 +454,13 @@ struct SendPipelineRetirementTests {
         fixture.retiredStore.refuse()
         self.registrations.setDead(["a", "b", "c"])
         for token in ["a", "b"] { _ = await self.send(fixture, principal, .token(token)) }
-        // What the store refuses goes on taking its room.
+        // Refused changes stay in the queue.
         #expect(await fixture.retired.flush() == false)
         _ = await self.send(fixture, principal, .token("c"))
         #expect(await fixture.retired.flush() == false)
         let dropped = [("result", "dropped")]
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_changes_total", dimensions: dropped) == 1)
-        // What is not listed is not refused either.
+        // A token that is not listed is not refused.
         let calls = fixture.upstream.calls.count
         _ = await self.send(fixture, principal, .token("c"))
         #expect(fixture.upstream.calls.count == calls + 1)
@@ -473,7 +471,7 @@ struct SendPipelineRetirementTests {
         #expect(try await fixture.retiredStore.entries().count == 3)
     }
 
-    @Test("Old entries and those beyond the bound leave the list in the store and in memory")
+    @Test("A trim removes entries beyond the bound from store and memory, and expired ones from the store")
     func trimmed() async throws {
         let fixture = self.fixture(configuration: .sample(maxEntries: 3), profiles: [try Principal.sample().profile])
         let principal = try Principal.sample()
@@ -499,7 +497,7 @@ struct SendPipelineRetirementTests {
         #expect(try await fixture.retiredStore.entries().isEmpty)
     }
 
-    @Test("A tenant made anew under an old name starts with an empty book, and the old book is let go")
+    @Test("A trim drops the list of a tenant that no longer exists, and its tokens are sent to again")
     func remadeTenant() async throws {
         let fixture = self.fixture(profiles: [])
         self.registrations.setDead(["gone"])
@@ -507,7 +505,7 @@ struct SendPipelineRetirementTests {
         _ = await self.send(fixture, principal, .token("gone"))
         #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
         await fixture.retired.flush()
-        // Nobody of that name is left.
+        // The tenant no longer exists.
         await fixture.retired.trim()
         let later = try Principal.sample()
         _ = await self.send(fixture, later, .token("gone"))

@@ -11,7 +11,7 @@ struct SendPipelineStrictTests {
         if case .refused(let refusal) = outcome.result.answer { refusal.code } else { nil }
     }
 
-    @Test("The intent is in the store before FCM is asked, and the outcome before the caller is answered")
+    @Test("The intent is stored before FCM is called, and the outcome before the caller is answered")
     func order() async throws {
         let store = Observed<InMemoryAuditStore?>(nil)
         let fixture = PipelineFixture(isStrict: true) { call in
@@ -39,7 +39,7 @@ struct SendPipelineStrictTests {
         #expect(intents.withoutOutcome.isEmpty)
     }
 
-    @Test("When the intent is refused nothing is sent, and nothing of it is recorded later")
+    @Test("If the intent can't be stored, nothing is sent and no record of it is stored later")
     func refusedIntent() async throws {
         let fixture = PipelineFixture(isStrict: true, spool: InMemorySpoolFile())
         let principal = try Principal.sample()
@@ -59,14 +59,14 @@ struct SendPipelineStrictTests {
         #expect(outcomes == [.intent, .accepted, .intent, .accepted])
     }
 
-    @Test("A store that hangs refuses the intent in time; its place is free again")
+    @Test("If the store hangs, a send is refused after the commit timeout, and its place in the queue is freed")
     func hangingStore() async throws {
         let fixture = PipelineFixture(queueCapacity: 3, isStrict: true, commitTimeout: .milliseconds(20))
         let command = SendCommand.sample(from: try .sample(), to: .token("a"))
         try await fixture.audit.whileRunning {
             try await fixture.store.wait { $0.batches.count == 1 }
             fixture.store.hang()
-            // One of them at least until the store has an intent in its hands, and one more behind that.
+            // Sends until the store holds one intent, then sends one more behind it.
             repeat {
                 #expect(self.refusal(await fixture.pipeline.send(command)) == .auditUnavailable)
             } while fixture.store.current.hanging == 0
@@ -75,14 +75,14 @@ struct SendPipelineStrictTests {
             #expect(fixture.audit.hasPlace)
             fixture.store.hang(false)
         }
-        // An intent that the store had in its hands is there, and so is that nothing was sent.
+        // The intent that the store held is recorded, and so is the rejection.
         let records = fixture.store.current.records(of: "message.send")
         #expect(records.map(\.outcome) == [.intent, .rejected])
         #expect(records.last?.code == "audit_unavailable")
         #expect(records.first?.messageID == records.last?.messageID)
     }
 
-    @Test("When the outcome can't be committed the answer says what FCM said, and the record follows")
+    @Test("If the outcome can't be committed, the answer reports FCM's result and the record is stored later")
     func lateOutcome() async throws {
         let store = Observed<InMemoryAuditStore?>(nil)
         let fixture = PipelineFixture(isStrict: true, spool: InMemorySpoolFile()) { call in
@@ -104,7 +104,7 @@ struct SendPipelineStrictTests {
         #expect(records.map(\.outcome) == [.intent, .accepted])
     }
 
-    @Test("Waiting for a record gives up when neither store nor spool takes it, and the record follows")
+    @Test("A wait for a record ends after the commit timeout if the store fails, and the record is stored later")
     func givingUp() async throws {
         let store = InMemoryAuditStore()
         let log = AuditLog.sample(store: store, configuration: .sample(commitTimeout: .milliseconds(20)))
@@ -112,7 +112,7 @@ struct SendPipelineStrictTests {
             try await store.wait { $0.batches.count == 1 }
             store.refuse()
             try log.place().fill(.sample("late"))
-            // The store takes nothing before this has given up.
+            // The store refuses records until this wait has ended.
             #expect(!(await log.settle()))
             store.refuse(false)
         }

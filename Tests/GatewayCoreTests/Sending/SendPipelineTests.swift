@@ -8,7 +8,7 @@ import Testing
 struct SendPipelineTests {
     // MARK: Passing
 
-    @Test("The upstream gets the message, the target and the deadline as they came")
+    @Test("The upstream receives the command's message, target, deadline and profile unchanged")
     func delivered() async throws {
         let fixture = PipelineFixture()
         var message = Message()
@@ -63,7 +63,7 @@ struct SendPipelineTests {
         }
     }
 
-    @Test("What the upstream has no form for is refused with its reason, and costs nothing")
+    @Test("A send that the upstream can't express is refused with its reason and charged to no limit")
     func withoutForm() async throws {
         let fixture = PipelineFixture()
         let refusal = Refusal(.invalidTarget, "Only HTTP v1 knows these", field: "fid")
@@ -75,7 +75,7 @@ struct SendPipelineTests {
         #expect(try await fixture.record().code == "invalid_target")
     }
 
-    @Test("Without a place in the audit nothing is sent or spent")
+    @Test("If the audit queue is full, nothing is sent or charged")
     func auditFull() async throws {
         let fixture = PipelineFixture(queueCapacity: 1)
         let place = try fixture.audit.place()
@@ -95,7 +95,7 @@ struct SendPipelineTests {
 
     // MARK: An upstream that fails
 
-    @Test("The upstream's delay goes to the recipients that can be repeated, unless they have one of their own")
+    @Test("The upstream's delay applies to retryable recipients without a delay of their own")
     func delays() async throws {
         let fixture = PipelineFixture { _ in
             SendResult(
@@ -120,7 +120,7 @@ struct SendPipelineTests {
         )
     }
 
-    @Test("What legacy calls a failed call stays with its refusal, and with the recipients that share it")
+    @Test("A refusal keeps its legacy error name, and so do the recipients that it covers")
     func legacyName() async throws {
         let fixture = PipelineFixture { _ in
             SendResult(refused: .invalidField, upstreamCode: "InvalidTtl", legacyName: .invalidTTL)
@@ -143,7 +143,7 @@ struct SendPipelineTests {
         )
     }
 
-    @Test("A preview tells refusal and quotas, and neither sends, spends nor records")
+    @Test("A preview returns refusal and quotas without sending, charging or recording")
     func preview() async throws {
         let fixture = PipelineFixture()
         let principal = try Principal.sample(topicPrefixes: ["sport"])

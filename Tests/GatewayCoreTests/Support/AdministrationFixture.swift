@@ -1,19 +1,18 @@
 import GatewayCore
 import GatewayTestKit
 
-/// An administration with a log that can be run beside a test.
+/// An administration with an audit log that runs during a test.
 struct AdministrationFixture {
     let clock = ManualClock()
     let auditStore = InMemoryAuditStore()
-    /// What the audit held when each change reached the directory's store.
+    /// The audit's records at each change of the directory's store.
     let witnessed = Observed<[[AuditRecord]]>([])
-    /// Whether the audit fails from the next change on.
+    /// True if the audit fails from the next change on.
     let losesAudit = Observed(false)
     let store: TestDirectoryStore
     let directory: Directory
     let audit: AuditLog
     let administration: Administration
-    /// The directories of other replicas.
     private let others = Observed<[Directory]>([])
 
     init() async throws {
@@ -34,9 +33,9 @@ struct AdministrationFixture {
         )
     }
 
-    /// Another replica's administration of the same store, which has read what is there by now; before ``run(_:)``.
+    /// Another replica's administration, which has read the store. Call it before ``run(_:)``.
     ///
-    /// A replica that takes the store for its own learns of others' changes only if they get in its way.
+    /// A replica that does not share the store reads other replicas' changes only after a conflict with them.
     func replica(isShared: Bool, over store: (any DirectoryStore)? = nil) async throws -> Administration {
         let directory = try await Directory.sample(store: store ?? self.store, maxStale: isShared ? .seconds(900) : nil)
         self.others.change { $0.append(directory) }
@@ -49,8 +48,7 @@ struct AdministrationFixture {
         )
     }
 
-    /// Runs a test beside the log and the directories, with the tenant `acme` in place and a clock that has moved
-    /// since.
+    /// Runs a test with the audit log, the directories and the tenant `acme`, a minute after its creation.
     func run(_ body: @Sendable (TenantID) async throws -> Void) async throws {
         try await ([self.directory] + self.others.current)
             .whileRunning {
@@ -65,7 +63,7 @@ struct AdministrationFixture {
             }
     }
 
-    /// The records of what operators did since `acme` was put, in order.
+    /// The records of operators' actions after the creation of `acme`.
     var records: [AuditRecord] {
         self.auditStore.current.records.map(\.record).filter { $0.principal == "admin" }.dropFirst(2).map(\.self)
     }
@@ -74,7 +72,7 @@ struct AdministrationFixture {
         self.directory.snapshot.tenants[try .sample(name)]
     }
 
-    /// How the present directory judges a key.
+    /// True if the current directory accepts the key.
     func accepts(_ key: APIKey) -> Bool {
         let authenticator = Authenticator(directory: self.directory, pepper: .sample)
         switch authenticator.authenticate(key: key.secret.revealBytes()[...], clientNames: [], now: self.clock.now()) {

@@ -18,7 +18,7 @@ struct EnvelopeTests {
         #expect(opened.revealText() == text)
     }
 
-    @Test("The same secret looks different each time, and never like itself")
+    @Test("Two envelopes of one secret differ, and the sealed part does not contain the secret's text")
     func fresh() throws {
         let first = try self.seal()
         let second = try self.seal()
@@ -27,7 +27,7 @@ struct EnvelopeTests {
         #expect(first.sealed.range(of: Data("server-key".utf8)) == nil)
     }
 
-    @Test("Another master key does not open it")
+    @Test("Another master key does not open an envelope")
     func otherMasterKey() throws {
         let envelope = try self.seal()
         #expect(throws: Envelope.OpeningError(context: Self.context)) {
@@ -36,7 +36,7 @@ struct EnvelopeTests {
     }
 
     @Test(
-        "It opens for nothing else than it was sealed for",
+        "An envelope opens only for the context that it was sealed for",
         arguments: [
             Envelope.Context(owner: "acmf", kind: "credential/legacy", version: 1),
             Envelope.Context(owner: "acme", kind: "credential/v1", version: 1),
@@ -53,7 +53,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test("Contexts whose parts run together differ all the same")
+    @Test("Contexts with equal concatenated parts are different")
     func ambiguousContexts() throws {
         let envelope = try self.seal(for: Envelope.Context(owner: "ab", kind: "c", version: 1))
         #expect(throws: Envelope.OpeningError.self) {
@@ -61,7 +61,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test("No byte of it can be changed")
+    @Test("An envelope with a changed byte does not open")
     func flippedBytes() throws {
         let envelope = try self.seal()
         for index in envelope.wrappedKey.indices {
@@ -78,7 +78,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test("It can't be cut short or continued", arguments: [0, 1, 11, 12, 27, 28])
+    @Test("A truncated or extended envelope does not open", arguments: [0, 1, 11, 12, 27, 28])
     func wrongLengths(length: Int) throws {
         let envelope = try self.seal()
         for changed in [
@@ -91,7 +91,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test("Rows that were swapped, whole or by halves, do not open")
+    @Test("Envelopes that were swapped whole or in part do not open")
     func swappedRows() throws {
         let other = Envelope.Context(owner: "globex", kind: "credential/legacy", version: 1)
         let (mine, theirs) = (try self.seal("mine"), try self.seal("theirs", for: other))
@@ -111,7 +111,7 @@ struct EnvelopeTests {
 struct RewrappingTests {
     private let old: MasterKey
     private let new: MasterKey
-    /// The new key, with the old one before it.
+    /// The new key, with the old one as its previous key.
     private let both: MasterKey
 
     init() throws {
@@ -139,7 +139,7 @@ struct RewrappingTests {
         return SealedSecret(credential, salt: [])
     }
 
-    /// The gateway's three and a tenant's two.
+    /// The gateway's three secrets and a tenant's two credentials.
     private func secrets(under key: MasterKey) throws -> [SealedSecret] {
         let own = try GatewaySecret.allCases.enumerated()
             .map { index, secret in
@@ -151,7 +151,7 @@ struct RewrappingTests {
         return own + [legacy, v1]
     }
 
-    @Test("What the old key sealed opens by the new one alone afterwards, and is the same")
+    @Test("A rewrapped secret has the same content and opens only under the new key")
     func moves() throws {
         let secrets = try self.secrets(under: self.old)
         var progress: [Int] = []
@@ -169,13 +169,13 @@ struct RewrappingTests {
         }
     }
 
-    @Test("A second time there is nothing to do, and halfway through only the rest")
+    @Test("Rewrapping again changes nothing, and a partial rewrapping continues with the rest")
     func again() throws {
         let secrets = try self.secrets(under: self.new)
         let done = Rewrapping(secrets, under: self.both)
         #expect(done.exchanges.isEmpty)
         #expect(done.currentCount == secrets.count)
-        // The old key is not needed for it.
+        // This does not need the old key.
         #expect(Rewrapping(secrets, under: self.new).currentCount == secrets.count)
         let mixed = Array(secrets.prefix(3)) + Array(try self.secrets(under: self.old).suffix(1))
         let rest = Rewrapping(mixed, under: self.both)
@@ -183,11 +183,11 @@ struct RewrappingTests {
         #expect(rest.currentCount == 3)
     }
 
-    @Test("What opens by neither key is named, and never made to look as if it did")
+    @Test("Secrets that open under neither key are reported and not rewrapped")
     func unopened() throws {
         var secrets = try self.secrets(under: self.old)
         let foreign = try self.credential("x", .v1, version: 8, under: .sample("third"))
-        // Rows that were exchanged, whole or by halves, whose data keys open for somebody else, or only by themselves.
+        // Swapped rows: one has another row's envelope, the other only another row's sealed text.
         let (legacy, v1) = (secrets[3], secrets[4])
         secrets[3].envelope = v1.envelope
         secrets[4].envelope = Envelope(wrappedKey: v1.envelope.wrappedKey, sealed: legacy.envelope.sealed)
@@ -197,7 +197,7 @@ struct RewrappingTests {
         #expect(Rewrapping(secrets, under: self.new).unopened == secrets)
     }
 
-    @Test("Rewrapped rows that are exchanged afterwards do not open either")
+    @Test("Envelopes that are swapped after rewrapping do not open")
     func swappedAfterwards() throws {
         let plan = Rewrapping(try self.secrets(under: self.old), under: self.both)
         for one in plan.exchanges {
@@ -214,7 +214,7 @@ struct RewrappingTests {
         }
     }
 
-    @Test("While the key is changed, both are opened and only the new one seals")
+    @Test("During a key change secrets of both keys open, and only the new key seals")
     func overlap() throws {
         for secret in try self.secrets(under: self.old) + self.secrets(under: self.new) {
             #expect(throws: Never.self) { try secret.envelope.open(for: secret.context, under: self.both) }
@@ -224,7 +224,7 @@ struct RewrappingTests {
         #expect(throws: Envelope.OpeningError.self) { try fresh.envelope.open(for: fresh.context, under: self.old) }
     }
 
-    @Test("A store that the old key made opens with both, and keeps pepper and audit key")
+    @Test("During a key change the old key's store opens, with the same pepper and audit key")
     func ownSecrets() async throws {
         let store = TestDatabase().secretStore
         let made = try await GatewaySecrets(store: store, masterKey: self.old)
@@ -233,7 +233,7 @@ struct RewrappingTests {
         #expect(opened.auditKey.revealBytes() == made.auditKey.revealBytes())
     }
 
-    @Test("A master key shows its fingerprint and nothing else")
+    @Test("The description of a master key shows only its fingerprint")
     func shown() throws {
         #expect(self.both.fingerprint == self.new.fingerprint)
         #expect(self.both.fingerprint != self.old.fingerprint)
@@ -254,7 +254,7 @@ struct RewrappingTests {
 struct RowSealerTests {
     private let sealer = RowSealer(keyPepper: .sample("pepper"))
 
-    @Test("A seal is for one row alone: neither parts nor tables nor absent columns can be taken for others")
+    @Test("Rows that differ in columns, tables or null values have different seals")
     func distinct() {
         let rows: [([[UInt8]?], String)] = [
             ([[1, 2], [3]], "a"), ([[1], [2, 3]], "a"), ([[1, 2, 3]], "a"), ([[1, 2], [3], nil], "a"),

@@ -4,7 +4,7 @@ import Testing
 @testable import GatewayCore
 
 struct GroupCommitWriterTests {
-    /// A store of numbers that can refuse, and hold a transaction until it is let go.
+    /// A store of numbers that can refuse a transaction or hold it.
     private struct Store: Sendable {
         struct State {
             var batches: [[Int]] = []
@@ -44,7 +44,7 @@ struct GroupCommitWriterTests {
 
     private let store = Store()
 
-    @Test("Changes that come while a transaction runs share the next one, in their order, and each gets its outcome")
+    @Test("Changes added during a transaction share the next one in order, and a commit returns its outcome")
     func batches() async throws {
         let writer = self.store.writer()
         self.store.state.change { $0.isHeld = true }
@@ -65,7 +65,7 @@ struct GroupCommitWriterTests {
         #expect(self.store.batches == [[1], [2, 3, 4]])
     }
 
-    @Test("A flush waits for the batch that is under way, so that changes keep their order")
+    @Test("A flush waits for the running batch, so changes keep their order")
     func flushes() async throws {
         let writer = self.store.writer()
         self.store.state.change { $0.isHeld = true }
@@ -85,7 +85,7 @@ struct GroupCommitWriterTests {
         }
     }
 
-    @Test("No transaction has more changes than it may")
+    @Test("A transaction has at most the configured number of changes")
     func bound() async {
         let writer = self.store.writer(changesPerTransaction: 3)
         writer.add(Array(1...7))
@@ -93,7 +93,7 @@ struct GroupCommitWriterTests {
         #expect(self.store.batches == [[1, 2, 3], [4, 5, 6], [7]])
     }
 
-    @Test("What the store refuses is tried again before later changes, but given up where a caller waits for it")
+    @Test("A refused change is retried before later changes, unless a caller waits for it")
     func refusal() async throws {
         let writer = self.store.writer()
         self.store.state.change { $0.refuses = true }
@@ -110,7 +110,7 @@ struct GroupCommitWriterTests {
         #expect(Array(self.store.batches.joined()) == [1, 3])
     }
 
-    @Test("There is room up to the bound of changes or bytes; what was refused takes room, too")
+    @Test("The writer has room up to the bound of changes or bytes, and refused changes keep their room")
     func room() async {
         for writer in [self.store.writer(maxChanges: 2), self.store.writer(maxBytes: 8)] {
             self.store.state.change { $0.refuses = true }
@@ -128,7 +128,7 @@ struct GroupCommitWriterTests {
         #expect(self.store.batches == [[4, 4, 4], [4, 4, 4]])
     }
 
-    @Test("Closed, it commits once more, says what is lost, and takes nothing any more", arguments: [false, true])
+    @Test("A closed writer commits once more, counts lost changes and accepts no new ones", arguments: [false, true])
     func end(refuses: Bool) async {
         let writer = self.store.writer()
         self.store.state.change { $0.refuses = refuses }

@@ -25,7 +25,7 @@ struct UUIDv7Tests {
         #expect(UUIDv7.generate(at: Timestamp(microseconds: milliseconds * 1_000 + 999)).hasPrefix(start))
     }
 
-    @Test("Later ones sort after earlier ones")
+    @Test("Later identifiers sort after earlier ones")
     func order() {
         let clock = ManualClock()
         let identifiers = (0..<1_000)
@@ -36,7 +36,7 @@ struct UUIDv7Tests {
         #expect(identifiers == identifiers.sorted())
     }
 
-    @Test("Those of one moment differ, and every free bit varies")
+    @Test("Identifiers of the same moment differ, and every random digit takes all its values")
     func random() {
         let identifiers = (0..<2_000).map { _ in Array(UUIDv7.generate(at: .sample)) }
         #expect(Set(identifiers).count == identifiers.count)
@@ -60,7 +60,7 @@ struct Base62Tests {
         #expect(Base62.text(number, width: width) == text)
     }
 
-    @Test("The alphabet holds 62 characters, each of which is the number of its place")
+    @Test("The alphabet has 62 characters, and the value of each is its position")
     func alphabet() {
         #expect(Base62.alphabet.count == 62)
         for (number, digit) in Base62.alphabet.enumerated() { #expect(Base62.number([digit]) == UInt64(number)) }
@@ -80,7 +80,7 @@ struct CRC32Tests {
         #expect(CRC32.checksum(Array(text.utf8)[...]) == checksum)
     }
 
-    @Test("Bytes of every value count")
+    @Test("The checksum covers bytes of every value")
     func allBytes() {
         #expect(CRC32.checksum(Array(UInt8.min...UInt8.max)[...]) == 0x2905_8C73)
     }
@@ -94,7 +94,7 @@ struct HexTests {
         #expect(Hex.bytes(text) == bytes)
     }
 
-    @Test("What is no row of pairs of lower-case digits has no bytes", arguments: ["0", "0g", "AB", "0x", " 0", "é"])
+    @Test("A text other than pairs of lower-case digits is refused", arguments: ["0", "0g", "AB", "0x", " 0", "é"])
     func bytes(text: String) {
         #expect(Hex.bytes(text) == nil)
     }

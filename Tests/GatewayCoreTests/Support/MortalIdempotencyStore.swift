@@ -1,6 +1,6 @@
 import GatewayCore
 
-/// A store as a process sees it that may die before or after each call.
+/// The store of a process that may die before or after each call.
 struct MortalIdempotencyStore: IdempotencyStore {
     let store: any IdempotencyStore
     let process: MortalProcess

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A process that dies at a given step; after it nothing of what it does has any effect.
+/// A process that dies at a given step. Its later actions have no effect.
 final class MortalProcess: Sendable {
     private struct State {
         var steps: [String] = []
@@ -9,18 +9,15 @@ final class MortalProcess: Sendable {
 
     private let state: Mutex<State>
 
-    /// A process that lives for so many steps.
     init(dyingAfter steps: Int = .max) {
         self.state = Mutex(State(stepsLeft: steps))
     }
 
-    /// What it has done so far.
     var steps: [String] { self.state.withLock { $0.steps } }
 
-    /// Whether it is dead.
     var isDead: Bool { self.state.withLock { $0.stepsLeft <= 0 } }
 
-    /// Takes a step; `false` where it dies before it, or has died.
+    /// Takes a step. Returns `false` if the process is dead.
     func step(_ name: String) -> Bool {
         self.state.withLock { state in
             guard state.stepsLeft > 0 else { return false }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayCore
 
-/// A pipeline with doubles on every side.
+/// A send pipeline with test doubles for its dependencies.
 struct PipelineFixture {
     let clock: ManualClock
     let store = InMemoryAuditStore()
@@ -53,13 +53,12 @@ struct PipelineFixture {
         )
     }
 
-    /// What was recorded of sends so far; can be asked once.
+    /// The records of all sends so far. It runs the audit log, so it can be called once.
     func records() async throws -> [AuditRecord] {
         try await self.audit.whileRunning {}
         return self.store.current.records.map(\.record).filter { $0.action.hasPrefix("message.") }
     }
 
-    /// The one record of a single send.
     func record() async throws -> AuditRecord {
         let records = try await self.records()
         #expect(records.count == 1)
@@ -68,12 +67,10 @@ struct PipelineFixture {
 }
 
 extension Target {
-    /// A condition that is known to be well formed.
     static func condition(parsing text: String) throws -> Target {
         .condition(try TopicCondition(parsing: text))
     }
 
-    /// A topic that is known to be well formed.
     static func topic(named name: String) throws -> Target {
         .topic(try #require(TopicName(name)))
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Readiness")
 struct ReadinessTests {
-    @Test("What is held is not ready, whoever says so first")
+    @Test("A hold before or after readiness is set stops serving until its release")
     func held() {
         for isHeldFirst in [true, false] {
             let readiness = Readiness()
@@ -19,7 +19,7 @@ struct ReadinessTests {
         }
     }
 
-    @Test("To be held no longer makes nothing ready that is not")
+    @Test("The release of a hold does not make an unready gateway ready")
     func released() {
         let readiness = Readiness()
         readiness.hold()
@@ -32,7 +32,7 @@ struct ReadinessTests {
 
     // MARK: The audit
 
-    /// As the sample has it.
+    /// The commit timeout of the sample configuration.
     private static let commitTimeout = Duration.seconds(600)
 
     private static func ready(with log: AuditLog) -> Readiness {
@@ -41,7 +41,7 @@ struct ReadinessTests {
         return readiness
     }
 
-    @Test("While neither store nor spool takes a record, it is ready for as long as a commit may take, then not")
+    @Test("If neither store nor spool accepts a record, the gateway stays ready only for the commit timeout")
     func stalled() async throws {
         let (store, spool) = (InMemoryAuditStore(), InMemorySpoolFile())
         let log = AuditLog.sample(store: store, spool: spool)
@@ -49,7 +49,7 @@ struct ReadinessTests {
         try await log.whileRunning {
             try await store.wait { $0.batches.count == 1 }
             store.refuse()
-            // What the spool takes is recorded.
+            // A spooled record counts as recorded.
             try log.place().fill(.sample("spooled"))
             #expect(await log.settle())
             #expect(readiness.refusal(at: .now + Self.commitTimeout) == nil)
@@ -63,7 +63,7 @@ struct ReadinessTests {
             readiness.set(false)
             #expect(readiness.refusal(at: .now + Self.commitTimeout) == .notServing)
             readiness.set(true)
-            // One of the two is enough.
+            // The spool alone is enough.
             spool.refuse(false)
             #expect(await log.settle())
             #expect(readiness.refusal(at: .now + Self.commitTimeout) == nil)
@@ -72,7 +72,7 @@ struct ReadinessTests {
         #expect(store.actions == ["audit.opened", "spooled", "waiting", "audit.closed"])
     }
 
-    @Test("A commit that the store refuses counts in strict mode, whatever the spool takes", arguments: [false, true])
+    @Test("A commit that the store refuses stalls only a strict audit, even with a spool", arguments: [false, true])
     func stalledCommits(isStrict: Bool) async throws {
         let store = InMemoryAuditStore()
         var configuration = AuditLog.Configuration.sample()

@@ -38,10 +38,10 @@ struct RequestTracerTests {
         return trace.begin("POST", at: "/fcm/send", of: server, tenant: "acme", start: start)
     }
 
-    // MARK: Which traces are recorded
+    // MARK: Recorded traces
 
     @Test(
-        "A caller's trace is recorded if the caller samples it, a new one by the ratio, none without a recorder",
+        "A caller's trace is recorded if it is sampled, a new one by the ratio, and none without a recorder",
         arguments: [
             ("01", nil, false), ("00", nil, false), ("", nil, nil), ("nonsense", nil, nil), ("01", 0, true),
             ("00", 0, false), ("", 0, nil), ("nonsense", 0, nil), ("01", 1, true), ("00", 1, false), ("", 1, true),
@@ -67,7 +67,7 @@ struct RequestTracerTests {
         arguments: [
             (0, UInt64.max, false), (0, 0, false), (1, 0, true), (1, .max, true),
             (0.25, 0x00C0_0000_0000_0000, true), (0.25, 0x00BF_FFFF_FFFF_FFFF, false),
-            // The upper 8 bits say nothing.
+            // The upper 8 bits are ignored.
             (0.25, 0xFFBF_FFFF_FFFF_FFFF, false), (0.25, 0xFFC0_0000_0000_0000, true),
             (0.5, 0x0080_0000_0000_0000, true), (0.5, 0x007F_FFFF_FFFF_FFFF, false),
             (1e-9, .max, true), (1e-9, 0x00FF_FFFF_0000_0000, false),
@@ -88,7 +88,7 @@ struct RequestTracerTests {
         }
     }
 
-    @Test("A malformed state does not take the trace with it; without propagation servers get no field")
+    @Test("A malformed tracestate does not drop the traceparent, and without propagation no field is sent")
     func fields() throws {
         for tracer in [RequestTracer(), SpanLog().tracer()] {
             let trace = try #require(Self.trace(tracer, RequestTrace.sampleParent, "A=1"))
@@ -102,7 +102,7 @@ struct RequestTracerTests {
 
     // MARK: Spans
 
-    @Test("A request's span continues the caller's trace, and its calls are part of it")
+    @Test("A request's span continues the caller's trace and is the parent of its calls' spans")
     func nested() throws {
         let log = SpanLog()
         let trace = try #require(Self.trace(log.tracer(), RequestTrace.sampleParent))
@@ -137,7 +137,7 @@ struct RequestTracerTests {
     }
 
     @Test(
-        "A failure of the gateway is an error, a mistake of the caller is none",
+        "A status of 500 or above marks the span as an error, and a lower one does not",
         arguments: [200, 401, 429, 500, 503]
     )
     func status(status: Int) throws {
@@ -150,7 +150,7 @@ struct RequestTracerTests {
     }
 
     @Test(
-        "A span is named by a method that HTTP has and by the route, as far as there are such",
+        "A span is named after the method, if HTTP defines it, and the route, if there is one",
         arguments: [
             ("POST", "/v1/x", "POST /v1/x", "POST"), ("TRACE", "/v1/x", "TRACE /v1/x", "TRACE"),
             ("CONNECT", nil, "CONNECT", "CONNECT"), ("GET", nil, "GET", "GET"),

@@ -16,7 +16,7 @@ struct SecretTests {
         var maybe: Secret? = Secret(SecretTests.text)
     }
 
-    @Test("A secret never shows itself in text")
+    @Test("A secret never appears in descriptions or dumps")
     func neverShown() {
         let holder = Holder()
         var dumps = ["", ""]
@@ -42,7 +42,7 @@ struct SecretTests {
         #expect("\(holder.secret)" == "<redacted>")
     }
 
-    @Test("A secret is what it was made of")
+    @Test("A secret reveals the content that it was made from")
     func content() {
         #expect(Secret(Self.text).revealText() == Self.text)
         #expect(Secret(bytes: [0, 255, 7] as [UInt8]).revealBytes() == [0, 255, 7])
@@ -51,14 +51,14 @@ struct SecretTests {
         #expect(Secret("").count == 0)
     }
 
-    @Test("Random secrets have the length asked for and differ", arguments: [16, 32, 64])
+    @Test("Random secrets have the requested length and differ", arguments: [16, 32, 64])
     func random(count: Int) {
         let secrets = (0..<20).map { _ in Secret(randomBytes: count) }
         #expect(secrets.allSatisfy { $0.count == count && $0.revealBytes().count == count })
         #expect(Set(secrets.map { $0.revealBytes() }).count == secrets.count)
     }
 
-    @Test("A master key has 32 bytes and no other number", arguments: [0, 1, 16, 31, 32, 33, 64])
+    @Test("A master key has exactly 32 bytes", arguments: [0, 1, 16, 31, 32, 33, 64])
     func masterKey(count: Int) {
         let secret = Secret(bytes: [UInt8](repeating: 7, count: count))
         #expect((MasterKey(secret) != nil) == (count == 32))
@@ -75,7 +75,7 @@ struct GatewaySecretsTests {
         }
     }
 
-    @Test("The first start makes the secrets, later starts find them")
+    @Test("The first start creates the secrets, and later starts read them")
     func madeOnce() async throws {
         let first = try await GatewaySecrets(store: self.store, masterKey: .sample())
         let second = try await GatewaySecrets(store: self.store, masterKey: .sample())
@@ -85,7 +85,7 @@ struct GatewaySecretsTests {
         #expect(first.auditKey.count == 32)
     }
 
-    @Test("Another master key is refused, not papered over")
+    @Test("Another master key is refused as invalid")
     func otherMasterKey() async throws {
         _ = try await GatewaySecrets(store: self.store, masterKey: .sample())
         let error = await #expect(throws: GatewayError.self) {
@@ -94,7 +94,7 @@ struct GatewaySecretsTests {
         #expect(error?.code == .invalid)
     }
 
-    @Test("Secrets that were exchanged for each other do not open")
+    @Test("Swapped secrets do not open")
     func exchanged() async throws {
         var stored = try Self.sealed(GatewaySecret.allCases)
         #expect(throws: Never.self) { try GatewaySecrets(stored: stored, masterKey: .sample()) }
@@ -102,7 +102,7 @@ struct GatewaySecretsTests {
         #expect(throws: GatewayError.self) { try GatewaySecrets(stored: stored, masterKey: .sample()) }
     }
 
-    @Test("A store from before checkpoints opens, and has no signer")
+    @Test("A store without a signing key opens, but has no audit signer")
     func withoutSigningKey() throws {
         let secrets = try GatewaySecrets(stored: Self.sealed([.auditKey, .keyPepper]), masterKey: .sample())
         #expect(throws: GatewayError.self) { try secrets.auditSigner() }

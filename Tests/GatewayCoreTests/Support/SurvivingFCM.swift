@@ -3,17 +3,15 @@ import GatewayCore
 import GatewayTestKit
 import Synchronization
 
-/// An FCM that survives the processes that send to it: what was delivered to whom, and how often.
+/// An FCM that outlives the processes that send to it, and counts the deliveries to each token.
 final class SurvivingFCM: Sendable {
     private let deliveries = Mutex<[String: Int]>([:])
 
-    /// How often a token was delivered to.
     func count(_ token: String) -> Int { self.deliveries.withLock { $0[token] ?? 0 } }
 
-    /// How many deliveries there were.
     var total: Int { self.deliveries.withLock { $0.values.reduce(0, +) } }
 
-    /// What a process sends by, which may die before or after each delivery.
+    /// The upstream of a process that may die before or after each delivery.
     func upstream(of process: MortalProcess) -> ScriptedUpstream.Responder {
         { call in
             let tokens: [String] =
@@ -25,7 +23,7 @@ final class SurvivingFCM: Sendable {
                 case .condition: ["condition"]
                 }
             guard let gate = call.reservation else {
-                // One request for all of them.
+                // One request for all tokens.
                 guard process.step("before delivery") else { return Self.lost(tokens.count) }
                 for token in tokens { self.deliver(token) }
                 guard process.step("after delivery") else { return Self.lost(tokens.count) }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Timestamp")
 struct TimestampTests {
     @Test(
-        "Moments are written in RFC 3339 form with milliseconds, cut off, not rounded",
+        "Timestamps are written in RFC 3339 form, truncated to milliseconds",
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.000Z"), (999, "1970-01-01T00:00:00.000Z"),
             (1_000, "1970-01-01T00:00:00.001Z"), (999_999, "1970-01-01T00:00:00.999Z"),
@@ -39,7 +39,7 @@ struct TimestampTests {
     }
 
     @Test(
-        "Anything else is not read",
+        "Any other text is refused",
         arguments: [
             "", "now", "1772366400", "2026-03-01", "12:00:00Z", "2026-03-01T12:00:00", "2026-13-01T12:00:00Z",
             "2026-02-30T12:00:00Z", "2026-03-01T25:00:00Z", "2026-03-01T12:60:00Z", "2026-03-01T12:00Z",
@@ -54,7 +54,7 @@ struct TimestampTests {
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
-    @Test("What is written reads back, to the millisecond")
+    @Test("A written timestamp parses to the same millisecond")
     func roundTrip() {
         var generator = SeededGenerator(seed: 1)
         for _ in 0..<2_000 {
@@ -77,7 +77,7 @@ struct TimestampTests {
         #expect(moment.milliseconds == milliseconds)
     }
 
-    @Test("A duration leads to a later or an earlier moment")
+    @Test("A timestamp advanced by a duration is later or earlier")
     func advanced() {
         let moment = Timestamp(microseconds: 5)
         #expect(moment.advanced(by: .seconds(2)).microseconds == 2_000_005)
@@ -91,7 +91,7 @@ struct TimestampTests {
 @Suite("Settings")
 struct DurationSettingTests {
     @Test(
-        "A duration is kept to the nanosecond",
+        "A duration setting is exact to the nanosecond",
         arguments: [
             Duration.zero, .nanoseconds(1), .milliseconds(100), .seconds(20), .seconds(600),
             .seconds(86_400 * 365 * 100),

@@ -5,7 +5,7 @@ struct TraceParentTests {
     private static let id = "4bf92f3577b34da6a3ce929d0e0e4736"
 
     @Test(
-        "A caller's place in its trace is read, and written as version 00",
+        "A traceparent is parsed and written as version 00",
         arguments: [
             ("00-\(id)-00f067aa0ba902b7-01", "01", true), ("00-\(id)-00f067aa0ba902b7-00", "00", false),
             ("00-\(id)-00f067aa0ba902b7-02", "02", false), ("00-\(id)-00f067aa0ba902b7-ff", "ff", true),
@@ -22,7 +22,7 @@ struct TraceParentTests {
     }
 
     @Test(
-        "Any other text is no parent",
+        "Any other text is not a traceparent",
         arguments: [
             "", "00", "00-\(id)", "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
             "00-\(id)-0000000000000000-01", "ff-\(id)-00f067aa0ba902b7-01",
@@ -31,7 +31,7 @@ struct TraceParentTests {
             "00-\(id)-00f067aa0ba902b7-1", "00-\(id)-00f067aa0ba902b7-0x", "00-\(id)-00F067AA0BA902B7-01",
             "00-zzf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", " 00-\(id)-00f067aa0ba902b7-01",
             "0-\(id)-00f067aa0ba902b7-01", "00_\(id)_00f067aa0ba902b7_01",
-            // A field that is there twice comes as one with a comma.
+            // Two fields of the same name arrive as one with a comma.
             "00-\(id)-00f067aa0ba902b7-01, 00-\(id)-00f067aa0ba902b7-01", "00-\(id)-00f067aa0ba902b7-01\r\nX: y",
             "00-４bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         ]
@@ -45,7 +45,7 @@ struct TraceStateTests {
     private static let key = String(repeating: "k", count: 256)
 
     @Test(
-        "A list of members is handed on without what means nothing",
+        "A tracestate is passed on without empty members and surrounding blanks",
         arguments: [
             ("a=1", "a=1"), ("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),
             (" a=1 , b=2\t", "a=1,b=2"), ("a=1,,b=2,", "a=1,b=2"),
@@ -58,7 +58,7 @@ struct TraceStateTests {
     }
 
     @Test(
-        "What is malformed or too long is not handed on at all",
+        "A malformed or too long tracestate is dropped",
         arguments: [
             "", ",", " , ", "a", "=1", "a=", "A=1", "a=1,a=2", "a b=1", "a=1=2", "a=é", "é=1", "a=\u{1}", "_a=1",
             "a=1\r\nX-Injected: 1", "\(key)k=v", "a=\(key)k", "a=1,b",
@@ -70,7 +70,7 @@ struct TraceStateTests {
         #expect(TraceState(text) == nil)
     }
 
-    @Test("Thirty-two members and 512 bytes are the most")
+    @Test("A tracestate has at most 32 members and 512 bytes")
     func bounds() {
         let members = (0..<32).map { "k\($0)=v" }.joined(separator: ",")
         #expect(TraceState(members)?.text == members)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Administration and audit", .timeLimit(.minutes(10)))
 struct AdministrationAuditTests {
-    /// One thing that an operator can do to the tenant `acme` and its first key.
+    /// An operator's action on the tenant `acme` or its first key.
     struct Deed: Sendable, CustomTestStringConvertible {
         let action: String
         let perform: @Sendable (Administration, TenantID, String) async throws -> Void
@@ -46,7 +46,7 @@ struct AdministrationAuditTests {
         self.fixture = try await AdministrationFixture()
     }
 
-    /// Runs a test beside the log with `acme` and a key in place.
+    /// Runs a test with the audit log, the tenant `acme` and a key.
     private func run(_ body: @Sendable (TenantID, String) async throws -> Void) async throws {
         try await self.fixture.run { acme in
             let draft = APIKey.Draft(name: "first", scopes: [.sendMessages])
@@ -55,17 +55,17 @@ struct AdministrationAuditTests {
         }
     }
 
-    /// The records since the first key was made.
+    /// The records after the creation of the first key.
     private var records: [AuditRecord] { Array(self.fixture.records.dropFirst(2)) }
 
-    /// What the directory's store holds, as text.
+    /// The contents of the directory's store as text.
     private func contents() async throws -> String {
         var dumped = ""
         dump(try await self.fixture.store.contents(), to: &dumped)
         return dumped
     }
 
-    @Test("The intent is in the audit before the change reaches the store, the outcome after it", arguments: Deed.all)
+    @Test("The intent is recorded before the change reaches the store, and the outcome after it", arguments: Deed.all)
     func intentAndOutcome(deed: Deed) async throws {
         try await self.run { acme, key in
             try await deed.perform(self.fixture.administration, acme, key)
@@ -100,7 +100,7 @@ struct AdministrationAuditTests {
         #expect(self.records.map(\.code) == [nil, "store_unavailable"])
     }
 
-    @Test("When the audit refuses, nothing changes", arguments: Deed.all)
+    @Test("If the audit refuses the intent, nothing changes", arguments: Deed.all)
     func refusedAudit(deed: Deed) async throws {
         try await self.run { acme, key in
             let (before, snapshot) = (try await self.contents(), self.fixture.directory.snapshot)
@@ -118,10 +118,7 @@ struct AdministrationAuditTests {
         #expect(self.records.isEmpty)
     }
 
-    @Test(
-        "A change that was made is told as made when the audit fails after it, and its record follows",
-        arguments: Deed.all
-    )
+    @Test("If the audit fails after a change, the change succeeds and its record follows", arguments: Deed.all)
     func lostAudit(deed: Deed) async throws {
         try await self.run { acme, key in
             let refused = self.fixture.auditStore.current.refused
@@ -137,7 +134,7 @@ struct AdministrationAuditTests {
         #expect(self.records.map(\.outcome) == [.intent, .done])
     }
 
-    @Test("A change whose answer got lost is looked up, and told and recorded as made", arguments: Deed.all)
+    @Test("A change whose answer was lost is looked up, and it succeeds and is recorded as done", arguments: Deed.all)
     func lostAnswer(deed: Deed) async throws {
         try await self.run { acme, key in
             self.fixture.store.loseAnswers()
@@ -146,7 +143,7 @@ struct AdministrationAuditTests {
         #expect(self.records.map(\.outcome) == [.intent, .done])
     }
 
-    @Test("A change whose answer got lost and that can't be looked up is not recorded as failed, and comes into force")
+    @Test("A change that can't be looked up after a lost answer is recorded as unknown and takes effect")
     func unknownOutcome() async throws {
         try await self.run { acme, key in
             self.fixture.store.loseAnswers()
@@ -159,14 +156,14 @@ struct AdministrationAuditTests {
             #expect(!refusal.code.isRetryable)
             #expect(refusal.detail?.contains("look before you repeat it") == true)
             self.fixture.store.refuseReads(false)
-            // It comes into force without a further request.
+            // It takes effect without another request.
             while self.fixture.directory.snapshot.principals[key]?.key.revokedAt == nil { await Task.yield() }
         }
         #expect(self.records.map(\.outcome) == [.intent, .unknown])
         #expect(self.records.map(\.code) == [nil, "outcome_unknown"])
     }
 
-    @Test("An operator who goes away in the middle leaves a whole pair of records", arguments: [false, true])
+    @Test("A cancelled request of an operator records both intent and outcome", arguments: [false, true])
     func cancelledOperator(losesAnswer: Bool) async throws {
         try await self.run { acme, key in
             self.fixture.store.loseAnswers(losesAnswer)
@@ -182,7 +179,7 @@ struct AdministrationAuditTests {
         #expect(self.records.map(\.outcome) == [.intent, .done])
     }
 
-    @Test("The audit names the clients that a tenant is bound to, whenever they change")
+    @Test("The audit records a tenant's client names only if they change")
     func clientNames() async throws {
         try await self.fixture.run { acme in
             let names = ["orders.internal", "spiffe://example.org/orders"].compactMap { ClientName($0) }

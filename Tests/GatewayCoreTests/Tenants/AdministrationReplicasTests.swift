@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayTestKit
 import Testing
 
-/// What becomes of changes that operators make through several replicas, none of which waits for another.
+/// Operators' changes through several replicas that do not wait for each other.
 @Suite("Administration through several replicas", .timeLimit(.minutes(10)))
 struct AdministrationReplicasTests {
     private static let draft = Tenant.Draft(displayName: "Acme", upstream: .legacy)
@@ -19,13 +19,12 @@ struct AdministrationReplicasTests {
         #expect(error?.code == .conflict)
     }
 
-    /// The uid of the tenant that the store holds.
     private func uid() async throws -> UInt64 {
         try await self.fixture.directory.catchUp()
         return try #require(try self.fixture.profile()).uid
     }
 
-    @Test("A tenant that one replica made is replaced by another, which has not heard of it", arguments: [true, false])
+    @Test("A replica can replace a tenant of another replica before it has read that tenant", arguments: [true, false])
     func madeAndPut(isShared: Bool) async throws {
         let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
@@ -38,7 +37,7 @@ struct AdministrationReplicasTests {
             let (uid, records) = (try await self.uid(), self.fixture.records)
             #expect(records.suffix(2).map(\.outcome) == [.intent, .done])
             #expect(records.suffix(2).map(\.tenantUID) == [uid, uid])
-            // The plan that came too late has its own pair, with the uid of a tenant that was never made.
+            // The late plan has its own pair of records, with the uid of a tenant that was never created.
             let late = records.dropLast(2)
             let outcomes: [AuditRecord.Outcome] = isShared ? [] : [.intent, .failed]
             #expect(late.map(\.outcome) == outcomes)
@@ -47,7 +46,7 @@ struct AdministrationReplicasTests {
         }
     }
 
-    @Test("A tenant that one replica deleted is made anew by another", arguments: [true, false])
+    @Test("A tenant that one replica deleted is created again by another", arguments: [true, false])
     func deletedAndPut(isShared: Bool) async throws {
         let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
@@ -67,7 +66,7 @@ struct AdministrationReplicasTests {
         }
     }
 
-    @Test("A tenant that one replica made again is not changed as the one before it", arguments: [true, false])
+    @Test("A credential put through one replica goes to the tenant that another recreated", arguments: [true, false])
     func madeAgain(isShared: Bool) async throws {
         let second = try await self.fixture.replica(isShared: isShared)
         try await self.fixture.run { acme in
@@ -77,7 +76,7 @@ struct AdministrationReplicasTests {
             let credential = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
             _ = try await second.put(credential, tenant: acme, origin: .sample)
             try await self.fixture.directory.catchUp()
-            // It is sealed for the tenant of this very salt.
+            // It is sealed with the salt of the new tenant.
             #expect(try self.fixture.profile()?.legacyCredential?.serverKey.revealText() == "server key")
             let uid = try await self.uid()
             #expect(self.fixture.records.last?.tenantUID == uid)
@@ -90,7 +89,7 @@ struct AdministrationReplicasTests {
         try await self.fixture.run { acme in
             let draft = APIKey.Draft(name: "n", scopes: [.sendMessages])
             let (key, _) = try await self.first.createKey(draft, tenant: acme, origin: .sample)
-            // It has seen the key.
+            // The second replica has read the key.
             _ = try await second.put(Self.draft, id: acme, origin: .sample)
             try await self.first.revokeKey(key.id, tenant: acme, origin: .sample)
             await self.expectConflict {
@@ -101,7 +100,7 @@ struct AdministrationReplicasTests {
         }
     }
 
-    @Test("A key that one replica revoked can't be imported by another, however often it was before")
+    @Test("A key that one replica revoked can't be imported by another, even after earlier imports")
     func revokedAndImported() async throws {
         let second = try await self.fixture.replica(isShared: true)
         try await self.fixture.run { acme in
@@ -115,13 +114,13 @@ struct AdministrationReplicasTests {
         }
     }
 
-    @Test("Credentials that replicas put at once follow each other, each with a version of its own")
+    @Test("Credentials put through several replicas at once get consecutive versions")
     func simultaneousCredentials() async throws {
         let replicas = [
             self.first, try await self.fixture.replica(isShared: true), try await self.fixture.replica(isShared: false),
         ]
         try await self.fixture.run { acme in
-            // The one that does not ask before it plans has seen the tenant.
+            // The replica that does not read before it plans has seen the tenant.
             _ = try await replicas[2].put(Self.draft, id: acme, origin: .sample)
             let versions: [Int] = try await withThrowingTaskGroup(of: Int.self) { group in
                 for number in 0..<9 {
@@ -133,7 +132,7 @@ struct AdministrationReplicasTests {
                                     .put(credential, tenant: acme, origin: .sample)
                                     .version
                             } catch {
-                                // The others came first, five times in a row.
+                                // Other replicas were first, five times in a row.
                                 guard error.code == .conflict else { throw error }
                             }
                         }
@@ -146,7 +145,7 @@ struct AdministrationReplicasTests {
         }
     }
 
-    @Test("A change that others always come before is given up, each of its plans with an intent and an outcome")
+    @Test("A change that always conflicts is given up after five plans, each with an intent and an outcome")
     func restlessTenant() async throws {
         let second = try await self.fixture.replica(
             isShared: true,
@@ -162,7 +161,7 @@ struct AdministrationReplicasTests {
         }
     }
 
-    @Test("While the store can't be read nothing is refused by what was known of it, and nothing done")
+    @Test("If the store can't be read, a change fails as unavailable, and nothing is recorded or changed")
     func unreadableStore() async throws {
         let second = try await self.fixture.replica(isShared: true)
         try await self.fixture.run { acme async throws in
@@ -177,7 +176,7 @@ struct AdministrationReplicasTests {
     }
 }
 
-/// A store whose tenants are changed by others before each change.
+/// A store in which another replica changes the tenant before each change.
 private struct RestlessDirectoryStore: DirectoryStore {
     let base: TestDirectoryStore
 

@@ -22,7 +22,7 @@ struct AdministrationTests {
 
     // MARK: Tenants
 
-    @Test("Nothing can be done to a tenant that is not there, and nothing is recorded of it")
+    @Test("An action on an unknown tenant is refused as not found and not recorded")
     func unknownTenant() async throws {
         try await self.fixture.run { _ in
             let nobody = try TenantID.sample("nobody")
@@ -46,7 +46,7 @@ struct AdministrationTests {
 
     // MARK: Credentials
 
-    @Test("A service account is sealed beside a server key, and both are recorded without their secrets")
+    @Test("A tenant holds a service account beside a server key, and no record or row shows the private key")
     func serviceAccounts() async throws {
         try await self.fixture.run { acme in
             let legacy = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
@@ -75,7 +75,7 @@ struct AdministrationTests {
 
     // MARK: Refused rows
 
-    @Test("A tenant whose row is refused can be deleted and made anew, a key whose row is refused be revoked")
+    @Test("A tenant whose row is refused can be deleted, and a key whose row is refused can be revoked")
     func refusedRows() async throws {
         try await self.fixture.run { acme in
             let (lost, key) = (try TenantID.sample("lost"), APIKey.generate())
@@ -102,7 +102,7 @@ struct AdministrationTests {
 
     private static let draft = APIKey.Draft(name: "shared", scopes: [.sendMessages], topicPrefixes: ["a", "b"])
 
-    @Test("Of two who import a key at once both succeed, and one of them is told that it is new")
+    @Test("Simultaneous imports of a key all succeed, and exactly one reports it as new")
     func simultaneousImports() async throws {
         try await self.fixture.run { acme in
             let key = APIKey.generate()
@@ -121,7 +121,7 @@ struct AdministrationTests {
         #expect(self.fixture.records.allSatisfy { $0.outcome == .intent || $0.outcome == .done })
     }
 
-    @Test("The order of topic prefixes makes no other key")
+    @Test("A repeated import with reordered topic prefixes returns the same key")
     func importedPrefixes() async throws {
         try await self.fixture.run { acme in
             let (key, administration) = (APIKey.generate(), self.fixture.administration)

@@ -34,7 +34,7 @@ struct DirectorySnapshotTests {
         return try .init(sealing: credential, tenant: id, salt: [], version: version, under: masterKey, at: .sample)
     }
 
-    @Test("Messages go to the tenant's own project by v1, or else to its service account's")
+    @Test("The v1 project is the tenant's own, or else its service account's")
     func project() async throws {
         var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
@@ -44,7 +44,7 @@ struct DirectorySnapshotTests {
         #expect(try await self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "another")
     }
 
-    @Test("What keeps FCM from being asked is named, with what an operator has to do")
+    @Test("A missing or unusable credential or sender id is named, with the command that corrects it")
     func missingCredential() async throws {
         var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
@@ -68,11 +68,11 @@ struct DirectorySnapshotTests {
 
     @Test("The fingerprint is the start of the secret's SHA-256")
     func fingerprint() throws {
-        // The SHA-256 of "abc" as FIPS 180-2, appendix B.1, gives it.
+        // The SHA-256 of "abc" from FIPS 180-2, appendix B.1.
         #expect(try self.credential(of: "acme", version: 1, "abc").fingerprint == "ba7816bf8f01cfea")
     }
 
-    @Test("The newest version of a credential counts, wherever it stands")
+    @Test("The newest version of a credential is used, in any order of the rows")
     func newestVersion() async throws {
         var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
@@ -82,7 +82,7 @@ struct DirectorySnapshotTests {
         #expect(acme.legacyCredential?.serverKey.revealText() == "key 3")
     }
 
-    @Test("A credential that does not open leaves its tenant without one, and the others alone")
+    @Test("A credential that does not open leaves its tenant without one and does not affect other tenants")
     func swappedRows() async throws {
         var contents = Directory.Contents()
         contents.tenants = [try .sample("acme"), try .sample("globex"), try .sample("initech")]
@@ -101,7 +101,7 @@ struct DirectorySnapshotTests {
         #expect(snapshot.refused == Set(refused))
     }
 
-    @Test("A credential does not open for another endpoint, nor for another life of its tenant")
+    @Test("A credential does not open for another endpoint or another salt of its tenant")
     func changedRows() async throws {
         var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
@@ -119,7 +119,7 @@ struct DirectorySnapshotTests {
         #expect(try #require(try await self.snapshot(contents).tenants[.sample("acme")]).legacyCredential == nil)
     }
 
-    @Test("Other contents of a tenant leave the others' profiles and its unchanged credentials as they are")
+    @Test("New contents of a tenant keep its unchanged credentials and the profiles of other tenants")
     func replacing() async throws {
         var contents = Directory.Contents()
         contents.tenants = try ["acme", "globex"].map { try .sample($0) }
@@ -154,7 +154,7 @@ struct DirectorySnapshotTests {
         #expect(Array(gone.principals.keys) == [other.id])
     }
 
-    @Test("Rows replace only what is shown of an earlier version of the same store")
+    @Test("Rows replace only contents from an earlier version of the same store")
     func versions() async throws {
         let (acme, globex) = (try TenantID.sample("acme"), try TenantID.sample("globex"))
         func rows(_ names: [String], at number: Int64, in origin: String = "") throws -> Directory.Contents {
@@ -177,7 +177,7 @@ struct DirectorySnapshotTests {
         #expect(read.refused.map(\.name) == ["refused at 7"])
         #expect((read.version(of: acme).number, read.version(of: globex).number) == (8, 7))
 
-        // A reading at 9 has them all; one that comes late, and another store's rows, change nothing.
+        // A read at 9 has all rows. A late read and the rows of another store change nothing.
         let last = await read.replacing([acme], with: try rows(["acme"], at: 9), isComplete: true, opener)
         #expect(last.tenants.count == 2)
         #expect((last.version(of: acme).number, last.version(of: globex).number) == (9, 9))

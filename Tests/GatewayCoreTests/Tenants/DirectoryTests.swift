@@ -13,13 +13,13 @@ struct DirectoryTests {
     private let store = TestDirectoryStore()
     private let clock = ManualClock()
 
-    /// Runs a test beside a directory of what the store holds by now.
+    /// Runs a test with a directory of the store's present contents.
     private func run(_ body: @Sendable (Directory) async throws -> Void) async throws {
         let directory = try await Directory.sample(store: self.store)
         try await directory.whileRunning { try await body(directory) }
     }
 
-    @Test("A directory shows what the store held at the last reading; a snapshot stays as it was")
+    @Test("A directory shows the contents of the last successful read, and a snapshot never changes")
     func readings() async throws {
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
         try await self.run { directory in
@@ -38,7 +38,7 @@ struct DirectoryTests {
         await #expect(throws: GatewayError.self) { try await Directory.sample(store: self.store) }
     }
 
-    @Test("Every later snapshot is shown to the observer, before the caller goes on")
+    @Test("The observer receives every later snapshot before the caller continues")
     func observer() async throws {
         let seen = Observed<[DirectorySnapshot]>([])
         let directory = try await Directory.sample(
@@ -56,7 +56,7 @@ struct DirectoryTests {
         #expect(seen.current.map { $0.tenants.keys.map(\.text) } == [["acme"], []])
     }
 
-    @Test("Nothing is decrypted or observed on the executor of a caller, or of whoever runs the directory")
+    @Test("The observer never runs on the executor of a caller or of the directory's task")
     func executor() async throws {
         let (loop, isOnLoop) = (LoopExecutor(), Observed<[Bool]>([]))
         let directory = try await Directory.sample(
@@ -77,7 +77,7 @@ struct DirectoryTests {
         #expect(isOnLoop.current == [false, false, false])
     }
 
-    @Test("A change reads and opens what belongs to its tenant alone, among however many")
+    @Test("A change causes no full read and leaves the profiles of other tenants unchanged")
     func changes() async throws {
         for number in 0..<50 { try await self.store.apply(.putTenant(.sample("t-\(number)"), salt: [1])) }
         try await self.run { directory in
@@ -93,7 +93,7 @@ struct DirectoryTests {
         }
     }
 
-    @Test("Changes of one tenant at the same time are shown in the store's order")
+    @Test("Simultaneous changes of one tenant are all shown")
     func simultaneousChanges() async throws {
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
         try await self.run { directory in
@@ -111,7 +111,7 @@ struct DirectoryTests {
         }
     }
 
-    @Test("A change that was made although the store failed comes into force later")
+    @Test("A change that was made although the store reported a failure takes effect later")
     func lostAnswer() async throws {
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
         try await self.run { directory in
@@ -127,7 +127,7 @@ struct DirectoryTests {
         }
     }
 
-    @Test("A reading that ends late undoes no change, and brings what others have changed")
+    @Test("A read that ends late undoes no change, and shows other replicas' changes")
     func overtakenByChanges() async throws {
         try await self.store.apply(.putTenant(.sample("old"), salt: [1]))
         let held = HeldStore(base: self.store)
@@ -151,7 +151,7 @@ struct DirectoryTests {
         }
     }
 
-    @Test("Callers that come during a reading share the next one, which begins after they came")
+    @Test("Callers that arrive during a read share the next one, which starts after their arrival")
     func sharedReadings() async throws {
         let held = HeldStore(base: self.store)
         let directory = try await Directory.sample(store: held)
@@ -168,11 +168,11 @@ struct DirectoryTests {
                 try await group.waitForAll()
             }
         }
-        // The directory's own, and fewer than one for each caller.
+        // The directory's first read, and fewer than one per caller.
         #expect(self.store.reads < 1 + 21)
     }
 
-    @Test("Rows that are refused are counted and logged once, and their tenants can be deleted")
+    @Test("Refused rows are counted until they are deleted, and logged once")
     func refused() async throws {
         let key = APIKey.generate()
         for name in ["acme", "globex"] { try await self.store.apply(.putTenant(.sample(name), salt: [1])) }
@@ -200,7 +200,7 @@ struct DirectoryTests {
         }
     }
 
-    @Test("Other default limits hold at once, for tenants that have none of their own, whatever the store does")
+    @Test("New default limits apply at once to tenants without their own, even while a read hangs")
     func defaultLimits() async throws {
         let own = LimitPolicies(tenant: [try .sample(7, per: 1, burst: 7)])
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
@@ -228,7 +228,7 @@ struct DirectoryTests {
         }
     }
 
-    @Test("During the shutdown those that wait are refused, and so are those that come later; none hangs")
+    @Test("At shutdown waiting callers and later ones are refused, and none hangs")
     func shutdown() async throws {
         let held = HeldStore(base: self.store)
         let directory = try await Directory.sample(store: held)
@@ -244,7 +244,7 @@ struct DirectoryTests {
                 await held.hasRead()
                 group.addTask { await expectRefusal { try await directory.catchUp() } }
                 trigger.triggerGracefulShutdown()
-                // The first reading is still under way, so only the end of the directory answers this.
+                // The first read is still running, so only the end of the directory answers this.
                 await expectRefusal { try await directory.catchUp() }
                 held.answerAll()
                 try await group.waitForAll()
@@ -260,7 +260,7 @@ struct DirectoryTests {
 // MARK: - Other replicas
 
 extension DirectoryTests {
-    @Test("A reading shows what another replica changed, and reads nothing else")
+    @Test("A read shows another replica's changes and keeps the other profiles")
     func othersChanges() async throws {
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
         try await self.run { directory in
@@ -275,7 +275,7 @@ extension DirectoryTests {
         }
     }
 
-    @Test("Many tenants that another replica changed are shown by one reading")
+    @Test("One read shows many tenants that another replica changed")
     func manyChanges() async throws {
         try await self.run { directory in
             for number in 0..<300 { try await self.store.apply(.putTenant(.sample("t-\(number)"), salt: [1])) }
@@ -288,7 +288,7 @@ extension DirectoryTests {
         }
     }
 
-    @Test("Without a notification another replica's change is shown within seconds")
+    @Test("Another replica's change is shown without a notification")
     func polls() async throws {
         let directory = try await Directory.sample(store: self.store, maxStale: .seconds(900))
         try await directory.whileRunning {
@@ -297,19 +297,19 @@ extension DirectoryTests {
         }
     }
 
-    @Test("A change of one's own and another replica's follow each other, whichever is seen first")
+    @Test("A gap between two own changes makes the directory read another replica's change")
     func ownAndOthers() async throws {
         try await self.run { directory in
             try await directory.apply(.putTenant(.sample("acme"), salt: [1]))
             try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
             try await directory.apply(.deleteTenant(.sample("acme")))
-            // The gap between the two changes has the store read.
+            // The gap between the two changes triggers a read.
             while try directory.snapshot.tenants[.sample("globex")] == nil { await Task.yield() }
             #expect(directory.snapshot.tenants.keys.map(\.text) == ["globex"])
         }
     }
 
-    @Test("A store that took another one's place is read anew, though it has made as many changes")
+    @Test("After a failover the new store is read in full, even with as many changes as the old one")
     func failover() async throws {
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
         try await self.run { directory in
@@ -324,7 +324,7 @@ extension DirectoryTests {
         }
     }
 
-    @Test("A snapshot that can't be compared with the store expires, and is good again once it can")
+    @Test("A snapshot expires if the store can't be read, and is valid again after a successful read")
     func staleness() async throws {
         let (time, factory) = (Observed(ContinuousClock.now), TestMetrics())
         let directory = try await Directory.sample(
@@ -352,7 +352,7 @@ extension DirectoryTests {
         }
     }
 
-    @Test("A snapshot expires while the store is silent, and an old answer does not renew it")
+    @Test("A snapshot expires while a read hangs, and the answer of an old read does not renew it")
     func silence() async throws {
         let (time, held, logs) = (Observed(ContinuousClock.now), HeldStore(base: self.store), InMemoryLogHandler())
         let directory = try await Directory.sample(
@@ -376,7 +376,7 @@ extension DirectoryTests {
         #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 
-    @Test("A reading that hangs fails after a timeout; its repetitions have none, until one succeeds")
+    @Test("A read that hangs fails after a timeout, and its retries have no timeout until one succeeds")
     func hangingReading() async throws {
         let (held, logs) = (HeldStore(base: self.store), InMemoryLogHandler())
         let (timeouts, isOver) = (Observed(0), Observed(false))
@@ -412,7 +412,7 @@ extension DirectoryTests {
         #expect(logs.entries.map(\.level) == [.error, .notice])
     }
 
-    @Test("Of a store that can't be read the first failure is logged, and its end")
+    @Test("The first failed read of an outage and its end are logged, and nothing between")
     func loggedFailures() async throws {
         let logs = InMemoryLogHandler()
         let directory = try await Directory.sample(store: self.store, logger: Logger(label: "test") { _ in logs })
@@ -425,14 +425,14 @@ extension DirectoryTests {
         #expect(logs.entries.map(\.level) == [.error, .notice, .error])
     }
 
-    @Test("A change that was planned before another replica's is not made, until that is shown")
+    @Test("A change planned before another replica's change of the tenant is refused until that change is read")
     func staleChange() async throws {
         try await self.run { directory in
             let (acme, globex) = (try TenantID.sample("acme"), try TenantID.sample("globex"))
             try await directory.apply(.putTenant(.sample("acme"), salt: [1]))
             let absent = directory.snapshot.version(of: globex)
             try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
-            // Others' tenants are not in the way.
+            // A change of another tenant does not conflict.
             try await directory.apply(.deleteTenant(acme))
             #expect(try await !directory.apply(.putTenant(.sample("globex"), salt: [3]), plannedAt: absent))
             #expect(try await self.store.contents().salts[globex] == [2])
@@ -444,7 +444,7 @@ extension DirectoryTests {
         }
     }
 
-    @Test("A directory of a store that no other process changes shows no age")
+    @Test("A directory that does not share its store has no age metric")
     func noAge() async throws {
         let factory = TestMetrics()
         _ = try await Directory.sample(store: self.store, metrics: GatewayMetrics(factory: factory))
@@ -454,7 +454,7 @@ extension DirectoryTests {
     }
 }
 
-/// A store that answers a reading, with what it held when it was asked, once a test lets it.
+/// A store that holds back the answer of each read until the test releases it.
 private struct HeldStore: DirectoryStore {
     let base: TestDirectoryStore
     private let readings = AsyncStream.makeStream(of: Void.self)

@@ -14,7 +14,7 @@ struct ServiceAccountCredentialTests {
         }
     }
 
-    @Test("A file is read, and members of no concern are skipped")
+    @Test("A service account file is parsed, and unused members are skipped")
     func file() throws {
         let members = ServiceAccountCredential.sampleMembers()
         let credential = try ServiceAccountCredential(
@@ -32,7 +32,7 @@ struct ServiceAccountCredentialTests {
         #expect(!credential.secret.revealText().contains("universe"))
     }
 
-    @Test("Neither a file nor a credential shows its key, however it is printed")
+    @Test("Descriptions and dumps of a file or credential do not contain its private key")
     func redacted() throws {
         let key = try #require(ServiceAccountCredential.sampleMembers()["private_key"])
         let file = try ServiceAccountFile(json: ServiceAccountCredential.sampleFile())
@@ -52,7 +52,7 @@ struct ServiceAccountCredentialTests {
     }
 
     @Test(
-        "Each member must be given",
+        "The error names a missing required member",
         arguments: ["type", "project_id", "private_key_id", "private_key", "client_email", "token_uri"]
     )
     func missing(member: String) throws {
@@ -62,7 +62,7 @@ struct ServiceAccountCredentialTests {
     }
 
     @Test(
-        "A member with an impossible value is named, and its value is not shown",
+        "The error names a member with an invalid value and does not show the value",
         arguments: [
             ("type", "authorized_user"), ("project_id", ""), ("project_id", "a/../b"),
             ("project_id", String(repeating: "p", count: 129)), ("private_key_id", "a b"), ("private_key_id", ""),
@@ -91,7 +91,7 @@ struct ServiceAccountCredentialTests {
     }
 
     @Test(
-        "A token endpoint is refused for what is wrong with it",
+        "The refusal of a token endpoint gives the reason",
         arguments: [
             ("http://oauth2.googleapis.com/token", "https"), ("http://evil.example/token", "https"),
             ("https://evil.example/token", "upstream.allowedTokenHosts"),
@@ -108,18 +108,18 @@ struct ServiceAccountCredentialTests {
         #expect(problem.message.contains("allowedTokenHosts") == (word != "https"))
     }
 
-    @Test("What is no file at all is refused as a whole", arguments: ["", "[]x", "{", "7", "null", "\"text\""])
+    @Test("A text that is not a service account file is refused", arguments: ["", "[]x", "{", "7", "null", "\"text\""])
     func noFile(text: String) {
         #expect(self.problem(Array(text.utf8)) != nil)
     }
 
-    @Test("A member of another type is named")
+    @Test("The error names a member of the wrong type")
     func wrongType() {
         let text = #"{"type": "service_account", "project_id": 7}"#
         #expect(self.problem(Array(text.utf8))?.member == "project_id")
     }
 
-    @Test("What was sealed opens as it was, even where its token endpoint is allowed no longer")
+    @Test("A sealed credential opens unchanged, but not under another master key or as another kind")
     func sealing() throws {
         let credential = try ServiceAccountCredential.sample(endpoint: "https://fcm.example")
         let stored = try StoredCredential(
@@ -142,7 +142,7 @@ struct ServiceAccountCredentialTests {
         #expect(ServiceAccountCredential(opening: moved, salt: [1], under: try .sample()) == nil)
     }
 
-    @Test("Any change of the account changes its fingerprint")
+    @Test("Another client email changes the fingerprint")
     func fingerprints() throws {
         var members = ServiceAccountCredential.sampleMembers()
         let first = try ServiceAccountCredential.sample()

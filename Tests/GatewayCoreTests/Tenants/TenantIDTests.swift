@@ -14,7 +14,7 @@ struct TenantIDTests {
     }
 
     @Test(
-        "Anything else is refused",
+        "Any other text is refused",
         arguments: [
             "", "-", "-a", "A", "aB", "a_b", "a.b", "a/b", "a b", "a%20", "é", "a\u{301}", "a\u{0}", "../a", "a\n",
             String(repeating: "z", count: 64),
@@ -24,7 +24,7 @@ struct TenantIDTests {
         #expect(TenantID(text) == nil)
     }
 
-    @Test("Names have an order")
+    @Test("Names sort in byte order")
     func order() throws {
         let ids = try ["b", "a-b", "a", "ab"].map { try #require(TenantID($0)) }
         #expect(ids.sorted().map(\.text) == ["a", "a-b", "ab", "b"])

@@ -4,7 +4,7 @@ import Testing
 @Suite("TokenURI")
 struct TokenURITests {
     @Test(
-        "A URL is taken apart",
+        "A token URL is parsed into its parts",
         arguments: [
             ("https://oauth2.googleapis.com/token", "oauth2.googleapis.com"),
             ("https://OAuth2.GoogleAPIs.com:443/token", "oauth2.googleapis.com"),
@@ -23,7 +23,7 @@ struct TokenURITests {
     }
 
     @Test(
-        "What could lead elsewhere is no such URL",
+        "A malformed or ambiguous token URL is refused",
         arguments: [
             "", "https://", "https:///token", "ftp://host/token", "HTTPS://host/token", "https://user@host/token",
             "https://oauth2.googleapis.com@evil.example/token", "https://host/token?x=1", "https://host/token#x",
@@ -37,7 +37,7 @@ struct TokenURITests {
     }
 
     @Test(
-        "Tokens may be asked of listed hosts, and without encryption of this machine alone",
+        "Google's token hosts are admitted only over HTTPS and on the default port",
         arguments: [
             ("https://oauth2.googleapis.com/token", true), ("https://accounts.google.com/o/oauth2/token", true),
             ("https://www.googleapis.com/oauth2/v4/token", true), ("http://oauth2.googleapis.com/token", false),
@@ -49,7 +49,7 @@ struct TokenURITests {
         #expect(TokenHosts.google.admits(try #require(TokenURI(text))) == isAllowed)
     }
 
-    @Test("A test double on this machine needs an entry with its port")
+    @Test("A host is admitted with its listed port, and over plain HTTP only on this machine")
     func loopback() throws {
         let hosts = TokenHosts(["127.0.0.1:8085", "Stub.Example:81"])
         #expect(hosts.admits(try #require(TokenURI("http://127.0.0.1:8085/token"))))
@@ -60,7 +60,7 @@ struct TokenURITests {
     }
 
     @Test(
-        "Without encryption only this machine and the hosts that are named may be called",
+        "Plain HTTP is admitted only for this machine and the listed hosts",
         arguments: [
             ("http://127.0.0.1:8085", true), ("http://localhost", true), ("http://[::1]:1", true),
             ("http://fcm.inner", true), ("http://FCM.inner:8080/", true), ("http://[fd00::7]:80", true),

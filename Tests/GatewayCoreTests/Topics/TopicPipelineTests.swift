@@ -7,7 +7,7 @@ import Testing
 
 @Suite("TopicPipeline", .timeLimit(.minutes(10)))
 struct TopicPipelineTests {
-    /// A pipeline with doubles on every side.
+    /// A topic pipeline with test doubles for its dependencies.
     private struct Fixture {
         let clock = ManualClock()
         let store = InMemoryAuditStore()
@@ -59,14 +59,14 @@ struct TopicPipelineTests {
         try? answer.result.get()
     }
 
-    @Test("Tokens that differ in bytes alone are two")
+    @Test("Canonically equivalent tokens with different bytes are two tokens")
     func bytes() async throws {
         let fixture = Fixture()
         _ = try await fixture.change(["\u{E9}", "e\u{301}"], of: .sample())
         #expect(fixture.upstream.changes.first?.tokens.count == 2)
     }
 
-    @Test("What is no device is told so in its place, and is not sent")
+    @Test("Implausible tokens are rejected in their places and not sent to the upstream")
     func implausible() async throws {
         let fixture = Fixture()
         let answer = try await fixture.change(["", "a", "/topics/x", ".."], of: .sample())
@@ -89,7 +89,7 @@ struct TopicPipelineTests {
         #expect(records.map(\.code) == ["forbidden", nil])
     }
 
-    @Test("A key that is confined to some topics does not learn of others")
+    @Test("A key with topic prefixes does not see a token's other subscriptions")
     func hiddenTopics() async throws {
         let fixture = Fixture()
         let info = RegistrationInfo(subscriptions: ["sport-1", "news"].map { TopicSubscription(topic: $0) })
@@ -98,7 +98,7 @@ struct TopicPipelineTests {
         #expect(try answer.result.get().subscriptions.map(\.topic) == ["sport-1"])
     }
 
-    @Test("Each device counts once against the tenant's quota; those over it are told so in their places")
+    @Test("Each device is charged once to the tenant's quota, and devices over it are rejected in their places")
     func limits() async throws {
         let fixture = Fixture()
         let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 3)])
@@ -115,7 +115,7 @@ struct TopicPipelineTests {
         #expect(fixture.upstream.changes.count == 1)
     }
 
-    @Test("Where a credential is missing, the refusal says so")
+    @Test("The refusal says which credential is missing")
     func missingCredential() async throws {
         let fixture = Fixture()
         fixture.upstream.answer(SubscriptionResult([.rejected(.upstreamCredentials)], upstreamCode: "x"))
@@ -125,7 +125,7 @@ struct TopicPipelineTests {
     }
 
     @Test(
-        "One cause that is no device's own is told once, with the longest delay",
+        "A cause shared by all devices becomes one refusal with the longest delay",
         arguments: [
             OutcomeCode.upstreamUnavailable, .upstreamCredentials, .upstreamProtocol, .upstreamInternal,
             .tenantRateExceeded, .invalidField,
@@ -149,7 +149,7 @@ struct TopicPipelineTests {
     }
 
     @Test(
-        "A cause that is each device's own stays with the devices",
+        "Rejections of the devices themselves stay with each device",
         arguments: [OutcomeCode.unregistered, .invalidToken]
     )
     func ownCause(code: OutcomeCode) async throws {
@@ -159,7 +159,7 @@ struct TopicPipelineTests {
         #expect(outcomes == [.rejected(code), .rejected(code)])
     }
 
-    @Test("An upstream that owes outcomes changed nothing that is known")
+    @Test("An outcome that the upstream leaves out is reported as a protocol error")
     func owed() async throws {
         let fixture = Fixture()
         fixture.upstream.answer(SubscriptionResult([.done], upstreamCode: "200"))
@@ -167,7 +167,7 @@ struct TopicPipelineTests {
         #expect(self.outcomes(answer) == [.done, .rejected(.upstreamProtocol)])
     }
 
-    @Test("A record tells who changed what for how many, by pseudonyms alone")
+    @Test("A record holds the caller, the action and the counts, and names topic and tokens only by pseudonyms")
     func audit() async throws {
         let fixture = Fixture()
         fixture.upstream.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "NOT_FOUND"))
@@ -204,7 +204,7 @@ struct TopicPipelineTests {
         #expect(!dumped.contains("news"))
     }
 
-    @Test("Devices are counted by what became of them")
+    @Test("Devices are counted by outcome")
     func metrics() async throws {
         let fixture = Fixture()
         fixture.upstream.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "x"))
@@ -221,7 +221,7 @@ struct TopicPipelineTests {
 
     // MARK: Strict recording
 
-    @Test("In strict mode there is no intent of what a key may not do, or its tenant has no room for")
+    @Test("In strict mode, forbidden and rate limited requests are recorded without an intent")
     func refusedInStrictMode() async throws {
         let fixture = Fixture(isStrict: true)
         let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 1)])
@@ -236,7 +236,7 @@ struct TopicPipelineTests {
         #expect(fixture.upstream.changes.count == 1)
     }
 
-    @Test("In strict mode a change and a look-up are recorded before and after, and not made when that fails")
+    @Test("In strict mode, changes and look-ups are recorded before and after, and not made if the audit fails")
     func strict() async throws {
         let fixture = Fixture(isStrict: true)
         let principal = try Principal.sample()

@@ -9,7 +9,7 @@ struct CredentialRoutesTests {
     private static let path = "/admin/v1/tenants/demo/credentials/legacy"
     private static let serverKey = "AAAAserver:APA91b-key_of.the/test"
 
-    @Test("A server key goes in and only its fingerprint comes out")
+    @Test("A stored server key is never shown; answers contain only its fingerprint")
     func writeOnly() async throws {
         try await TestGateway.run { gateway, key in
             #expect(await gateway.admin(.get, Self.path).status == 404)
@@ -50,7 +50,7 @@ struct CredentialRoutesTests {
         }
     }
 
-    @Test("A deleted credential is gone for the next send, and can be put anew", arguments: ["legacy", "v1"])
+    @Test("A missing credential can't be deleted; a deleted one can be stored again", arguments: ["legacy", "v1"])
     func delete(kind: String) async throws {
         try await TestGateway.run { gateway, key in
             let path = "/admin/v1/tenants/demo/credentials/\(kind)"
@@ -65,7 +65,7 @@ struct CredentialRoutesTests {
         }
     }
 
-    @Test("The next send has the new key")
+    @Test("The next send uses a new server key")
     func takesEffect() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(#"{"token":"t"}"#, key: key)
@@ -90,7 +90,7 @@ struct CredentialRoutesTests {
         return #"{"service_account":\#(file),"endpoint":"https://fcm.example"}"#
     }
 
-    @Test("A service account goes in, only its fingerprint comes out, and the next send has it")
+    @Test("A service account is shown only by its fingerprint, and the next send uses it")
     func serviceAccount() async throws {
         try await TestGateway.run { gateway, key in
             #expect(await gateway.admin(.get, Self.v1Path).status == 404)
@@ -122,7 +122,7 @@ struct CredentialRoutesTests {
     }
 
     @Test(
-        "An endpoint without TLS is refused unless it is this machine itself",
+        "An endpoint without TLS is refused unless it is a loopback address",
         arguments: [
             ("http://fcm.example", 422), ("http://10.0.0.7:8085", 422), ("http://127.0.0.1.example", 422),
             ("http://localhost:8085", 200), ("http://[::1]:8085", 200), ("https://fcm.example", 200),
@@ -142,7 +142,7 @@ struct CredentialRoutesTests {
         }
     }
 
-    @Test("A stranger's token endpoint is refused, and no answer quotes the key")
+    @Test("A foreign token endpoint is refused, and no answer quotes the private key")
     func strangersTokenEndpoint() async throws {
         try await TestGateway.run { gateway, _ in
             let body = try Self.body { $0["token_uri"] = "https://tokens.stranger.example/token" }
@@ -157,7 +157,7 @@ struct CredentialRoutesTests {
         }
     }
 
-    @Test("A check proves the credential in use, and every other one")
+    @Test("A check reports on the credential in use and on every other stored credential")
     func check() async throws {
         try await TestGateway.run { gateway, _ in
             let path = "/admin/v1/tenants/demo/credentials/check"

@@ -43,7 +43,7 @@ struct KeyRoutesTests {
         }
     }
 
-    @Test("An imported key works and is shown nowhere; importing it again changes nothing")
+    @Test("An imported key works and is never shown; importing it again changes nothing")
     func importKey() async throws {
         try await TestGateway.run { gateway, _ in
             let key = APIKey.generate()
@@ -71,7 +71,7 @@ struct KeyRoutesTests {
         }
     }
 
-    @Test("A key that can't be imported is refused, and says why")
+    @Test("The import of an invalid, conflicting or revoked key is refused")
     func refusedImport() async throws {
         try await TestGateway.run { gateway, first async throws in
             func importing(_ key: String, to tenant: String = "demo", _ more: String = "") async -> Answer {
@@ -126,7 +126,7 @@ struct KeyRoutesTests {
         return String(decoding: body, as: UTF8.self) + "_" + digits
     }
 
-    @Test("A key that would be dead at once is not made")
+    @Test("A key whose expiry is not in the future is not created")
     func pastExpiry() async throws {
         try await TestGateway.run { gateway, _ async throws in
             let body = #"{"scopes":["messages:send"],"expires_at":"2026-03-01T12:00:00Z"}"#
@@ -135,7 +135,7 @@ struct KeyRoutesTests {
         }
     }
 
-    @Test("A rotated key lives on for the overlap, and its successor may do the same")
+    @Test("A rotated key works until the overlap ends, and its successor has the same permissions")
     func rotate() async throws {
         try await TestGateway.run { gateway, _ in
             let old = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["a"])
@@ -166,7 +166,7 @@ struct KeyRoutesTests {
         }
     }
 
-    @Test("A key rotated without overlap is dead at once, and an earlier expiry is never put off")
+    @Test("A key rotated without overlap stops at once, and a rotation never extends an earlier expiry")
     func rotateAtOnce() async throws {
         try await TestGateway.run { gateway, key in
             let id = try #require(APIKey(key)?.id)
@@ -185,7 +185,7 @@ struct KeyRoutesTests {
         }
     }
 
-    @Test("A key is revoked for good, however often that is asked")
+    @Test("A second revocation of a key succeeds and keeps the time of the first")
     func revoke() async throws {
         try await TestGateway.run { gateway, key in
             let id = try #require(APIKey(key)?.id)
@@ -201,7 +201,7 @@ struct KeyRoutesTests {
         }
     }
 
-    @Test("Another tenant's key and one that does not exist are not found")
+    @Test("Another tenant's key and an unknown key are not found")
     func foreignKey() async throws {
         try await TestGateway.run { gateway, _ in
             let other = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")

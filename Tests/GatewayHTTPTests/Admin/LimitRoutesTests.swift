@@ -15,7 +15,7 @@ struct LimitRoutesTests {
         "own": [],
     ]
 
-    @Test("Without limits of its own a tenant has the defaults, and shows them")
+    @Test("A tenant without its own limits shows the defaults")
     func defaultLimits() async throws {
         try await TestGateway.run { gateway, _ async throws in
             let answer = await gateway.admin(.get, Self.path)
@@ -24,7 +24,7 @@ struct LimitRoutesTests {
         }
     }
 
-    @Test("A tenant's own limits replace whole scopes; absent scopes go back to the default")
+    @Test("A tenant's own limits replace whole scopes; absent scopes return to the default")
     func replace() async throws {
         try await TestGateway.run { gateway, key in
             let put = await gateway.admin(

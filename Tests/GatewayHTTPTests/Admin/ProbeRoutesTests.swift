@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct ProbeRoutesTests {
-    @Test("The process lives from the start, and is ready when it says so")
+    @Test("The liveness probe always passes; the readiness probe passes only while the gateway is ready")
     func health() async throws {
         try await TestGateway.run { gateway, _ in
             func check(_ path: String, _ status: Int, _ json: JSON) async throws {
@@ -27,7 +27,7 @@ struct ProbeRoutesTests {
         }
     }
 
-    @Test("While the gateway waits for its store, probes are answered and operators asked to come back")
+    @Test("While the gateway waits for its store, probes are answered and other admin requests get 503")
     func starting() async throws {
         try await TestGateway.run { gateway, _ in
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -61,7 +61,7 @@ struct ProbeRoutesTests {
     }
 
     @Test(
-        "The listener answers for hosts that it knows, and for addresses",
+        "The admin listener accepts only known host names and IP addresses",
         arguments: [
             ("gateway.test", true), ("GATEWAY.test:8081", true), ("localhost", true), ("localhost:1", true),
             ("127.0.0.1:8081", true), ("10.1.2.3", true), ("[::1]:8081", true), ("[fe80::1]", true), ("", true),
@@ -83,7 +83,7 @@ struct ProbeRoutesTests {
         }
     }
 
-    @Test("The metrics are shown as rendered, without a token, under their own media type")
+    @Test("Metrics are served as rendered, without a token and with their own media type")
     func metrics() async throws {
         try await TestGateway.run { gateway, _ in
             let answer = await gateway.admin(.get, "/metrics", token: nil)

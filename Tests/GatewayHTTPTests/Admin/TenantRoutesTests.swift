@@ -8,7 +8,7 @@ import Testing
 struct TenantRoutesTests {
     private static let base = "/admin/v1/tenants"
 
-    @Test("A tenant is made, shown, changed and removed")
+    @Test("A tenant is created, shown, changed and removed")
     func lifeCycle() async throws {
         try await TestGateway.run { gateway, _ in
             let path = "\(Self.base)/acme-1"
@@ -48,7 +48,7 @@ struct TenantRoutesTests {
         }
     }
 
-    @Test("A merge patch changes what it names, null returns it to what a new tenant has, and the rest stays")
+    @Test("A merge patch changes the fields that it names, null resets a field, and other fields stay")
     func patch() async throws {
         try await TestGateway.run { gateway, _ in
             let path = "\(Self.base)/acme"
@@ -85,12 +85,12 @@ struct TenantRoutesTests {
             try await gateway.admin(.patch, path, body: #"{"sender_id":"x"}"#).expectProblem(422, "invalid_field")
             try await gateway.admin(.patch, path, body: #"{"project_id":"a b"}"#).expectProblem(422, "invalid_field")
             try await gateway.admin(.patch, path, body: #"{"name":"x"}"#).expectProblem(422, "unknown_field")
-            // Only a patch has a meaning for null.
+            // Null has a meaning only in a patch.
             try await gateway.admin(.put, path, body: #"{"sender_id":null}"#).expectProblem(422, "invalid_field")
         }
     }
 
-    @Test("If-Match holds a change back that is based on what has changed since", arguments: ["", "/limits"])
+    @Test("If-Match refuses a change that is based on an outdated version", arguments: ["", "/limits"])
     func precondition(suffix: String) async throws {
         try await TestGateway.run { gateway, _ in
             let path = "\(Self.base)/demo\(suffix)"
@@ -116,7 +116,7 @@ struct TenantRoutesTests {
         }
     }
 
-    @Test("A removed tenant's keys are refused at once, and come back with no tenant of its name")
+    @Test("A removed tenant's keys are refused at once, and stay refused if its name is used again")
     func removedTenantsKeys() async throws {
         try await TestGateway.run { gateway, key async throws in
             #expect(await gateway.admin(.delete, "\(Self.base)/demo").status == 204)
@@ -128,7 +128,7 @@ struct TenantRoutesTests {
     }
 
     @Test(
-        "A tenant that is not there is not found",
+        "Admin routes answer 404 for an unknown tenant",
         arguments: [
             (HTTPRequest.Method.get, "", ""), (.delete, "", ""), (.get, "/limits", ""), (.put, "/limits", "{}"),
             (.get, "/credentials/legacy", ""), (.get, "/credentials/v1", ""), (.post, "/credentials/check", ""),
@@ -146,7 +146,7 @@ struct TenantRoutesTests {
     }
 
     @Test(
-        "A name that no tenant can have is not found",
+        "An invalid tenant name is not found",
         arguments: ["Acme", "-acme", "a_b", "a.b", "a%20b", String(repeating: "a", count: 64), "%61cme"]
     )
     func badName(name: String) async throws {
@@ -157,7 +157,7 @@ struct TenantRoutesTests {
         }
     }
 
-    @Test("A tenant's client names are shown as they hold, and are gone when left out")
+    @Test("DNS client names are shown in lower case, and a request without client names removes them")
     func clientNames() async throws {
         try await TestGateway.run { gateway, _ async throws in
             let path = "\(Self.base)/bound"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// Bodies that are refused, by every route that reads one but the sends (``SendBodyTests``).
+/// Refused bodies on every route that reads one, except sends (``SendBodyTests``).
 struct BodyFaultTests {
     /// Bodies of one route, each with its faults as `pointer: code`.
     struct Table: Sendable, CustomTestStringConvertible {
@@ -218,7 +218,7 @@ struct BodyFaultTests {
     private static let tables: [Table] =
         [Self.tenant, Self.legacyCredential, Self.serviceAccount, Self.key, Self.rotation, Self.limits] + Self.devices
 
-    @Test("Every fault of a body is told with its place, and nothing is done or recorded", arguments: Self.tables)
+    @Test("Every fault of a body is listed with its pointer, and nothing is done or recorded", arguments: Self.tables)
     func faults(table: Table) async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key in
@@ -236,7 +236,7 @@ struct BodyFaultTests {
         }
     }
 
-    @Test("A body that is no JSON object, or is not said to be one, is refused", arguments: Self.tables)
+    @Test("A malformed body and a body without the JSON media type are refused", arguments: Self.tables)
     func malformed(table: Table) async throws {
         try await TestGateway.run { gateway, key in
             let path = table.path.replacing("{key}", with: try #require(APIKey(key)?.id))
@@ -253,15 +253,15 @@ struct BodyFaultTests {
     }
 }
 
-/// Names, keys and tokens of the facades: text that goes to the store or into a header, in each surface's own words.
+/// Refused names, keys and tokens of the facades: texts that go to the store or into a header.
 ///
-/// ``BodyFaultTests``, ``ListTests`` and ``SendBodyTests`` have those of REST and of operators.
+/// ``BodyFaultTests``, ``ListTests`` and ``SendBodyTests`` cover REST and the admin API.
 struct StoredTextTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var path: String
         var body: String
         var status: Int
-        /// What the answer holds.
+        /// A text that the answer contains.
         var words: String
 
         var testDescription: String { "\(self.path) \(self.body.prefix(80))" }
@@ -305,7 +305,7 @@ struct StoredTextTests {
     ]
 
     @Test(
-        "Control characters and endless texts go neither to the store nor to FCM",
+        "A facade refuses control characters and overlong texts without a call to FCM",
         arguments: Self.groups + Self.sends
     )
     func refused(row: Row) async throws {
@@ -320,7 +320,7 @@ struct StoredTextTests {
         }
     }
 
-    @Test("One token of a list that can be none leaves the others alone")
+    @Test("An invalid token in a list does not affect the other tokens")
     func list() async throws {
         try await TestGateway.run { gateway, key in
             let answer = await gateway.legacy(#"{"registration_ids":["a","b\u0000"]}"#, key: key)
@@ -329,7 +329,7 @@ struct StoredTextTests {
         }
     }
 
-    @Test("A message says what it likes, control characters included")
+    @Test("A message's texts may contain control characters")
     func texts() async throws {
         try await TestGateway.run { gateway, key in
             let parts = #""notification":{"title":"a\u0000","body":"b\n"},"data":{"k\u0001":"v\u0000"}"#
@@ -341,7 +341,7 @@ struct StoredTextTests {
     }
 
     @Test(
-        "Operators' misspelled fields are answered with the ones that they are near to",
+        "A misspelled field of the admin API is refused with the closest known name",
         arguments: [
             ("tenants/demo", #"{"displayname":"a"}"#, "display_name"),
             ("tenants/demo", #"{"upstrem":"v1"}"#, "upstream"),

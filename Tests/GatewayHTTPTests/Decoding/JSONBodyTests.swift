@@ -5,7 +5,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct JSONBodyTests {
-    /// A body that is no JSON of the allowed form, and what its problem says.
+    /// A malformed body and the expected members of its problem.
     struct Malformed: Sendable, CustomTestStringConvertible {
         var body: String
         var code: String
@@ -23,7 +23,7 @@ struct JSONBodyTests {
     }
 
     @Test(
-        "A body that is no JSON object is refused with the place of its first fault",
+        "A malformed body is refused with the offset and pointer of its first fault",
         arguments: [
             Malformed("{", "malformed_json", 1, ""),
             Malformed("hello", "malformed_json", 0, ""),
@@ -58,7 +58,7 @@ struct JSONBodyTests {
             let problem = try answer.problem()
             #expect(problem["code"]?.text == body.code)
             #expect(problem["offset"]?.int == body.offset)
-            // Where no member is at fault, there is nothing to point to.
+            // Without a faulty member there is no pointer.
             #expect(problem["pointer"]?.text ?? "" == body.pointer)
             #expect(problem["retryable"] == false)
             #expect(problem["action"] == "fix_request")
@@ -68,7 +68,7 @@ struct JSONBodyTests {
     }
 
     @Test(
-        "Single quotes are answered with the ones that JSON takes",
+        "Single quotes are refused with a hint to use double quotes",
         arguments: [
             ("{'token':1}", "a member's name in double quotes is expected here"),
             (#"{"token":'t'}"#, "a string must be in double quotes"),
@@ -82,7 +82,7 @@ struct JSONBodyTests {
     }
 
     @Test(
-        "Only JSON is taken",
+        "A body of another media type than JSON is refused",
         arguments: [
             "text/plain", "application/x-www-form-urlencoded", "text/json", "application/jsonx", "application/json5",
             "application/problem+json", "*/*", "json", "application/", ";application/json",
@@ -100,7 +100,7 @@ struct JSONBodyTests {
     }
 
     @Test(
-        "JSON's media type is known in any case and with parameters",
+        "The JSON media type is recognised in any case and with parameters",
         arguments: [
             "application/json", "Application/JSON", "application/json; charset=utf-8", "application/json;charset=UTF-8",
             "application/json ;charset=utf-8", "application/json\t",
@@ -110,7 +110,7 @@ struct JSONBodyTests {
         #expect(JSONBody.isJSON(type))
     }
 
-    /// 2,001 members: one more than may be, the token included.
+    /// 2,001 members including the token: one more than allowed.
     private static let manyMembers =
         #"{"token":"t","# + (0..<2_000).map { #""m\#($0)":1"# }.joined(separator: ",") + "}"
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// The queries of every list, and the pages of those that need no more than a directory.
+/// The queries of every list, and the pages of tenants, keys and device groups.
 struct ListTests {
-    /// A list, what its query must have, and what it does not take beside the common faults.
+    /// A list, its required query, and the queries that it refuses in addition to the common ones.
     struct List: Sendable, CustomTestStringConvertible {
         var path: String
         var query: String
@@ -22,18 +22,18 @@ struct ListTests {
         }
     }
 
-    /// What no list takes.
+    /// Queries that every list refuses.
     private static let faults: [(String, String)] = [
         ("limit=0", "invalid_field"), ("limit=501", "invalid_field"), ("limit=-1", "invalid_field"),
         ("limit=ten", "invalid_field"), ("limit=1.5", "invalid_field"), ("limit=+5", "invalid_field"),
         ("limit=%2B5", "invalid_field"), ("limit=%D9%A5", "invalid_field"), ("limit=5&limit=5", "invalid_field"),
         ("cursor=%2A%2A", "invalid_field"), ("cursor=!", "invalid_field"), ("colour=red", "unknown_field"),
-        // A text that holds NUL.
+        // A text that contains NUL.
         ("cursor=AA", "invalid_field"), ("cursor=%00", "invalid_field"), ("limit=5%0A", "invalid_field"),
         ("LIMIT=5", "unknown_field"), ("limi%74=5", "unknown_field"),
     ]
 
-    /// What no list of records takes.
+    /// Queries that every list of audit records refuses.
     private static let auditFaults: [(String, String)] = [
         ("from=yesterday", "invalid_field"), ("to=2026-13-01T00:00:00Z", "invalid_field"),
         ("from=2026-03-01", "invalid_field"), ("outcome=splendid", "invalid_field"),
@@ -65,7 +65,7 @@ struct ListTests {
         List("/admin/v1/tenants/demo/keys", [("cursor=bm9uZQ", "invalid_field"), ("scope=x", "unknown_field")]),
     ]
 
-    @Test("A parameter that makes no sense is refused", arguments: Self.lists)
+    @Test("An invalid or unknown query parameter is refused", arguments: Self.lists)
     func badParameter(list: List) async throws {
         try await TestGateway.run { gateway, key in
             #expect(await gateway.ask(.get, "\(list.path)?\(list.query)", key: key).status == 200)
@@ -79,7 +79,7 @@ struct ListTests {
         }
     }
 
-    @Test("Tenants go by name")
+    @Test("Tenants are listed by name")
     func tenants() async throws {
         try await TestGateway.run { gateway, _ in
             for name in ["zulu", "alpha", "mike"] { _ = try await gateway.makeTenant(name) }
@@ -94,7 +94,7 @@ struct ListTests {
         }
     }
 
-    @Test("Keys go by age")
+    @Test("Keys are listed oldest first")
     func keys() async throws {
         try await TestGateway.run { gateway, first in
             var ids = [try #require(APIKey(first)?.id)]
@@ -109,7 +109,7 @@ struct ListTests {
         }
     }
 
-    @Test("Device groups go by the bytes of their names")
+    @Test("Device groups are listed by the bytes of their names")
     func groups() async throws {
         try await TestGateway.run { gateway, key in
             for name in ["b", "a", "%C3%A4", "c"] {
@@ -122,7 +122,7 @@ struct ListTests {
         }
     }
 
-    @Test("A cursor reads back what it was made from", arguments: ["1.5", "demo", "", "???>>>", "ü~", "a b"])
+    @Test("A cursor decodes to the content it was made from", arguments: ["1.5", "demo", "", "???>>>", "ü~", "a b"])
     func cursor(content: String) {
         let text = Cursor.text(of: content)
         #expect(Cursor.content(of: text) == content)
@@ -130,7 +130,7 @@ struct ListTests {
     }
 
     @Test(
-        "Made-up text is no cursor",
+        "Invalid text does not decode as a cursor",
         arguments: ["*", "a", "=", "MQ==", "MR", "a b", "/////w", "gICA", "AA", "YQBi", "fw"]
     )
     func madeUpCursor(text: String) {

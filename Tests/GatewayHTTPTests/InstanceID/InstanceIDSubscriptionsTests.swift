@@ -24,7 +24,7 @@ struct InstanceIDSubscriptionsTests {
     // MARK: Instance ID
 
     @Test(
-        "A batch as the SDKs send it is answered as they read it",
+        "A batch request of the SDKs is answered in the Instance ID format",
         arguments: [("/iid/v1:batchAdd", SubscriptionChange.subscribe), ("/iid/v1:batchRemove", .unsubscribe)]
     )
     func batch(path: String, change: SubscriptionChange) async throws {
@@ -43,7 +43,7 @@ struct InstanceIDSubscriptionsTests {
         }
     }
 
-    @Test("A body's media type does not matter, nor do members that the API does not know")
+    @Test("A batch is accepted with any media type and with unknown members")
     func lenient() async throws {
         try await TestGateway.run { gateway, key in
             let body = #"{"to":"/topics/news","registration_tokens":["t"],"x":1}"#
@@ -75,7 +75,7 @@ struct InstanceIDSubscriptionsTests {
         }
     }
 
-    @Test("What is known of a device, with its topics where they are asked for")
+    @Test("Device information includes topics only with details=true")
     func info() async throws {
         try await TestGateway.run { gateway, key in
             let info = RegistrationInfo(
@@ -103,7 +103,7 @@ struct InstanceIDSubscriptionsTests {
         }
     }
 
-    @Test("A single device by its own path")
+    @Test("A single device is subscribed and unsubscribed by its own path")
     func relation() async throws {
         try await TestGateway.run { gateway, key in
             let path = "/iid/v1/a%3Ab/rel/topics/100%25"
@@ -126,7 +126,7 @@ struct InstanceIDSubscriptionsTests {
 
     // MARK: v1
 
-    @Test("v1 subscribes, lists and unsubscribes")
+    @Test("v1 subscribes and unsubscribes a device")
     func v1() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)
@@ -147,7 +147,7 @@ struct InstanceIDSubscriptionsTests {
         }
     }
 
-    @Test("v1's list has pages")
+    @Test("v1 lists subscriptions in pages")
     func v1List() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -174,7 +174,7 @@ struct InstanceIDSubscriptionsTests {
         }
     }
 
-    @Test("v1 refuses what it would refuse")
+    @Test("v1 refuses a topic outside the key's prefixes and invalid topics, bodies and tokens")
     func v1Refusals() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -200,7 +200,7 @@ struct InstanceIDSubscriptionsTests {
 
     // MARK: All
 
-    /// What stops a request about topics, with the answers of each surface, `nil` where nothing is said of it here.
+    /// A code that refuses a topic request, and each surface's answer; `nil` if the test does not ask the surface.
     struct Refused: Sendable, CustomTestStringConvertible {
         var code: OutcomeCode
         var rest: Int?
@@ -228,7 +228,7 @@ struct InstanceIDSubscriptionsTests {
             info: "503 UNAVAILABLE",
             v1: "503 UNAVAILABLE"
         ),
-        // A key of ours that FCM refuses is not the caller's.
+        // FCM refused the gateway's key, not the caller's.
         Refused(.upstreamCredentials, rest: 502, batch: Self.internalError, info: "500 INTERNAL", v1: "500 INTERNAL"),
         Refused(.upstreamProtocol, rest: 502, batch: Self.internalError, v1: "500 INTERNAL"),
         Refused(.upstreamInternal, rest: 502, batch: Self.internalError),
@@ -239,7 +239,7 @@ struct InstanceIDSubscriptionsTests {
         Refused(.tooManyTopics, v1: "400 INVALID_ARGUMENT"),
     ]
 
-    @Test("One cause for all is told in each surface's own words", arguments: Self.refusals)
+    @Test("If all recipients fail for one cause, each surface answers in its own format", arguments: Self.refusals)
     func refused(row: Refused) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)

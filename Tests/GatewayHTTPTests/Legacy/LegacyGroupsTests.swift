@@ -12,7 +12,7 @@ struct LegacyGroupsTests {
     private static let path = "/fcm/notification"
 
     @Test(
-        "A request names the tenant's sender id or none, under either form of the key",
+        "A request with the tenant's sender id or none is accepted; another sender id is refused",
         arguments: [
             ("key=", nil, 200), ("Bearer ", nil, 200), ("key=", TestGateway.senderID, 200),
             ("Bearer ", TestGateway.senderID, 200), ("key=", "999", 401),
@@ -34,7 +34,7 @@ struct LegacyGroupsTests {
         }
     }
 
-    @Test("Whole lives of groups pass to FCM and back as the vectors have it")
+    @Test("Groups follow the scenarios of the test vectors, and the gateway's groups match FCM's")
     func scenarios() async throws {
         let vectors = try VectorFile.read("device-groups")
             .map { try JSON(parsing: String(buffer: $0.serialised())) }
@@ -59,9 +59,8 @@ struct LegacyGroupsTests {
                         references[name] = answer.value["notification_key"]?.text
                     }
                 }
-                // What FCM drops in silence the gateway can't know.
+                // The gateway can't know which tokens FCM dropped silently.
                 guard vector["invalid_tokens"] == nil else { return }
-                // What the gateway knows of the groups is what FCM has.
                 for group in try await gateway.groupStore.groups() {
                     #expect(upstream.members(ofGroup: group.name).map(Set.init) == Set(group.tokens), "\(group.name)")
                     #expect(group.isExact)
@@ -72,7 +71,7 @@ struct LegacyGroupsTests {
         }
     }
 
-    @Test("What passes is recorded by pseudonym and counted, with FCM's refusals as such")
+    @Test("Requests are recorded by pseudonym, with FCM's outcome")
     func recorded() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
@@ -98,7 +97,7 @@ struct LegacyGroupsTests {
         }
     }
 
-    @Test("A change by the group's first key alone is written down, however many keys came after it")
+    @Test("A change that names only a group's first key is stored, even after newer keys")
     func firstKey() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
@@ -121,7 +120,7 @@ struct LegacyGroupsTests {
         }
     }
 
-    /// Changes the group `g` over the facade by the tokens of these numbers.
+    /// Changes the group `g` over the facade, with one token per number.
     private static func change(
         _ operation: String,
         _ numbers: Range<Int>,
@@ -134,7 +133,7 @@ struct LegacyGroupsTests {
         return await gateway.data(.post, Self.path, key: key, body: body)
     }
 
-    @Test("Beyond 20 members a group is refused as FCM does, before FCM is asked, whatever FCM would say")
+    @Test("A change beyond 20 members is refused without a call to FCM")
     func tooManyMembers() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key async throws in
@@ -151,17 +150,17 @@ struct LegacyGroupsTests {
             #expect(try await gateway.groupStore.groups().first?.members.count == 20)
             let records = try await gateway.records("action=device_group.add", key: key)
             #expect(records.first?["code"] == "group_too_large")
-            // Those that are members already take no room, and who left makes some.
+            // Existing members need no room, and a removal frees some.
             #expect(await Self.change("add", 0..<20, gateway, key).status == 200)
             #expect(await Self.change("remove", 0..<1, gateway, key).status == 200)
             #expect(await Self.change("add", 20..<21, gateway, key).status == 200)
-            // FCM makes a group anew only where it had none of the name, so that nobody is a member any more.
+            // FCM creates a group only if none of this name exists, so the former members are gone.
             #expect(await Self.change("create", 100..<120, gateway, key).status == 200)
             #expect(try await gateway.groupStore.groups().first?.tokens.contains("t20") == false)
         }
     }
 
-    @Test("Tokens of which FCM did not say what became of them take room until it does")
+    @Test("Tokens with an unknown outcome count as members until FCM reports on them")
     func openMembers() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key async throws in
@@ -175,12 +174,12 @@ struct LegacyGroupsTests {
                 #expect(await Self.change(operation, 20..<30, gateway, key).status == 400, "\(operation)")
             }
             #expect(upstream.requests.count == count)
-            // FCM has none of these, so that they take no room any more.
+            // FCM knows none of these tokens, so they no longer take room.
             fail(.noValidTokens)
             #expect(await Self.change("add", 5..<15, gateway, key).status == 400)
             #expect(try await gateway.groupStore.groups().first?.members.count == 10)
             #expect(await Self.change("add", 20..<30, gateway, key).status == 200)
-            // Removals of tokens that were never known leave nothing behind.
+            // Failed removals of unknown tokens add no members.
             for round in 1...5 {
                 fail(.upstreamUnavailable)
                 #expect(await Self.change("remove", round * 100..<round * 100 + 20, gateway, key).status == 503)
@@ -189,7 +188,7 @@ struct LegacyGroupsTests {
         }
     }
 
-    @Test("Tenants of one sender id have their groups apart")
+    @Test("Tenants that share a sender id have separate groups")
     func sharedSender() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
@@ -204,7 +203,7 @@ struct LegacyGroupsTests {
 }
 
 extension JSON {
-    /// True if an answer is what a vector expects; `$any` is a matcher.
+    /// True if an answer matches a vector; `$any` is a matcher.
     fileprivate func matches(_ actual: JSON) -> Bool {
         if self["$any"]?.text == "nonempty_string" { return actual.text?.isEmpty == false }
         guard case .object(let expected) = self, case .object(let members) = actual else { return self == actual }

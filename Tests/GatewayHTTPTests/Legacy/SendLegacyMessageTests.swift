@@ -10,7 +10,7 @@ import Testing
 struct SendLegacyMessageTests {
     private static let message = #"{"to":"device-1","data":{"score":"3x1"}}"#
 
-    @Test("A key is taken as legacy clients send it and as a bearer token", arguments: ["key=", "KEY= ", "Bearer "])
+    @Test("A key is accepted in the legacy form and as a bearer token", arguments: ["key=", "KEY= ", "Bearer "])
     func authorization(prefix: String) async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(.accepting("0:1500415314455276%31bd1c9631bd1c96"))
@@ -33,7 +33,7 @@ struct SendLegacyMessageTests {
         }
     }
 
-    @Test("Credentials that do not do are one 401, which says no more")
+    @Test("Every refused credential gets the same 401 without details")
     func unauthorized() async throws {
         try await TestGateway.run { gateway, key in
             let reader = try await gateway.makeKey(scopes: [.readAudit])
@@ -55,7 +55,7 @@ struct SendLegacyMessageTests {
             #expect(gateway.upstream.calls.isEmpty)
             try await gateway.settleAudit()
             let refused = try await gateway.auditRecords(of: "message.send")
-            // Without the scope the body is not read, so that each such request is recorded, whatever it holds.
+            // Without the scope the body is not read, so each request is recorded whatever its body.
             #expect(refused.map(\.code) == ["forbidden", "forbidden", "forbidden", "forbidden"])
             #expect(refused.map(\.targetKind) == ["", "", "", "topic"])
             let unread = [("tenant", "demo"), ("kind", "other"), ("outcome", "forbidden")]
@@ -63,7 +63,7 @@ struct SendLegacyMessageTests {
         }
     }
 
-    @Test("A list keeps its order, its local errors and its replacements")
+    @Test("The results of a list keep its order and include local errors and replacement tokens")
     func list() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(
@@ -87,7 +87,7 @@ struct SendLegacyMessageTests {
         }
     }
 
-    @Test("Topics answer with a number, groups with counts")
+    @Test("A send to a topic is answered with a number, a send to a group with counts")
     func otherShapes() async throws {
         try await TestGateway.run { gateway, key in
             let group = SendResult.group(1, 1, failed: ["x"])
@@ -104,7 +104,7 @@ struct SendLegacyMessageTests {
         }
     }
 
-    @Test("The gateway's own limits take the legacy shape, never 429")
+    @Test("The gateway's own limits are answered in the legacy format, never with 429")
     func limits() async throws {
         let once = try RatePolicy.sample(1, per: 60, burst: 1)
         try await TestGateway.run(limits: LimitPolicies(device: [once], topic: [once])) { gateway, key in
@@ -119,7 +119,7 @@ struct SendLegacyMessageTests {
             #expect(form.header("Retry-After") == "60")
             let some = await gateway.legacy(#"{"registration_ids":["a","b"]}"#, key: key)
             #expect(some.value["results"] == [["message_id": "fcm-1"], ["error": "DeviceMessageRateExceeded"]])
-            // A popular client would resend to everybody.
+            // With a delay, a popular client would resend to every recipient.
             #expect(some.header("Retry-After") == nil)
             #expect(await gateway.legacy(#"{"to":"/topics/t"}"#, key: key).status == 200)
             let topic = await gateway.legacy(#"{"to":"/topics/t"}"#, key: key)
@@ -136,7 +136,7 @@ struct SendLegacyMessageTests {
         }
     }
 
-    @Test("Bad requests are answered as legacy answers them")
+    @Test("Bad requests get the errors of the legacy protocol")
     func badRequests() async throws {
         try await TestGateway.run { gateway, key in
             let broken = await gateway.legacy(#"{"to":"#, key: key)
@@ -163,7 +163,7 @@ struct SendLegacyMessageTests {
         }
     }
 
-    @Test("No recipient passes for a topic, which has limits and prefixes of its own")
+    @Test("A notification key that looks like a topic is refused")
     func disguisedTopic() async throws {
         try await TestGateway.run { gateway, _ in
             let key = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["sport"])

@@ -13,7 +13,7 @@ struct AccessLogCodeTests {
         .upstreamCredentials, .upstreamProtocol, .upstreamInternal,
     ]
 
-    @Test("A refusal about topics is logged by its own code, in whatever words it is answered", arguments: Self.codes)
+    @Test("A topic refusal is logged by its own code on every surface", arguments: Self.codes)
     func topics(code: OutcomeCode) async throws {
         let project = "/v1/projects/demo/registrations/t/topicSubscriptions"
         let tenant = "/v1/tenants/demo"
@@ -37,7 +37,7 @@ struct AccessLogCodeTests {
         }
     }
 
-    @Test("A list has the code of the first that was refused, and none where nobody was")
+    @Test("A list is logged by the code of its first refused entry, or without a code")
     func lists() async throws {
         try await TestGateway.run { gateway, key in
             for (path, body) in [
@@ -77,7 +77,7 @@ struct AccessLogCodeTests {
         }
     }
 
-    @Test("What a facade refuses itself is logged by the code that REST has for it")
+    @Test("A facade's own refusal is logged by the code of REST")
     func ownRefusals() async throws {
         try await TestGateway.run { gateway, key in
             let reader = try await gateway.makeKey(scopes: [.readAudit])
@@ -117,7 +117,7 @@ struct AccessLogCodeTests {
     }
 
     @Test(
-        "A replay is logged by the code of the answer that it repeats, and a key that is taken by its own",
+        "A replay is logged by the code of the repeated answer, a key conflict by its own code",
         arguments: [
             ("/v1/tenants/demo/messages", #"{"token":"t"}"#), ("/fcm/send", #"{"to":"t"}"#),
             ("/v1/projects/demo/messages:send", #"{"message":{"token":"t"}}"#),

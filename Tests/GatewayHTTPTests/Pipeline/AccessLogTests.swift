@@ -11,7 +11,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct AccessLogTests {
-    /// The lines of the access log, without what differs from run to run.
+    /// The access log's lines without their durations, which differ between runs.
     private static func lines(_ gateway: TestGateway) -> [(Logger.Level, [String: String])] {
         gateway.logs.entries.filter { $0.message == "Request answered" }
             .map { entry in
@@ -22,7 +22,7 @@ struct AccessLogTests {
             }
     }
 
-    @Test("A send's line tells who, what and how it ended")
+    @Test("A send's log line has the request, the tenant, the key's id, the trace and the status")
     func send() async throws {
         try await TestGateway.run { gateway, key in
             let body = #"{"token":"canary"}"#
@@ -46,7 +46,7 @@ struct AccessLogTests {
     }
 
     @Test(
-        "A send is recorded, measured and logged once by every surface, without payload, token or key",
+        "Every surface records and measures a send once, and logs neither payload, token nor key",
         arguments: SendSurface.allCases
     )
     func traces(surface: SendSurface) async throws {
@@ -78,7 +78,7 @@ struct AccessLogTests {
         }
     }
 
-    @Test("A refusal's line has its code, and the key's id where the key was good")
+    @Test("A refusal's log line has its code, and the key's id if the key was valid")
     func refusals() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send("{", key: key)
@@ -100,7 +100,7 @@ struct AccessLogTests {
         }
     }
 
-    @Test("Every request has exactly one line, at a level that tells whose fault it was")
+    @Test("Every request has exactly one log line, at a level that fits its outcome")
     func once() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(SendResult(refused: .upstreamUnavailable, upstreamCode: "503"))
@@ -133,7 +133,7 @@ struct AccessLogTests {
         }
     }
 
-    @Test("What the server itself refuses has a line with the id that the answer has", arguments: [true, false])
+    @Test("A refusal by the HTTP server is logged with the answer's request id", arguments: [true, false])
     func serverRefusals(hasHead: Bool) throws {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }
@@ -161,7 +161,7 @@ struct AccessLogTests {
         )
     }
 
-    @Test("Nothing is made of a line that is not logged")
+    @Test("No entry is built for a line that is not logged")
     func silent() {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }

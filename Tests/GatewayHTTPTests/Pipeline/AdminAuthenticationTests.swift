@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct AdminAuthenticationTests {
-    @Test("Without the admin token nothing is served, to a tenant's key either, and each guess at it is recorded")
+    @Test("Every admin route requires the admin token, and each wrong guess is recorded")
     func refused() async throws {
         try await TestGateway.run { gateway, key in
             let recorded = try await gateway.auditRecords().map(\.action)
@@ -34,7 +34,7 @@ struct AdminAuthenticationTests {
             }
             try await gateway.settleAudit()
             let records = try await gateway.auditRecords().dropFirst(recorded.count).dropLast()
-            // Three of the six are guesses: neither an API key nor nothing is one.
+            // Three of the six are guesses; an API key and a missing or empty token are not.
             #expect(records.map(\.action) == Array(repeating: "admin.authenticate", count: 3 * routes.count))
             for record in records {
                 #expect((record.outcome, record.code) == (.rejected, "unauthenticated"))
@@ -44,7 +44,7 @@ struct AdminAuthenticationTests {
         }
     }
 
-    @Test("A key is not taken under any scheme, and the token under Bearer alone")
+    @Test("A key in the legacy form and an admin token without Bearer are refused")
     func schemes() async throws {
         try await TestGateway.run { gateway, key in
             for header in ["key=\(key)", "Basic \(TestGateway.adminToken)", TestGateway.adminToken] {
@@ -60,7 +60,7 @@ struct AdminAuthenticationTests {
         }
     }
 
-    @Test("A wrong token is answered after a pause; the right one, none, and an API key at once")
+    @Test("Only a wrong token is answered after a pause, not a correct or missing token or an API key")
     func pause() async throws {
         try await TestGateway.run { gateway, key in
             #expect(await gateway.admin(.get, "/admin/v1/tenants").status == 200)
@@ -75,7 +75,7 @@ struct AdminAuthenticationTests {
         }
     }
 
-    @Test("How authentication went is counted")
+    @Test("Accepted and refused authentications are counted")
     func metrics() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.admin(.get, "/admin/v1/tenants")

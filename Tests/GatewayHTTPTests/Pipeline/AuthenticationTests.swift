@@ -9,7 +9,7 @@ import Testing
 struct AuthenticationTests {
     private static let message = #"{"token":"device"}"#
 
-    @Test("Whatever is wrong with a key, the answer is the same 401")
+    @Test("Every kind of invalid key gets the same 401")
     func refused() async throws {
         try await TestGateway.run { gateway, key in
             let expiring = try await gateway.makeKey(
@@ -51,14 +51,14 @@ struct AuthenticationTests {
         }
     }
 
-    @Test("The scheme's case and further blanks do not matter", arguments: ["Bearer ", "bearer ", "BEARER  "])
+    @Test("The scheme is accepted in any case and with extra spaces", arguments: ["Bearer ", "bearer ", "BEARER  "])
     func scheme(prefix: String) async throws {
         try await TestGateway.run { gateway, key in
             #expect(await gateway.send(Self.message, key: nil, headers: ["Authorization": prefix + key]).status == 200)
         }
     }
 
-    @Test("How authentication went is counted, and keys are not in the counts")
+    @Test("Authentications are counted by result")
     func metrics() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(Self.message, key: key)
@@ -75,6 +75,6 @@ struct AuthenticationTests {
         }
     }
 
-    /// A well-formed key that nobody was given.
+    /// A well-formed key that was never issued.
     private static let stranger = APIKey.generate().secret.revealText()
 }

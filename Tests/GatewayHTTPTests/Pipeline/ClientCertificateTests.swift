@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// Keys of a tenant that asks for client certificates, on every surface of the data listener.
+/// Keys of a tenant that requires client certificates, on every surface of the data listener.
 struct ClientCertificateTests {
     private static let bound = Tenant.Draft(
         displayName: "Demo",
@@ -14,10 +14,7 @@ struct ClientCertificateTests {
         clientNames: ["orders.internal", "spiffe://example.org/orders"].compactMap { ClientName($0) }
     )
 
-    @Test(
-        "Without one of the names, a good key is as good as none, in each surface's own words",
-        arguments: Surface.all
-    )
+    @Test("A valid key without a matching client name gets the same answer as no key", arguments: Surface.all)
     func refused(surface: Surface) async throws {
         try await TestGateway.run { gateway, key in
             func ask(_ key: String?, _ names: [String]) async -> Answer {
@@ -25,7 +22,7 @@ struct ClientCertificateTests {
                 surface.headers = ["X-Request-ID": "the-same"]
                 return await surface.ask(gateway, key: key, clientNames: names)
             }
-            // What is made once is there the second time.
+            // The first request may create an object, so the second is the reference.
             _ = await ask(key, [])
             let free = await ask(key, [])
             #expect(free.status != 401)
@@ -48,7 +45,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test("A field of the request does not stand for a certificate")
+    @Test("A header can't replace a client certificate")
     func fieldsSayNothing() async throws {
         try await TestGateway.run { gateway, key in
             _ = try await gateway.administration.put(Self.bound, id: .sample("demo"), origin: TestGateway.origin)
@@ -59,7 +56,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test("Other tenants are not concerned, and the refusal is counted and logged without the key")
+    @Test("Other tenants are unaffected, and the refusal is counted and logged without the key")
     func others() async throws {
         try await TestGateway.run { gateway, key in
             _ = try await gateway.administration.put(Self.bound, id: .sample("demo"), origin: TestGateway.origin)

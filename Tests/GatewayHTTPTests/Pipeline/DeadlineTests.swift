@@ -5,7 +5,7 @@ import Testing
 
 struct DeadlineTests {
     @Test(
-        "A deadline that is no whole number above zero is refused",
+        "A deadline that is not a positive integer is refused",
         arguments: ["0", "-1", "abc", "1.5", "1e3", "5s", "5 5", "0x10", "+5", "\u{665}", "99999999999999999999"]
     )
     func malformed(value: String) async throws {
@@ -17,7 +17,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("Any number above zero is taken", arguments: ["1", "20000", "9223372036854775807"])
+    @Test("A positive integer is accepted as a deadline", arguments: ["1", "20000", "9223372036854775807"])
     func wellFormed(value: String) async throws {
         try await TestGateway.run { gateway, key in
             let answer = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["X-Request-Timeout-Ms": value])

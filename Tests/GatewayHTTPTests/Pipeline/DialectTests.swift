@@ -5,9 +5,9 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// Every code, and what became of a message in the words of every surface.
+/// Every code, and each surface's answer to a message's outcome.
 struct DialectTests {
-    /// The contract's table: the code, its status, whether repeating helps, and who must do what.
+    /// The contract's table: code, status, retryable, action.
     static let contract: [(String, Int, Bool, String?)] = [
         ("malformed_json", 400, false, "fix_request"), ("duplicate_key", 400, false, "fix_request"),
         ("too_deep", 400, false, "fix_request"), ("too_many_members", 400, false, "fix_request"),
@@ -29,13 +29,13 @@ struct DialectTests {
         ("upstream_unavailable", 503, true, "wait"), ("overloaded", 503, true, "wait"),
         ("upstream_internal", 502, true, "wait"), ("outcome_unknown", 504, false, nil),
         ("audit_unavailable", 503, true, "wait"),
-        // Beside the table of sending: the admin listener's conflicts, a request that came too slowly, and our faults.
+        // Not in the table of sends: conflicts of the admin listener, slow requests and the gateway's own faults.
         ("conflict", 409, false, "fix_request"), ("precondition_failed", 412, false, "fix_request"),
         ("request_timeout", 408, true, "wait"),
         ("internal_error", 500, false, "call_operator"),
     ]
 
-    @Test("Every code of the contract has its status, its advice and its delay")
+    @Test("Every code has the contract's status, action and Retry-After")
     func codes() throws {
         for (name, status, isRetryable, action) in Self.contract {
             let code = try #require(OutcomeCode(rawValue: name), "\(name)")
@@ -49,27 +49,27 @@ struct DialectTests {
         }
     }
 
-    @Test("Titles tell the codes apart")
+    @Test("Every code has a title of its own and an explanation")
     func titles() {
         let titles = OutcomeCode.allCases.map(\.title)
         #expect(Set(titles).count == OutcomeCode.allCases.count)
         #expect(Set(OutcomeCode.allCases.map(\.explanation)).allSatisfy { !$0.isEmpty })
     }
 
-    @Test("The contract names every code, and only once")
+    @Test("The contract lists every code exactly once")
     func completeness() {
         #expect(Self.contract.map(\.0).sorted() == OutcomeCode.allCases.map(\.rawValue).sorted())
     }
 
-    // MARK: What became of a message
+    // MARK: Outcomes of a message
 
-    /// An outcome of a message by every surface, beside what the contract says of its code.
+    /// A message's outcome and the answers of legacy and v1; the contract has those of REST.
     struct Row: Sendable, CustomTestStringConvertible {
         var code: OutcomeCode
         /// The error of the legacy protocol, and the status of a form's answer.
         var legacy: String
         var formStatus: Int
-        /// The name that a legacy upstream gave, where the code alone does not tell it.
+        /// The legacy upstream's error name, if the code alone does not determine it.
         var given: LegacyErrorName?
         var v1: V1Words?
 
@@ -90,7 +90,7 @@ struct DialectTests {
         }
     }
 
-    /// An error of Google's.
+    /// A Google API error.
     struct V1Words: Sendable {
         var httpStatus: Int
         var status: String
@@ -139,14 +139,14 @@ struct DialectTests {
         Row(.outcomeUnknown, "Unavailable", nil, given: .unavailable, form: 503),
     ]
 
-    @Test("REST tells it as a problem: of a lone recipient, of a whole call, and with FCM's own delay", arguments: rows)
+    @Test("REST answers with a problem for one recipient, for a whole call and with FCM's delay", arguments: rows)
     func rest(row: Row) async throws {
         try await TestGateway.run { gateway, key in
             func check(_ body: String, _ result: SendResult, delay: Int? = nil) async throws {
                 gateway.answer(result)
                 try Self.check(await gateway.send(body, key: key), row.code, delay: delay)
             }
-            // No answer about one recipient leaves it open whether it was sent.
+            // The result of a single recipient is never an unknown outcome.
             if row.code != .outcomeUnknown { try await check(#"{"token":"lone"}"#, row.rejecting) }
             try await check(#"{"token":"whole"}"#, row.failing)
             try await check(#"{"tokens":["a","b"]}"#, row.failing)
@@ -154,7 +154,7 @@ struct DialectTests {
         }
     }
 
-    @Test("A call that REST's own syntax broke is told with its code as well")
+    @Test("A call that the upstream refused as malformed JSON is answered with that code")
     func malformed() async throws {
         try await TestGateway.run { gateway, key in
             for body in [#"{"token":"device"}"#, #"{"tokens":["a","b"]}"#] {
@@ -164,7 +164,7 @@ struct DialectTests {
         }
     }
 
-    /// Checks a send's problem against the contract; the delay is told where repeating makes sense.
+    /// Checks a send's problem against the contract; only a retryable code has a delay.
     private static func check(
         _ answer: Answer,
         _ code: OutcomeCode,
@@ -192,7 +192,7 @@ struct DialectTests {
         #expect(problem.keys == known, sourceLocation: sourceLocation)
     }
 
-    @Test("The legacy protocol has a name for it in each shape", arguments: rows)
+    @Test("The legacy protocol answers with the outcome's error name in every format", arguments: rows)
     func legacy(row: Row) async throws {
         try await TestGateway.run { gateway, key in
             let error: JSON = ["error": .string(row.legacy)]
@@ -220,7 +220,7 @@ struct DialectTests {
         }
     }
 
-    @Test("v1 has an error of Google's for it", arguments: rows.filter { $0.v1 != nil })
+    @Test("v1 answers with the outcome's Google API error", arguments: rows.filter { $0.v1 != nil })
     func v1(row: Row) async throws {
         let words = try #require(row.v1)
         try await TestGateway.run { gateway, key in

@@ -6,10 +6,10 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// What holds on every route, whatever it does; the descriptions of `openapi/` say what is expected.
+/// Rules for every route; the descriptions in `openapi/` are the expectation.
 @Suite("Every route", .timeLimit(.minutes(10)))
 struct EveryRouteTests {
-    /// A route that takes a key, and the scope that its description names.
+    /// A route that requires a key, and the scope that its description names.
     struct Asked: Sendable {
         let route: Route
         let scope: Scope
@@ -19,7 +19,7 @@ struct EveryRouteTests {
         func path(_ tenant: String = "demo") -> String { EveryRouteTests.path(self.route.template, tenant) }
     }
 
-    /// A template's address with a tenant, which is its own project as well.
+    /// A template's path for a tenant, whose name is also its project.
     static func path(_ template: String, _ tenant: String = "demo") -> String {
         template.replacing("{tenant}", with: tenant).replacing("{project}", with: tenant)
             .replacing(#/\{[a-z]+\}/#, with: "x")
@@ -39,7 +39,7 @@ struct EveryRouteTests {
         return routes
     }
 
-    /// What the audit calls each route.
+    /// The audit action of each route.
     private static let actions = [
         "POST /v1/tenants/{tenant}/messages": "message.send",
         "POST /fcm/send": "message.send",
@@ -69,7 +69,7 @@ struct EveryRouteTests {
         "GET /v1/tenants/{tenant}/audit": "audit.list",
     ]
 
-    @Test("Without its scope a route reads neither body nor query, in its own words, and each attempt is recorded")
+    @Test("A key without the route's scope is refused before body and query are read, and the attempt is recorded")
     func scopes() async throws {
         try await TestGateway.run { gateway, _ in
             let routes = try Self.routes(gateway)
@@ -116,7 +116,7 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("Its scope alone opens a route")
+    @Test("A key with only the route's scope is accepted")
     func scopeAlone() async throws {
         try await TestGateway.run { gateway, _ in
             for asked in try Self.routes(gateway) {
@@ -127,7 +127,7 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("Without a key no route is served")
+    @Test("Every route refuses a missing or malformed key")
     func noKey() async throws {
         try await TestGateway.run { gateway, _ in
             for asked in try Self.routes(gateway) {
@@ -140,7 +140,7 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("A foreign tenant and one that does not exist get the same answer; a foreign project is forbidden")
+    @Test("A foreign tenant and an unknown tenant get the same answer; a foreign project is forbidden")
     func foreign() async throws {
         try await TestGateway.run { gateway, key in
             let names = ["nobody", "OTHER", "dem%6f", "demo%00", "-", "%2e%2e", String(repeating: "x", count: 900)]
@@ -171,7 +171,7 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("What is no send refuses an idempotency key, and does nothing")
+    @Test("Routes other than sends refuse an idempotency key and do nothing")
     func idempotencyKeys() async throws {
         try await TestGateway.run { gateway, key in
             for asked in try Self.routes(gateway) where !asked.route.isSend {
@@ -194,7 +194,7 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("A facade refuses compressed bodies plainly", arguments: ["gzip", "br", "GZIP, identity"])
+    @Test("Every facade refuses compressed bodies", arguments: ["gzip", "br", "GZIP, identity"])
     func compressed(encoding: String) async throws {
         try await TestGateway.run { gateway, key in
             for asked in try Self.routes(gateway) where asked.route.dialect != .rest {
@@ -216,7 +216,7 @@ struct EveryRouteTests {
     }
 
     @Test(
-        "A method that an address does not serve is refused with those that it does, without a look at the credential",
+        "An unsupported method gets 405 with the allowed methods, with or without a credential",
         arguments: ["gateway.yaml", "admin.yaml"]
     )
     func methods(description: String) async throws {
@@ -250,13 +250,13 @@ struct EveryRouteTests {
         }
     }
 
-    /// What reads or changes something that is recorded, beside the routes of ``Surface``.
+    /// Recorded routes that ``Surface`` does not contain.
     private static let recorded = [
         Surface(.get, "/v1/tenants/demo/device-groups/g", .rest),
         Surface(.delete, "/v1/tenants/demo/retired-tokens?token=a", .rest),
     ]
 
-    @Test("Nothing is done that can't be recorded", arguments: Surface.all + Self.recorded)
+    @Test("A request that can't be recorded is refused and has no effect", arguments: Surface.all + Self.recorded)
     func unrecordable(surface: Surface) async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(auditCapacity: 0, groupUpstream: groups) { gateway, key in

@@ -11,7 +11,7 @@ struct HTTPMetricsTests {
 
     private let factory = TestMetrics()
 
-    /// How many requests each histogram has, by route, method and status.
+    /// The number of requests in each histogram, by route, method and status.
     private func counts() -> [String: Int] {
         self.factory.timers(label: Self.label)
             .reduce(into: [:]) { counts, timer in
@@ -35,7 +35,7 @@ struct HTTPMetricsTests {
     }
 
     @Test(
-        "What is new when there is no more room shares a histogram, and nothing is left out",
+        "Beyond the limit new combinations share a histogram, and every request is counted",
         arguments: ["data", "admin"]
     )
     func bound(listener: String) {
@@ -59,7 +59,7 @@ struct HTTPMetricsTests {
         #expect(counts.keys.contains { $0.hasSuffix(" GET 5xx") })
     }
 
-    @Test("Refusals that anybody can bring about leave room for what is not refused")
+    @Test("Refusals that any caller can provoke leave room for other responses")
     func refusals() {
         let metrics = HTTPMetrics(GatewayMetrics(factory: self.factory), listener: "data")
         for route in 0..<50 {
@@ -74,7 +74,7 @@ struct HTTPMetricsTests {
         #expect(self.counts()["/newest GET 400"] == nil)
     }
 
-    @Test("A histogram that was there before the room was taken stays")
+    @Test("A histogram that existed before the limit was reached stays")
     func known() {
         let metrics = HTTPMetrics(GatewayMetrics(factory: self.factory), listener: "admin")
         self.serve(metrics, "/first", 404)

@@ -37,7 +37,7 @@ struct IdempotencyTests {
         try? gateway.metrics.expectCounter("fcmgw_idempotency_total", [("result", result)]).totalValue
     }
 
-    @Test("A repeat gets the first answer byte for byte, and nothing is sent or spent", arguments: SendSurface.json)
+    @Test("A repeat gets the first answer byte for byte and is not sent or recorded again", arguments: SendSurface.json)
     func replay(surface: SendSurface) async throws {
         try await Self.run { gateway, key in
             let first = await Self.send(gateway, surface, key: key, headers: ["X-Request-ID": "first-request"])
@@ -63,7 +63,7 @@ struct IdempotencyTests {
     }
 
     @Test(
-        "What FCM refused is kept, and an answer that was lost stays lost: nothing is sent again",
+        "FCM's refusal and an unknown outcome are replayed, and nothing is sent again",
         arguments: SendSurface.json,
         [SendResult.rejecting(Rejection(code: .senderMismatch)), Self.unknown]
     )
@@ -86,7 +86,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("Another request under the key is refused", arguments: SendSurface.json)
+    @Test("A different request with the same key is refused", arguments: SendSurface.json)
     func mismatch(surface: SendSurface) async throws {
         try await Self.run { gateway, key in
             #expect(await Self.send(gateway, surface, key: key).status == 200)
@@ -108,7 +108,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A request is the same however it is written and however long it waits", arguments: SendSurface.json)
+    @Test("A request with another spelling or deadline is a repeat", arguments: SendSurface.json)
     func respelled(surface: SendSurface) async throws {
         let bodies =
             switch surface {
@@ -143,7 +143,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A legacy list with entries that are not sent, and a form, are requests of their own")
+    @Test("A legacy list with unsent entries and a form are different requests")
     func legacyForms() async throws {
         try await Self.run { gateway, key in
             #expect(await Self.send(gateway, .legacy, #"{"registration_ids":["a"]}"#, key: key).status == 200)
@@ -164,7 +164,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A repeat of what still runs is told to wait", arguments: SendSurface.json)
+    @Test("A repeat of a send in progress is told to wait", arguments: SendSurface.json)
     func inProgress(surface: SendSurface) async throws {
         try await Self.run { gateway, key in
             gateway.hold()
@@ -195,7 +195,7 @@ struct IdempotencyTests {
     }
 
     @Test(
-        "What was taken for nobody for a cause that passes frees the key",
+        "A send that failed for a passing cause frees the key",
         arguments: SendSurface.json,
         [OutcomeCode.upstreamUnavailable, .upstreamInternal, .upstreamCredentials, .deviceRateExceeded]
     )
@@ -209,7 +209,7 @@ struct IdempotencyTests {
             #expect(again.status == 200)
             #expect(again.header("Idempotent-Replayed") == nil)
             #expect(gateway.upstream.calls.count == 2)
-            // Another request may have the key, too, as long as nothing was sent.
+            // A different request may also use the key as long as nothing was sent.
             gateway.answer(SendResult(refused: code, upstreamCode: "x"))
             _ = await Self.send(gateway, surface, key: key, once: "key-2")
             #expect(await Self.send(gateway, surface, surface.body("other"), key: key, once: "key-2").status == 200)
@@ -217,7 +217,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("Limits free the key, and leave no record behind")
+    @Test("A rate-limited send frees the key and leaves no record")
     func limits() async throws {
         let one = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
         try await TestGateway.run(limits: LimitPolicies(tenant: [one])) { gateway, key async throws in
@@ -233,7 +233,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("What is refused before it is a message takes no key")
+    @Test("A request that fails validation does not use up its key")
     func validation() async throws {
         try await Self.run { gateway, key in
             for surface in SendSurface.json {
@@ -244,7 +244,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("Routes, tenants and keys are apart; upper case matters")
+    @Test("Keys are separate for each route and tenant, and case-sensitive")
     func identities() async throws {
         try await Self.run { gateway, key in
             let other = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
@@ -260,13 +260,13 @@ struct IdempotencyTests {
             #expect(answer.status == 200)
             #expect(answer.header("Idempotent-Replayed") == nil)
             #expect(gateway.upstream.calls.count == 5)
-            // A tenant's keys for the API share its keys for sends.
+            // All API keys of a tenant share its idempotency keys.
             let second = try await gateway.makeKey(scopes: [.sendMessages])
             #expect(await Self.send(gateway, .rest, key: second).header("Idempotent-Replayed") == "true")
         }
     }
 
-    @Test("Whoever may not send gets no kept answer either")
+    @Test("A caller that may not send gets no stored answer")
     func scopes() async throws {
         try await Self.run { gateway, key in
             let reader = try await gateway.makeKey(scopes: [.readAudit])
@@ -282,7 +282,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A send goes on when its caller is gone, and the repeat gets its answer")
+    @Test("A send continues after its caller disconnects, and the repeat gets its answer")
     func disconnect() async throws {
         try await Self.run { gateway, key in
             gateway.hold()
@@ -298,7 +298,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("While the store refuses, nothing is sent; without a key all goes on")
+    @Test("While the store fails, sends with a key are refused and sends without a key continue")
     func refusingStore() async throws {
         try await Self.run { gateway, key in
             gateway.idempotencyStore.refuse()
@@ -315,7 +315,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A kept answer that can't be read is an unknown outcome, not a second send")
+    @Test("A stored answer that can't be read is an unknown outcome, not a second send")
     func damage() async throws {
         try await Self.run { gateway, key in
             #expect(await Self.send(gateway, .rest, key: key).status == 200)
@@ -325,13 +325,13 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A hundred requests at once with one key are one send")
+    @Test("A hundred concurrent requests with one key cause one send")
     func concurrency() async throws {
         try await Self.run { gateway, key in
             gateway.hold()
             let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
                 for _ in 1...100 { group.addTask { await Self.send(gateway, .rest, key: key) } }
-                // The first to come is held; all others are answered meanwhile.
+                // The first request is held; all others are answered meanwhile.
                 var answers: [Answer] = []
                 for _ in 1...99 { if let answer = try await group.next() { answers.append(answer) } }
                 gateway.hold(false)
@@ -344,7 +344,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("An operator's change refuses a key as well")
+    @Test("An admin route refuses an idempotency key")
     func adminRoutes() async throws {
         try await Self.run { gateway, _ in
             let answer = await gateway.admin(

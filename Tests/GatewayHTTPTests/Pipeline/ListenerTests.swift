@@ -6,7 +6,7 @@ import Testing
 
 struct ListenerTests {
     @Test(
-        "Sends may be large, everything else is small",
+        "Only sends, explanations and subscription lists may have large bodies",
         arguments: [
             ("/v1/tenants/demo/messages", 1_048_576), ("/v1/tenants/demo/messages?x=/y", 1_048_576),
             ("/fcm/send", 1_048_576), ("/fcm/send?x=/y", 1_048_576), ("/fcm/sendx", 65_536), ("/fcm", 65_536),

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("LoadGate", .timeLimit(.minutes(10)))
 struct LoadGateTests {
-    /// Takes on that many requests of other tenants, each of one of its own.
+    /// Admits requests of other tenants, one for each tenant.
     private static func fill(_ gateway: TestGateway, _ count: Int) throws -> [Principal] {
         try (0..<count)
             .map { number in
@@ -28,7 +28,7 @@ struct LoadGateTests {
         try gateway.metrics.expectCounter("fcmgw_shed_total", [("reason", reason.rawValue)]).totalValue
     }
 
-    /// Checks an answer under load for its words.
+    /// Checks that an answer is a dialect's refusal under load.
     private static func check(
         _ answer: Answer,
         in dialect: Dialect,
@@ -58,7 +58,7 @@ struct LoadGateTests {
     }
 
     @Test(
-        "When all places are taken, every route refuses in its own words, and serves again afterwards",
+        "At the in-flight limit every route refuses in its own format, and serves again afterwards",
         arguments: Surface.all
     )
     func inFlight(surface: Surface) async throws {
@@ -74,11 +74,11 @@ struct LoadGateTests {
         }
     }
 
-    @Test("A loop that is behind refuses on every route", arguments: Surface.all)
+    @Test("Every route refuses while the event loop lags", arguments: Surface.all)
     func lag(surface: Surface) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setSender()
-            // Few are served however late it is.
+            // With few requests in flight, lag does not matter.
             #expect((200...201).contains(await surface.ask(gateway, key: key, lag: .seconds(1)).status))
             _ = try Self.fill(gateway, 64)
             try Self.check(await surface.ask(gateway, key: key, lag: .milliseconds(6)), in: surface.dialect)
@@ -89,7 +89,7 @@ struct LoadGateTests {
     }
 
     @Test(
-        "The last fifth is for messages of high priority, by every surface that takes messages",
+        "The last fifth of the places is reserved for messages of high priority on every send surface",
         arguments: Surface.sending
     )
     func reserve(surface: Surface) async throws {
@@ -107,7 +107,7 @@ struct LoadGateTests {
         }
     }
 
-    @Test("What is no message of high priority stays out of the last fifth", arguments: Surface.others)
+    @Test("Routes other than sends can't use the last fifth of the places", arguments: Surface.others)
     func reserveOfOthers(surface: Surface) async throws {
         try await TestGateway.run(maxInFlight: 10) { gateway, key in
             try await gateway.setSender()
@@ -118,7 +118,7 @@ struct LoadGateTests {
     }
 
     @Test(
-        "Priority is what the message says, by APNs too",
+        "The apns-priority header sets a message's priority",
         arguments: [
             (#"{"headers":{"apns-priority":"10"}}"#, 200), (#"{"headers":{"apns-priority":"5"}}"#, 503),
             (#"{}"#, 503),
@@ -134,7 +134,7 @@ struct LoadGateTests {
     }
 
     @Test(
-        "One tenant has half of the places, whichever routes it fills them by, and others are served",
+        "A tenant that holds half of the places is refused on every route, and other tenants are served",
         arguments: Surface.all
     )
     func tenantShare(surface: Surface) async throws {
@@ -155,7 +155,7 @@ struct LoadGateTests {
                 } catch {
                     Issue.record(error)
                 }
-                // A change of the directory, and with it of the tenant's picture, forgets nobody.
+                // A directory change replaces the tenant's profile but keeps its count.
                 do {
                     _ = try await gateway.makeKey(scopes: [.sendMessages])
                     try Self.check(await surface.ask(gateway, key: key), in: surface.dialect)
@@ -174,13 +174,13 @@ struct LoadGateTests {
         }
     }
 
-    /// Requests that become many calls by HTTP v1, and what they count as by each protocol.
+    /// Requests that become many calls over HTTP v1.
     private static let fannedOut: [(path: String, body: String)] = [
         ("/v1/tenants/demo/messages", #"{"tokens":["a","b","c","d","e","f"],"data":{"k":"v"}}"#),
         ("/v1/tenants/demo/topics/news/subscriptions", #"{"tokens":["a","b","c","d","e","f"]}"#),
     ]
 
-    @Test("A list counts as the calls that it has in flight", arguments: Self.fannedOut, [UpstreamKind.legacy, .v1])
+    @Test("A list counts as the number of its calls in flight", arguments: Self.fannedOut, [UpstreamKind.legacy, .v1])
     func lists(list: (path: String, body: String), upstream: UpstreamKind) async throws {
         let isOpen = Observed(false)
         try await TestGateway.run(maxInFlight: 12, hold: { try? await isOpen.wait { $0 } }) { gateway, _ in
@@ -202,13 +202,13 @@ struct LoadGateTests {
         }
     }
 
-    @Test("Whatever becomes of a request, its place is given back", arguments: Surface.all)
+    @Test("A request gives its place back after success, refusal and cancellation", arguments: Surface.all)
     func places(surface: Surface) async throws {
         let started = Observed(0)
         let isHeld = Observed(false)
         let hold: @Sendable () async -> Void = {
             started.change { $0 += 1 }
-            // Until the caller is gone; the wait ends with its task.
+            // Waits until the caller's task is cancelled.
             if isHeld.current { try? await isHeld.wait { !$0 } }
         }
         let groups = ScriptedGroupUpstream(hold: hold)
@@ -240,7 +240,7 @@ struct LoadGateTests {
         }
     }
 
-    @Test("Answers under load are paced, spread over one to three seconds, counted, and not logged one by one")
+    @Test("Refusals under load are paced, spread over one to three seconds, counted, and logged only for debugging")
     func cheapAnswers() async throws {
         try await TestGateway.run(maxInFlight: 10) { gateway, key in
             _ = try Self.fill(gateway, 10)
@@ -265,7 +265,7 @@ struct LoadGateTests {
         }
     }
 
-    @Test("A request is refused before its key is looked at, and a tenant's before its body is")
+    @Test("At the in-flight limit a request is refused before its key is checked")
     func order() async throws {
         try await TestGateway.run(maxInFlight: 2) { gateway, key in
             let others = try Self.fill(gateway, 1)
@@ -279,7 +279,7 @@ struct LoadGateTests {
         }
     }
 
-    @Test("The admin listener never sheds")
+    @Test("The admin listener never sheds requests")
     func admin() async throws {
         try await TestGateway.run(maxInFlight: 1) { gateway, _ in
             _ = try Self.fill(gateway, 1)
@@ -289,7 +289,7 @@ struct LoadGateTests {
         }
     }
 
-    @Test("Every reason is shown from the start")
+    @Test("Every shedding reason has a counter from the start")
     func reasons() throws {
         let metrics = TestMetrics()
         let gate = LoadGate(

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct RateLimitFieldsTests {
-    @Test("Every send tells what is left and what is allowed")
+    @Test("Every send is answered with the remaining quota and the policy")
     func everySend() async throws {
         try await TestGateway.run { gateway, key in
             let first = await gateway.send(#"{"token":"a"}"#, key: key)
@@ -32,7 +32,7 @@ struct RateLimitFieldsTests {
         }
     }
 
-    /// A limit of one message in a while, and a message that it counts.
+    /// A limit of one message, and a message that counts against it.
     struct Limit: Sendable, CustomTestStringConvertible {
         var scope: LimitScope
         var body: String
@@ -42,7 +42,7 @@ struct RateLimitFieldsTests {
     }
 
     @Test(
-        "Over a limit the answer is 429 with the wait, and whoever waits is let through",
+        "Over a limit the answer is 429 with the wait, and a send after the wait succeeds",
         arguments: [
             Limit(scope: .tenant, body: #"{"token":"a"}"#, code: "tenant_rate_exceeded"),
             Limit(scope: .device, body: #"{"token":"a"}"#, code: "device_rate_exceeded"),

@@ -8,7 +8,7 @@ import Testing
 
 struct RefusalTests {
     @Test(
-        "An unknown address is not found, with or without a key",
+        "An unknown path is not found, with or without a key",
         arguments: [
             "/healthz", "/v1", "/v1/tenants/demo", "/v1/tenants/demo/message", "/v1/tenants/demo/messages/explained",
             "/fcm/sends",
@@ -37,7 +37,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("A store that is away is a 503 that can be repeated")
+    @Test("A failing store is answered with a retryable 503")
     func storeUnavailable() async throws {
         try await TestGateway.run { gateway, key async throws in
             gateway.directoryDatabase.refuse()
@@ -46,7 +46,7 @@ struct RefusalTests {
             #expect(change.header("Retry-After") == "5")
             #expect(try change.code() == "overloaded")
             #expect(try change.problem()["retryable"] == true)
-            // What is in memory is served all the same.
+            // Sends continue with the directory in memory.
             #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 200)
         }
     }

@@ -7,7 +7,7 @@ import Testing
 
 struct RequestIDTests {
     @Test(
-        "A sane request id is echoed",
+        "A valid request id is echoed",
         arguments: ["a", "0193-abc", "A.b_c-9", String(repeating: "x", count: 128), "..", "00000000"]
     )
     func echoed(id: String) async throws {
@@ -19,7 +19,7 @@ struct RequestIDTests {
     }
 
     @Test(
-        "Any other is replaced by one of the gateway's own",
+        "An invalid request id is replaced by a generated one",
         arguments: [
             "", String(repeating: "x", count: 129), "a b", "a\r\nX-Evil: 1", "a\nb", "a\u{0}b", "ü", "<script>", "a,b",
             "a/b", "%0d%0a", "\"", "a;b", "\u{7f}",
@@ -34,7 +34,7 @@ struct RequestIDTests {
         }
     }
 
-    @Test("Requests without an id get different ones")
+    @Test("Requests without an id get distinct ids")
     func distinct() async throws {
         try await TestGateway.run { gateway, key in
             var ids: Set<String> = []
@@ -45,7 +45,7 @@ struct RequestIDTests {
         }
     }
 
-    /// One answer of each way that a request can end.
+    /// One answer for each way that a request can end.
     private static func answers(_ gateway: TestGateway, _ key: String, _ id: String) async -> [Answer] {
         let headers = ["X-Request-ID": id]
         return [

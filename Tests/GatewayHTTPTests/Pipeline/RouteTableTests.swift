@@ -4,7 +4,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct RouteTableTests {
-    /// A path, the template that it fits, and the parameters in it.
+    /// A path, the template that it matches, and its parameters.
     struct Case: Sendable, CustomTestStringConvertible {
         var path: String
         var template: String?
@@ -47,7 +47,7 @@ struct RouteTableTests {
         Case("/problems/forbidden", "/problems/{code}", ["code": "forbidden"]),
     ]
 
-    @Test("A path has one route by its segments, in the spelling that its surface takes", arguments: Self.cases)
+    @Test("A path's segments determine its route, in the spelling that its surface accepts", arguments: Self.cases)
     func routes(expected: Case) async throws {
         try await TestGateway.run { gateway, _ in
             let found = gateway.dataListener.routes.row(at: Array(expected.path.utf8))
@@ -57,7 +57,7 @@ struct RouteTableTests {
         }
     }
 
-    @Test("What is wrong with a request is told in one order on every surface", arguments: Surface.all)
+    @Test("Every surface reports the faults of a request in the same order", arguments: Surface.all)
     func order(surface: Surface) async throws {
         try await TestGateway.run { gateway, key in
             let powerless = try await gateway.makeKey(scopes: [])

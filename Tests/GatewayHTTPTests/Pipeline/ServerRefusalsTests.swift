@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct ServerRefusalsTests {
-    /// A refusal of the server's, and how it is answered and counted.
+    /// A refusal by the HTTP server, with its answer and its counter.
     struct Case: Sendable {
         var refusal: HTTPServerRefusal
         var status: Int
@@ -35,7 +35,7 @@ struct ServerRefusalsTests {
         Case(.tooManyConnections, 503, "overloaded", "too_many_connections", isRetryable: true),
     ]
 
-    @Test("What the server refuses is a problem like any other, with the status that it is sent with", arguments: cases)
+    @Test("A refusal by the HTTP server is answered as a problem with its status", arguments: cases)
     func refusals(expected: Case) throws {
         let metrics = TestMetrics()
         let listener = Listener.withoutRoutes(metrics: metrics)
@@ -52,7 +52,7 @@ struct ServerRefusalsTests {
     }
 
     @Test(
-        "A body there is no room for is refused in the words of its route, and counted as shed",
+        "A body beyond the buffer limit is refused in the format of its route and counted as shed",
         arguments: [
             ("/v1/tenants/acme/messages", "application/problem+json"), ("/fcm/send?a=b", "text/plain; charset=UTF-8"),
             ("/v1/projects/p/messages:send", "application/json; charset=UTF-8"), ("/", "application/problem+json"),
@@ -72,7 +72,7 @@ struct ServerRefusalsTests {
         }
     }
 
-    @Test("Every reason is counted from the start")
+    @Test("Every reason has a counter from the start")
     func startingReasons() {
         let metrics = TestMetrics()
         _ = Listener.withoutRoutes(metrics: metrics)
@@ -84,7 +84,7 @@ struct ServerRefusalsTests {
 
     private static let closeReasons = HTTPServerCloseReason.allCases.map(\.rawValue)
 
-    @Test("What ends without an answer is counted by its own reason", arguments: HTTPServerCloseReason.allCases)
+    @Test("A connection closed without an answer is counted by its reason", arguments: HTTPServerCloseReason.allCases)
     func cuts(cut: HTTPServerCloseReason) throws {
         let metrics = TestMetrics()
         Listener.withoutRoutes(metrics: metrics).note(cut)

@@ -9,9 +9,9 @@ import Testing
 struct TraceTests {
     private static let state = ["traceparent": RequestTrace.sampleParent, "tracestate": "a=1"]
 
-    /// A request, and how its span ends.
+    /// A request and its expected span.
     struct Case: Sendable {
-        /// Who asks: a tenant by a key of either form, an operator, or nobody.
+        /// The credential: a tenant's key in either form, the admin token, or none.
         enum Caller: Sendable { case key, legacyKey, admin, nobody }
 
         var caller: Caller
@@ -63,7 +63,7 @@ struct TraceTests {
         Case(.admin, Self.canary, "/", span: "HTTP /", 405, "method_not_allowed", tenant: nil),
     ]
 
-    @Test("The trace's id is in the audit, whatever the route")
+    @Test("Audit records of sends and admin changes have the trace id")
     func audited() async throws {
         try await TestGateway.run { gateway, key in
             let headers = ["traceparent": RequestTrace.sampleParent]
@@ -78,7 +78,7 @@ struct TraceTests {
         }
     }
 
-    @Test("A request's trace reaches the upstream, with the idempotency key and without", arguments: [nil, "once"])
+    @Test("A request's trace reaches the upstream, with and without an idempotency key", arguments: [nil, "once"])
     func reachesUpstream(idempotencyKey: String?) async throws {
         try await TestGateway.run { gateway, key in
             var headers = Self.state
@@ -91,7 +91,7 @@ struct TraceTests {
         }
     }
 
-    @Test("Every request has one span, which says how it ended", arguments: Self.cases)
+    @Test("Every request has one span with its route, status and code", arguments: Self.cases)
     func spans(expected: Case) async throws {
         let log = SpanLog()
         try await TestGateway.run(tracer: log.tracer()) { gateway, key in

@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// An upstream's answers, as they stand on the wire, through the whole pipeline to the callers of every surface.
+/// Answers of an upstream as bytes, through the whole pipeline to the callers of every surface.
 @Suite("Answers of an upstream on every surface")
 struct UpstreamAnswerTests {
     /// An answer on the wire.
@@ -22,7 +22,7 @@ struct UpstreamAnswerTests {
 
     private static let name = #"{"name":"projects/p/messages/m1"}"#
 
-    /// Answers that must neither end the process nor be believed.
+    /// Answers that must neither crash the process nor be accepted.
     static let hostileAnswers: [Wire] = [
         Wire(body: #"{"success":9223372036854775807,"failure":1}"#),
         Wire(body: #"{"success":9223372036854775807,"failure":9223372036854775807}"#),
@@ -34,7 +34,7 @@ struct UpstreamAnswerTests {
         Wire(body: "id=1\nregistration_id=\(String(repeating: "x", count: 4_097))"),
     ]
 
-    @Test("Numbers and texts beyond their bounds end nothing and mislead nobody", arguments: Self.hostileAnswers)
+    @Test("An answer with numbers or texts beyond their bounds is a protocol error", arguments: Self.hostileAnswers)
     func hostile(wire: Wire) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)
@@ -57,7 +57,7 @@ struct UpstreamAnswerTests {
         }
     }
 
-    @Test("The largest counts that are believed are added up, told and counted")
+    @Test("The largest accepted counts are added up, answered, recorded and counted")
     func largestCounts() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(Wire(body: #"{"success":1000,"failure":1000}"#), by: .legacy)
@@ -71,7 +71,7 @@ struct UpstreamAnswerTests {
     }
 
     @Test(
-        "After too many requests every caller is told to wait a minute, or as long as the server says",
+        "After the upstream's 429 every surface sends the upstream's Retry-After, or one minute",
         arguments: [UpstreamKind.legacy, .v1],
         [(nil, "60"), ("soon", "60"), ("7", "7"), ("Fri, 31 Dec 9999 23:59:59 GMT", "86400")] as [(String?, String)]
     )
@@ -93,7 +93,7 @@ struct UpstreamAnswerTests {
     }
 
     @Test(
-        "A token that a legacy upstream replaced is named wherever the surface has words for it",
+        "A replacement token of a legacy upstream is in the answer of every surface but v1",
         arguments: [
             Wire(body: #"{"multicast_id":1,"results":[{"message_id":"1:08","registration_id":"new"}]}"#),
             Wire(body: "id=1:08\nregistration_id=new\n"),
@@ -112,12 +112,12 @@ struct UpstreamAnswerTests {
             #expect(legacy["canonical_ids"] == 1)
             #expect(legacy["results"]?[0] == ["message_id": "1:08", "registration_id": "new"])
             #expect(await ask(.v1, wire).body == #"{"name":"projects/demo-1a2b/messages/1:08"}"#)
-            // The token that was sent to is no replacement.
+            // The token that the message was sent to is not a replacement.
             #expect(await ask(.form, Wire(body: "id=1:08\nregistration_id=t")).body == "id=1:08")
         }
     }
 
-    @Test("A device group's key is answered in counts, also where the upstream names the message")
+    @Test("A send to a device group's key is answered with counts, even if the upstream names a message")
     func groupShape() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -132,11 +132,11 @@ struct UpstreamAnswerTests {
             gateway.answer(named, by: .v1)
             let rest = await gateway.send(#"{"device_group":"g","data":{"k":"v"}}"#, key: key)
             #expect(rest.value.without("id") == ["accepted": 2, "rejected": 0, "results": []])
-            // What `to` holds can't be told from a token; a name says that it is one.
+            // `to` may hold a token or a key; the name of a message shows that it is a token.
             gateway.answer(named, by: .v1)
             let token = await gateway.legacy(#"{"to":"t"}"#, key: key)
             #expect(token.value["results"] == [["message_id": "m1"]])
-            // FCM's id of the message is kept all the same.
+            // The audit has FCM's message id in every case.
             let records = try await gateway.records("action=message.send", key: key)
             #expect(records.allSatisfy { $0["fcm_message_id"] == "m1" })
         }
@@ -144,14 +144,14 @@ struct UpstreamAnswerTests {
             gateway.answer(Wire(body: #"{"multicast_id":1,"results":[{"message_id":"m1"}]}"#), by: .legacy)
             let answer = await gateway.legacy(#"{"notification_key":"key-1"}"#, key: key)
             #expect(answer.body == #"{"success":1,"failure":0}"#)
-            // One that failed has T5's shape (TB-GROUP).
+            // A failed send has the shape of T5 (TB-GROUP).
             gateway.answer(Wire(body: #"{"multicast_id":1,"results":[{"error":"NotRegistered"}]}"#), by: .legacy)
             let gone = await gateway.legacy(#"{"notification_key":"key-1"}"#, key: key)
             #expect(gone.value["results"] == [["error": "NotRegistered"]])
         }
     }
 
-    @Test("An empty object stands for a group's answer where the target may be a group, and only there")
+    @Test("An empty object is a group's answer only if the target may be a group")
     func emptyObject() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -174,7 +174,7 @@ struct UpstreamAnswerTests {
     }
 
     @Test(
-        "A page that says nothing is never a delivery",
+        "An answer without content is never a delivery",
         arguments: [Wire(status: 200), Wire(status: 204), Wire(body: " \r\n"), Wire(body: "[]")],
         [UpstreamKind.legacy, .v1]
     )
@@ -192,7 +192,7 @@ struct UpstreamAnswerTests {
 }
 
 extension SendSurface {
-    /// What a caller is told of an answer that could not be understood.
+    /// The answer to a caller if the upstream's answer can't be read.
     fileprivate var unreadable: (status: Int, outcome: String) {
         switch self {
         case .rest: (502, "upstream_protocol")
@@ -209,7 +209,7 @@ extension TestGateway {
         await surface.send(self, surface.body("t"), key: key)
     }
 
-    /// Lets the upstream answer the next call with what stands on the wire, read as by its sender.
+    /// Sets the upstream's next answer to a wire answer, read as that kind of upstream reads it.
     fileprivate func answer(_ wire: UpstreamAnswerTests.Wire, by upstream: UpstreamKind) {
         let body = ByteBuffer(string: wire.body)
         self.answer { call in
@@ -234,7 +234,7 @@ extension TestGateway {
         }
     }
 
-    /// How many recipients the metrics count with an outcome.
+    /// The number of recipients that the metrics count with an outcome.
     fileprivate func sent(_ outcome: String) -> Int {
         self.metrics.counters(label: "fcmgw_messages_total")
             .filter { counter in counter.dimensions.contains { $0 == ("outcome", outcome) } }

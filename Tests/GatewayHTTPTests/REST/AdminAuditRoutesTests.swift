@@ -9,7 +9,7 @@ import Testing
 struct AdminAuditRoutesTests {
     private static let path = "/admin/v1/audit"
 
-    @Test("Operators see everybody's records, newest first, and can ask for one tenant's")
+    @Test("Operators see the records of all tenants, newest first, and can filter by tenant")
     func tenants() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(#"{"token":"device"}"#, key: key)
@@ -60,7 +60,7 @@ struct AdminAuditRoutesTests {
         }
     }
 
-    @Test("The description lists the actions that there are")
+    @Test("The description lists every audit action")
     func describedActions() throws {
         let text = String(buffer: APIDescription.admin.body)
         let schema = try #require(text.split(separator: "    AuditAction:\n").last)

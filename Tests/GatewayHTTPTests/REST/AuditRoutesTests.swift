@@ -9,7 +9,7 @@ import Testing
 struct AuditRoutesTests {
     private static let path = "/v1/tenants/demo/audit"
 
-    @Test("A record tells everything about a send but the token and the payload")
+    @Test("A record describes a send completely, except for the token and the payload")
     func record() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(
@@ -59,7 +59,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("A lone message's record has FCM's id of it")
+    @Test("The record of a single message has FCM's message id")
     func lone() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(.outcomes(.accepted(Acceptance(messageID: "0:77"))))
@@ -75,7 +75,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("Every filter finds what it names and nothing else")
+    @Test("Every filter finds exactly the matching records")
     func filters() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(#"{"token":"cK:token/with+signs="}"#, key: key)
@@ -128,7 +128,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("Pages follow one another without a gap, newest first, though records are added meanwhile")
+    @Test("Pages follow without a gap, newest first, while records are added")
     func paging() async throws {
         try await TestGateway.run { gateway, key in
             for index in 0..<5 {
@@ -152,7 +152,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("Nothing in a tenant's pages counts the records of others")
+    @Test("A tenant's pages and cursors reveal nothing about the number of other tenants' records")
     func blindCursors() async throws {
         try await TestGateway.run { gateway, key in
             let otherKey = try await gateway.makeKey(scopes: [.readAudit, .sendMessages], tenant: "other")
@@ -185,7 +185,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("A tenant sees nothing of an earlier one of its name, not even of one that was made at the same moment")
+    @Test("A tenant sees no records of an earlier tenant of its name, even with the same creation time")
     func lives() async throws {
         try await TestGateway.run { gateway, key in
             _ = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["X-Request-ID": "early"])
@@ -209,7 +209,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("Reading is recorded, by tenants and by operators, and refused to tenants where that is impossible")
+    @Test("Reading by tenants and operators is recorded; a tenant is refused if that is impossible")
     func readingIsRecorded() async throws {
         try await TestGateway.run { gateway, key in
             _ = try await Self.list(gateway, key, "action=message.send")
@@ -231,7 +231,7 @@ struct AuditRoutesTests {
         }
     }
 
-    @Test("A page costs the tenant's quota, and none is read where nothing is left")
+    @Test("A page costs the tenant's quota, and without quota the request is refused")
     func charged() async throws {
         let policy = try #require(RatePolicy(rate: 2, periodSeconds: 60, burst: 2))
         try await TestGateway.run(limits: LimitPolicies(tenant: [policy])) { gateway, key in
@@ -248,7 +248,7 @@ struct AuditRoutesTests {
         }
     }
 
-    /// The answer to a query for `demo`, once everything that was sent is recorded.
+    /// Flushes the audit and returns the answer to a query for `demo`.
     private static func list(_ gateway: TestGateway, _ key: String, _ query: String) async throws -> Answer {
         try await gateway.settleAudit()
         let answer = await gateway.data(.get, "\(Self.path)?\(query)", key: key)

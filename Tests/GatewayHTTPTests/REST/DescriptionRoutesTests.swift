@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct DescriptionRoutesTests {
-    /// One listener's way to be asked.
+    /// One of the two listeners.
     enum Listener: CaseIterable {
         case data
         case admin
@@ -31,7 +31,7 @@ struct DescriptionRoutesTests {
         }
     }
 
-    @Test("Each listener shows its own description, byte by byte and without a key", arguments: Listener.allCases)
+    @Test("Each listener serves its own description, byte for byte and without a key", arguments: Listener.allCases)
     func bytes(listener: Listener) async throws {
         try await TestGateway.run { gateway, _ in
             let answer = await listener.ask(gateway)
@@ -39,14 +39,14 @@ struct DescriptionRoutesTests {
             #expect(answer.header("Content-Type") == "application/yaml")
             #expect(answer.header("Cache-Control") == "no-cache")
             #expect(answer.header("X-Request-ID")?.isUUIDv7 == true)
-            // `==` of strings would take different spellings of one character for the same.
+            // `==` treats canonically equivalent strings as equal.
             let bytes = Array(try OpenAPIDocument(listener.file).bytes)
             #expect(Array(answer.body.utf8) == bytes)
             #expect(await listener.ask(gateway, .head).status == 200)
         }
     }
 
-    @Test("A caller that has the description already is spared it", arguments: Listener.allCases)
+    @Test("A caller with the current ETag gets 304 without the description", arguments: Listener.allCases)
     func revalidation(listener: Listener) async throws {
         try await TestGateway.run { gateway, _ in
             let tag = try #require(await listener.ask(gateway).header("ETag"))
@@ -70,7 +70,7 @@ struct DescriptionRoutesTests {
     }
 
     @Test(
-        "Each listener says what is where, and refuses what the other one serves by naming it",
+        "Each listener's guide lists its routes, and a path of the other listener is refused with a hint",
         arguments: Listener.allCases
     )
     func guide(listener: Listener) async throws {
@@ -96,7 +96,7 @@ struct DescriptionRoutesTests {
         }
     }
 
-    @Test("A problem's type leads to a page about its code", arguments: Listener.allCases)
+    @Test("The type of a problem is the path of a page about its code", arguments: Listener.allCases)
     func problems(listener: Listener) async throws {
         try await TestGateway.run { gateway, _ in
             for code in OutcomeCode.allCases {

@@ -14,7 +14,7 @@ struct DeviceGroupRoutesTests {
         (.post, "/g/members", #"{"tokens":["a"]}"#), (.post, "/g/members/remove", #"{"tokens":["a"]}"#),
     ]
 
-    @Test("Each request but the list costs the tenant's quota, on the facade too; without quota FCM hears nothing")
+    @Test("Each request except the list costs the tenant's quota, also on the facade; without quota FCM is not called")
     func charged() async throws {
         let upstream = ScriptedGroupUpstream()
         let limits = LimitPolicies(tenant: [try .sample(1, per: 60, burst: 2)])
@@ -66,7 +66,7 @@ struct DeviceGroupRoutesTests {
             #expect(shown.value == less.value)
             let list = await gateway.data(.get, Self.path, key: key)
             #expect(list.value == ["device_groups": ["app user/ü"]])
-            // FCM's key never shows.
+            // FCM's key is never shown.
             #expect(!(made.body + shown.body + list.body).contains("key-"))
 
             #expect(await gateway.data(.delete, group, key: key).status == 204)
@@ -77,7 +77,7 @@ struct DeviceGroupRoutesTests {
         }
     }
 
-    @Test("Removing the last member is answered as a deletion, and the group is gone")
+    @Test("Removing the last member is answered as a deletion and deletes the group")
     func emptied() async throws {
         try await TestGateway.runWithGroups { gateway, key, upstream in
             _ = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
@@ -90,7 +90,7 @@ struct DeviceGroupRoutesTests {
     }
 
     @Test(
-        "A name that no group can have is refused",
+        "An invalid group name is refused",
         arguments: ["%", "%zz", "%ff", "a%00b", "a%0Ab", String(repeating: "x", count: 257)]
     )
     func badNames(name: String) async throws {
@@ -100,7 +100,7 @@ struct DeviceGroupRoutesTests {
         }
     }
 
-    @Test("Tokens that only look alike are different devices")
+    @Test("Canonically equivalent tokens are different devices")
     func alike() async throws {
         try await TestGateway.runWithGroups { gateway, key, upstream in
             let composed = "\u{E9}"
@@ -118,7 +118,7 @@ struct DeviceGroupRoutesTests {
     }
 
     @Test(
-        "FCM's trouble has the codes of the contract",
+        "FCM's group failures have the codes of the contract",
         arguments: [
             (GroupFailure.Kind.noValidTokens, 422, "no_valid_tokens"),
             (.upstreamCredentials, 502, "upstream_credentials"), (.upstreamUnavailable, 503, "upstream_unavailable"),
@@ -136,7 +136,7 @@ struct DeviceGroupRoutesTests {
         }
     }
 
-    @Test("A store that refuses is told")
+    @Test("Every route reports a failing store as overloaded")
     func refusing() async throws {
         try await TestGateway.run { gateway, key async throws in
             gateway.groupStore.refuse()
@@ -147,7 +147,7 @@ struct DeviceGroupRoutesTests {
         }
     }
 
-    @Test("Every change is recorded once, whatever became of it, with nothing that names anybody")
+    @Test("Every change is recorded once with its outcome, without names, tokens or keys")
     func audit() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
@@ -177,7 +177,7 @@ struct DeviceGroupRoutesTests {
         }
     }
 
-    @Test("Reading is recorded too")
+    @Test("Reading a group and the list is recorded")
     func readingIsRecorded() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in

@@ -9,9 +9,7 @@ import Testing
 struct ExplainRoutesTests {
     private static let path = "/v1/tenants/demo/messages/explain"
 
-    @Test(
-        "A legacy upstream: the request, what each field becomes, bytes and quotas; nothing is sent, and one call charged"
-    )
+    @Test("An explanation for legacy has request, fields, size and quotas; it is charged once and sends nothing")
     func legacy() async throws {
         let policy = try RatePolicy.sample(1, per: 60, burst: 1)
         try await TestGateway.run(limits: LimitPolicies(device: [policy])) { gateway, key in
@@ -63,7 +61,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("A v1 upstream: a request for each recipient, and warnings for what it does not carry")
+    @Test("An explanation for v1 has one request per recipient, and warnings for fields that v1 can't carry")
     func v1() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -95,13 +93,13 @@ struct ExplainRoutesTests {
             #expect(
                 json["warnings"]?.elements.map { $0["pointer"]?.text } == ["", "/mutable_content", "/collapse_key"]
             )
-            // A dry run spends the tenant's quota alone.
+            // A dry run costs only the tenant's quota.
             #expect(json["limits"]?["targets"] == [])
             #expect(gateway.upstream.calls.isEmpty)
         }
     }
 
-    @Test("What would be refused is told with its reason")
+    @Test("A message that would be refused is explained with the code of its refusal")
     func refused() async throws {
         try await TestGateway.run { gateway, _ in
             let key = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["sport"])
@@ -125,7 +123,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("Bad requests are the problems that they would be for a send")
+    @Test("Bad requests are answered with problems, as for a send")
     func problems() async throws {
         try await TestGateway.run { gateway, key in
             let cases = [(#"{"device_group":"g"}"#, 404), ("no json", 400), (#"{"token":"a","colour":"red"}"#, 422)]
@@ -137,7 +135,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("Each call costs the tenant's quota once, whatever its body, and no device's")
+    @Test("Each call costs the tenant's quota once, even with a bad body, and no device's quota")
     func charge() async throws {
         let limits = LimitPolicies(
             tenant: [try .sample(1, per: 60, burst: 3)],
@@ -156,7 +154,7 @@ struct ExplainRoutesTests {
     }
 
     @Test(
-        "Recipients that stand in a list again are warned of, and so is a message that shows nothing",
+        "Repeated recipients and a message without content get warnings",
         arguments: [
             (#"{"tokens":["a","b","a","a"],"data":{"k":"v"}}"#, ["/tokens"]),
             (#"{"fids":["a","a"],"notification":{"title":"t"}}"#, ["/fids"]),
@@ -182,7 +180,7 @@ struct ExplainRoutesTests {
             let tokens = (0..<1_000).map { "\"token-\($0)-\(String(repeating: "x", count: 200))\"" }
             let body = #"{"tokens":[\#(tokens.joined(separator: ","))],"ttl":0}"#
             let answer = await gateway.data(.post, Self.path, key: key, body: body)
-            // It has more members than the gateway itself would read.
+            // It has more members than the strict reader accepts.
             let json = try JSON(parsing: answer.body)
             #expect(json["request_count"] == (upstream == .v1 ? 1_000 : 1))
             #expect(json["requests"]?.elements.count == (upstream == .v1 ? 10 : 1))
@@ -190,7 +188,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("A request's body is shown byte by byte", arguments: [UpstreamKind.legacy, .v1])
+    @Test("A request's body is shown byte for byte", arguments: [UpstreamKind.legacy, .v1])
     func bodyBytes(upstream: UpstreamKind) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(upstream)
@@ -207,7 +205,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("Requests that are large together are not all shown")
+    @Test("Requests beyond a total size are not shown")
     func largeRequests() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -219,7 +217,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("The fields that share a member are told once: what stands there, and who put it there")
+    @Test("Each field is mapped to its members of the v1 request; a shared member is listed once")
     func traces() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -296,7 +294,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("No credential is shown, nor logged")
+    @Test("No credential is shown or logged")
     func credentials() async throws {
         try await TestGateway.run { gateway, key in
             let put = await gateway.admin(
@@ -315,7 +313,7 @@ struct ExplainRoutesTests {
         }
     }
 
-    @Test("A legacy body is explained as the legacy facade would take it")
+    @Test("A legacy body is explained as a send to the legacy facade")
     func legacyBody() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)

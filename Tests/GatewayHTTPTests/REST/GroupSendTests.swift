@@ -13,7 +13,7 @@ struct GroupSendTests {
         _ = await gateway.data(.put, "/v1/tenants/demo/device-groups/g", key: key, body: #"{"tokens":\#(tokens)}"#)
     }
 
-    @Test("A group is sent to by the key that the gateway knows, and failed members come back")
+    @Test("A send to a group uses the known key and returns the failed members")
     func byName() async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key async throws in
@@ -39,7 +39,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("By v1, which counts nothing, the known members are counted: by name, and by key on the facade")
+    @Test("Over v1, which returns no counts, the known members are counted, by name and by key on the facade")
     func v1Counts() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -62,7 +62,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("A name that nobody knows is not found, by its field; FCM is asked each time, and nothing is sent")
+    @Test("An unknown group name is not found, and FCM is asked again until it knows the group")
     func unknown() async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key async throws in
@@ -72,14 +72,14 @@ struct GroupSendTests {
             #expect(gateway.upstream.calls.isEmpty)
             #expect(groups.requests == [.lookUp(name: "g")])
             #expect(try await gateway.groupStore.groups().isEmpty)
-            // FCM has it by now: asked once more, and never again.
+            // FCM now knows the group: it is asked once more and never again.
             groups.answer(GroupResult(.success("key-1"), upstreamCode: "200"))
             for _ in 0..<3 { #expect(await gateway.send(Self.body, key: key).status == 200) }
             #expect(groups.requests.count == 2)
         }
     }
 
-    @Test("Neither a key without the scope nor one over its quota makes FCM be asked")
+    @Test("FCM is not asked if the key lacks the scope or the tenant has no quota")
     func guarded() async throws {
         let groups = ScriptedGroupUpstream()
         let policy = try #require(RatePolicy(rate: 1, periodSeconds: 60, burst: 1))
@@ -95,7 +95,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("A group is one device by its name and under every key that the gateway has seen, on every surface")
+    @Test("A group's name and all its known keys count as one device on every surface")
     func oneUnderAllKeys() async throws {
         let groups = ScriptedGroupUpstream()
         let policy = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 5))
@@ -124,13 +124,13 @@ struct GroupSendTests {
             let list = await gateway.send(#"{"tokens":["another","key-2"]}"#, key: key).value
             #expect(list["results"]?[0]?["status"] == "accepted")
             #expect(list["results"]?[1]?["code"] == "device_rate_exceeded")
-            // A key that nobody has shown to the gateway is a device by itself.
+            // A key that the gateway does not know counts as a separate device.
             #expect(await gateway.send(#"{"token":"key-5"}"#, key: key).status == 200)
             #expect(gateway.upstream.calls.count == count + 2)
         }
     }
 
-    @Test("Members pay for messages to their groups; where one can't, nobody does")
+    @Test("Members are charged for messages to their groups; if one is over its limit, none is charged")
     func members() async throws {
         let groups = ScriptedGroupUpstream()
         let policy = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 2))
@@ -162,7 +162,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("A tenant without quota makes nobody look up groups, and is told when all recipients fit")
+    @Test("A tenant without quota causes no group look-ups and gets the wait for all its recipients")
     func noQuota() async throws {
         let policy = try #require(RatePolicy(rate: 1, periodSeconds: 60, burst: 3))
         try await TestGateway.run(limits: LimitPolicies(tenant: [policy])) { gateway, key async throws in
@@ -180,7 +180,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("A list of more than 20 groups' keys is refused whole: at its field by REST, token by token as FCM did")
+    @Test("A list with keys of more than 20 groups is refused whole: at its field by REST, per token by legacy")
     func tooManyGroups() async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key async throws in
@@ -200,7 +200,7 @@ struct GroupSendTests {
             )
             #expect(facade.status == 200)
             #expect(facade.value["failure"] == 21)
-            // For `InvalidRegistration` some clients would delete the tokens of the whole list.
+            // On `InvalidRegistration` some clients would delete all tokens of the list.
             #expect(facade.value["results"]?.elements.allSatisfy { $0 == ["error": "InvalidParameters"] } == true)
             #expect(gateway.upstream.calls.isEmpty)
             let fewer = keys.split(separator: ",").dropLast().joined(separator: ",")
@@ -208,7 +208,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("A key that FCM no longer takes is forgotten, so that the next send asks for another")
+    @Test("A key that FCM no longer accepts is dropped, and the next send looks up another")
     func deadKey() async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key in
@@ -221,7 +221,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("FCM's trouble with a look-up is the send's")
+    @Test("A failed group look-up fails the send with FCM's delay")
     func trouble() async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key in
@@ -233,7 +233,7 @@ struct GroupSendTests {
         }
     }
 
-    @Test("An explanation shows the request to a known group, and asks FCM for nothing")
+    @Test("An explanation shows the request to a known group and never calls FCM")
     func explained() async throws {
         let groups = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: groups) { gateway, key async throws in

@@ -6,14 +6,14 @@ import Testing
 @testable import GatewayHTTP
 
 struct OpenAPIDocumentTests {
-    @Test("The data listener serves what its description says, and nothing else")
+    @Test("The data listener serves exactly the routes of its description")
     func dataRoutes() async throws {
         try await TestGateway.run { gateway, _ in
             try Self.compare(gateway.dataListener.servedRoutes, with: "gateway.yaml")
         }
     }
 
-    @Test("The admin listener serves what its description says, and nothing else")
+    @Test("The admin listener serves exactly the routes of its description")
     func adminRoutes() async throws {
         try await TestGateway.run { gateway, _ in
             try Self.compare(gateway.adminListener.servedRoutes, with: "admin.yaml")
@@ -29,7 +29,7 @@ struct OpenAPIDocumentTests {
         #expect(Set(described).subtracting(served).map(\.description).sorted() == [], "not served")
     }
 
-    @Test("Every code has its place in the description, and no other does")
+    @Test("The data description lists exactly the existing codes, and the admin description some of them")
     func codes() throws {
         let all = OutcomeCode.allCases.map(\.rawValue).sorted()
         let gateway = try OpenAPIDocument("gateway.yaml").codes
@@ -39,7 +39,7 @@ struct OpenAPIDocumentTests {
         #expect(Set(admin).count == admin.count)
     }
 
-    @Test("Every operation of the data listener but those that explain it names the scope that its key needs")
+    @Test("Every operation of the data listener, except the description pages, names exactly one scope")
     func scopes() throws {
         let known = Set(Scope.allCases.map(\.rawValue))
         for (route, scopes) in try OpenAPIDocument("gateway.yaml").scopes {
@@ -52,7 +52,7 @@ struct OpenAPIDocumentTests {
         }
     }
 
-    @Test("What the description says of probes and itself holds: they need no token, everything else does")
+    @Test("An admin route requires a token if and only if its description says so")
     func openRoutes() async throws {
         try await TestGateway.run { gateway, _ in
             for (route, scopes) in try OpenAPIDocument("admin.yaml").scopes {
@@ -65,7 +65,7 @@ struct OpenAPIDocumentTests {
     }
 }
 
-/// A method and a template of paths that a listener serves, to compare with its description.
+/// A method and a path template that a listener serves, to compare with its description.
 struct ServedRoute: Sendable, Hashable, CustomStringConvertible {
     var method: String
     var template: String

@@ -6,12 +6,12 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// Whatever is thrown at the send route, it answers in good order and gives nothing of a body's content away.
+/// Problems and log lines never quote the content of a request.
 struct ProblemDetailsTests {
-    /// Has characters that JSON, percent-encoding and base64 each write in a way of their own.
+    /// Contains characters that JSON, percent-encoding and base64 each encode differently.
     private static let canary = #"c4nary/"\ü+<%7e>=\u0001"#.replacing(#"\u0001"#, with: "\u{1}")
 
-    /// Every form of the canary that an answer or a log line could hold.
+    /// Every form of the canary that an answer or a log line could contain.
     private static let forms: [String] = {
         let bytes = Array(Self.canary.utf8)
         var forms = ["c4nary", Self.canary]

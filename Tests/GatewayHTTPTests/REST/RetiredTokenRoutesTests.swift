@@ -9,7 +9,7 @@ import Testing
 struct RetiredTokenRoutesTests {
     private static let path = "/v1/tenants/demo/retired-tokens"
 
-    /// Lets FCM call a token dead, or name another one for it, and waits until it is fed.
+    /// Lets FCM retire or replace a token, and waits until the feed has it.
     private static func retire(_ gateway: TestGateway, _ key: String, _ token: String, by replacement: String? = nil)
         async
     {
@@ -22,7 +22,7 @@ struct RetiredTokenRoutesTests {
         await gateway.retired.settleAndFlush()
     }
 
-    @Test("An entry tells the token, why, since when, and what replaces it")
+    @Test("An entry has the token, the reason, the time and the replacement")
     func entries() async throws {
         try await TestGateway.run { gateway, key in
             let empty = await gateway.data(.get, Self.path, key: key)
@@ -48,7 +48,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("Reading is recorded without the tokens, and none is logged on its way")
+    @Test("Reading is recorded without the tokens, and no token is logged")
     func recorded() async throws {
         try await TestGateway.run { gateway, key in
             await Self.retire(gateway, key, "gone")
@@ -65,7 +65,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("Pages follow one another, and what is fed later is found by the last page's own cursor")
+    @Test("Pages follow without a gap, and the last page's cursor finds later entries")
     func paging() async throws {
         try await TestGateway.run { gateway, key in
             for index in 0..<5 { await Self.retire(gateway, key, "t\(index)", by: "new") }
@@ -91,7 +91,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("A cursor from before the store was restored is refused with what to do, and the refusal is recorded")
+    @Test("A cursor from before the store was restored is refused, and the refusal is recorded")
     func staleCursor() async throws {
         try await TestGateway.run { gateway, key in
             await Self.retire(gateway, key, "gone")
@@ -111,10 +111,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test(
-        "A token that is taken off the list is sent to, and who took it off is recorded",
-        arguments: ["token", "fid"]
-    )
+    @Test("A token removed from the list is sent to again, and the removal is recorded", arguments: ["token", "fid"])
     func delete(parameter: String) async throws {
         try await TestGateway.run { gateway, key in
             if parameter == "fid" { try await gateway.setUpstream(.v1) }
@@ -147,7 +144,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("Taking off needs one token")
+    @Test("A removal needs exactly one token")
     func deleteRefused() async throws {
         try await TestGateway.run { gateway, key in
             for query in ["", "?token=", "?token=a&fid=b", "?token=a&token=b", "?tokens=a"] {
@@ -156,7 +153,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("A dry run asks FCM of a dead token too, and what FCM says then counts")
+    @Test("A dry run asks FCM about a retired token, and an acceptance takes it off the list")
     func dryRun() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(.rejecting(Rejection(code: .unregistered)))
@@ -172,7 +169,7 @@ struct RetiredTokenRoutesTests {
         }
     }
 
-    @Test("Every surface answers a local refusal as it answers FCM's")
+    @Test("Every surface answers a local refusal like a refusal by FCM")
     func surfaces() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)

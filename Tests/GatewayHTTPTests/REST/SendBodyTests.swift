@@ -173,7 +173,7 @@ struct SendBodyTests {
     ]
 
     @Test(
-        "Every fault is listed with its place, and the first one's code stands for all",
+        "Every fault is listed with its pointer, and the problem has the first fault's code",
         arguments: [
             mistypedTexts, mistypedTargets, mistypedFlags, badNumbers, lists, targets, payloads, notificationTexts,
             unknownFields,
@@ -205,7 +205,7 @@ struct SendBodyTests {
     }
 
     @Test(
-        "A name that is nearly a field's is answered with it, and no other is",
+        "An unknown field gets a suggestion only if its name is close to a known field",
         arguments: [
             (#"{"tokn":"t"}"#, "; did you mean token?"), (#"{"Topic":"t"}"#, "; did you mean topic?"),
             (#"{"notification":{"titel":"t"},"token":"t"}"#, "; did you mean title?"),
@@ -232,7 +232,7 @@ struct SendBodyTests {
     }
 
     @Test(
-        "What lies at the edge of the rules is sent",
+        "A message at the limits of the rules is sent",
         arguments: [
             #"{"token":"\#(String(repeating: "x", count: 4_096))"}"#,
             #"{"tokens":["a"]}"#,
@@ -257,7 +257,7 @@ struct SendBodyTests {
     }
 
     @Test(
-        "A payload over its target's limit is too big, one at the limit is not",
+        "A payload over its target's limit is refused; one at the limit is sent",
         arguments: [
             (#""token":"t""#, 4_096), (#""tokens":["t","u"]"#, 4_096), (#""topic":"t""#, 2_048),
             (#""condition":"'t' in topics""#, 2_048),

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct SendMessageTests {
-    /// A message, what FCM says of it, and the answer beside the message's id.
+    /// A message, FCM's result, and the answer without the message's id.
     struct Case: Sendable, CustomTestStringConvertible {
         var body: String
         var result: SendResult
@@ -61,7 +61,7 @@ struct SendMessageTests {
         Case(#"{"token":"device-1"}"#, accepted: "0:1", replacement: "device-2"),
         Case(#"{"topic":"news"}"#, accepted: "5735983"),
         Case(#"{"condition":"'news' in topics && 'sport' in topics"}"#, accepted: "5735983"),
-        // One result each, in the request's order, whatever became of them.
+        // One result for each token, in the request's order.
         Case(
             #"{"tokens":["a","b","c","d","e"]}"#,
             [
@@ -72,7 +72,7 @@ struct SendMessageTests {
             retryAfter: 12,
             Self.five
         ),
-        // All failed, one by one: still a list.
+        // A list is answered as a list even if every token failed.
         Case(
             #"{"tokens":["a","b"]}"#,
             [.rejected(.unregistered), .rejected(.unregistered)],
@@ -86,7 +86,7 @@ struct SendMessageTests {
         ),
     ]
 
-    @Test("An answer has the message's id and what became of each recipient, and nothing else", arguments: Self.cases)
+    @Test("An answer has the message's id and each recipient's outcome, and nothing else", arguments: Self.cases)
     func answers(expected: Case) async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(expected.result)
@@ -99,7 +99,7 @@ struct SendMessageTests {
         }
     }
 
-    @Test("A message reaches the upstream whole")
+    @Test("Every field of a message reaches the upstream")
     func wholeMessage() async throws {
         try await TestGateway.run { gateway, key in
             let body = """
@@ -147,7 +147,7 @@ struct SendMessageTests {
     }
 
     @Test(
-        "What the upstream has no form for is refused at its field",
+        "A field that the upstream can't carry is refused with its pointer",
         arguments: [
             ("fid", #"{"fid":"f"}"#, OutcomeCode.invalidTarget), ("fids", #"{"fids":["f","g"]}"#, .invalidTarget),
             ("condition", #"{"condition":"!('a' in topics)"}"#, .invalidField),
@@ -183,7 +183,7 @@ struct SendMessageTests {
             }
             let deadlines = gateway.upstream.calls.map(\.deadline)
             try #require(deadlines.count == 3)
-            // Each request arrived after the one before, so nothing but the header can have brought this order about.
+            // Each request arrived after the one before, so only the header can explain this order.
             #expect(deadlines[1] < deadlines[0])
             #expect(deadlines[2] < ContinuousClock.now + .seconds(20))
             #expect(deadlines[2] > deadlines[0])

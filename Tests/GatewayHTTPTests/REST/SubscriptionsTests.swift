@@ -55,7 +55,7 @@ struct SubscriptionsTests {
         }
     }
 
-    @Test("A topic in the path is escaped once", arguments: [("a%25b", "a%b"), ("a%41", "aA"), ("a.~_-9", "a.~_-9")])
+    @Test("A topic in the path is decoded once", arguments: [("a%25b", "a%b"), ("a%41", "aA"), ("a.~_-9", "a.~_-9")])
     func topic(segment: String, name: String) async throws {
         try await TestGateway.run { gateway, key in
             let path = "/v1/tenants/demo/topics/\(segment)/subscriptions"
@@ -65,7 +65,7 @@ struct SubscriptionsTests {
     }
 
     @Test(
-        "What is no topic is refused",
+        "An invalid topic is refused",
         arguments: [
             "a%20b", "a%2Fb", "a%", "%ZZ", "%2e%2e", "..", ".", "%2Ftopics%2Fnews", "%C3%BC",
             String(repeating: "x", count: 901),
@@ -87,7 +87,7 @@ struct SubscriptionsTests {
                 #"{"tokens":["# + (0..<count).map { "\"t\($0 % 900)\"" }.joined(separator: ",") + "]}"
             }
             let answer = await gateway.data(.post, Self.path, key: key, body: body(1_000))
-            // A list of all results has more members than the gateway's own reader takes.
+            // The results have more members than the strict reader accepts.
             #expect(try JSON(parsing: answer.body)["results"]?.elements.count == 1_000)
             #expect(gateway.topics.changes.first?.tokens.count == 900)
             #expect(await gateway.data(.post, Self.path, key: key, body: body(1_001)).status == 422)
@@ -116,7 +116,7 @@ struct SubscriptionsTests {
         }
     }
 
-    @Test("Bad look-ups are problems")
+    @Test("Invalid look-ups and an unregistered token are answered with problems")
     func badList() async throws {
         try await TestGateway.run { gateway, key in
             let cases = [

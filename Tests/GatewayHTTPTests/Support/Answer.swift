@@ -5,7 +5,7 @@ import NIOCore
 import StrictJSON
 import Testing
 
-/// A listener's answer, read.
+/// A listener's answer, with its body as text.
 struct Answer: Sendable {
     var status: Int
     var headers: HTTPFields
@@ -21,7 +21,7 @@ struct Answer: Sendable {
         HTTPField.Name(name).flatMap { self.headers[$0] }
     }
 
-    /// The body as JSON; it has to please the strict reader too, which refuses repeated names.
+    /// The body as JSON; the strict reader, which refuses repeated names, must accept it too.
     var json: JSON {
         get throws {
             _ = try JSONDocument(parsing: ByteBuffer(string: self.body))
@@ -29,7 +29,7 @@ struct Answer: Sendable {
         }
     }
 
-    /// The body of an answer that must be a problem, checked for what all problems have in common.
+    /// Checks that an answer has the common shape of problems; returns the problem.
     func problem(sourceLocation: SourceLocation = #_sourceLocation) throws -> JSON {
         let json = try self.json
         #expect(self.header("Content-Type") == "application/problem+json", sourceLocation: sourceLocation)
@@ -65,7 +65,7 @@ struct Answer: Sendable {
         return problem
     }
 
-    /// Checks an answer that must be an error of Google's, for what all of them have in common.
+    /// Checks an answer that must be a Google API error.
     func expectError(
         _ status: String,
         _ errorCode: String? = nil,

@@ -5,11 +5,10 @@ import Yams
 
 @testable import GatewayHTTP
 
-/// A description as the project keeps it, read by a YAML parser that nothing else of the gateway's surface uses.
+/// One of the project's OpenAPI descriptions, read by an independent YAML parser.
 struct OpenAPIDocument {
     private static let methods: Set<String> = ["get", "put", "post", "delete", "head", "options", "patch", "trace"]
 
-    /// The file's bytes.
     let bytes: Data
     private let root: Node
 
@@ -19,7 +18,7 @@ struct OpenAPIDocument {
         self.root = try #require(try Yams.compose(yaml: String(decoding: self.bytes, as: UTF8.self)))
     }
 
-    /// Every method and path that is described, with its node.
+    /// Every described method and path, with its node.
     private var operations: [(route: ServedRoute, node: Node)] {
         (self.root["paths"]?.mapping).map(Array.init)?
             .flatMap { path, item in
@@ -31,7 +30,6 @@ struct OpenAPIDocument {
             } ?? []
     }
 
-    /// Every method and path that is described.
     var routes: [ServedRoute] { self.operations.map(\.route) }
 
     /// The codes that a problem can have.

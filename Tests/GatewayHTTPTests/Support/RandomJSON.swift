@@ -1,7 +1,6 @@
 import GatewayTestKit
 
-/// Writes random bodies that look more or less like a message; every text in them but the members' names holds a
-/// canary.
+/// Writes random bodies that resemble a message; every text except member names contains a canary.
 struct RandomJSON {
     let canary: String
     var generator: SeededGenerator
@@ -33,7 +32,7 @@ struct RandomJSON {
         Int.random(in: 0..<4, using: &self.generator) > 0
     }
 
-    /// A value of the kind that a field wants.
+    /// A value of a field's type.
     private mutating func sensible(_ field: String) -> String {
         switch field {
         case "tokens", "fids":
@@ -83,7 +82,7 @@ struct RandomJSON {
         }
     }
 
-    /// A text with the canary in it, escaped in one way or another; a token has no control characters.
+    /// A text that contains the canary, randomly escaped; a token has no control characters.
     private mutating func string(isToken: Bool = false) -> String {
         let before = ["", "/topics/", "'", "a:b", "é"].randomElement(using: &self.generator) ?? ""
         let after = ["", "' in topics", "-1", "\n", "💥"].randomElement(using: &self.generator) ?? ""

@@ -4,15 +4,15 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// A route of the data listener, with a request that it serves, and in whose words it answers.
+/// A route of the data listener, with a request that it serves and the dialect of its answers.
 struct Surface: Sendable, CustomTestStringConvertible {
     var method: HTTPRequest.Method
     var path: String
     var body: String
     var dialect: Dialect
-    /// Whether it asks the upstream, so that it waits for the answer.
+    /// True if the route calls the upstream and waits for its answer.
     var waits = true
-    /// Whether it takes messages of high priority.
+    /// True if the route accepts messages of high priority.
     var sends = false
     var headers: [String: String] = [:]
 
@@ -34,7 +34,6 @@ struct Surface: Sendable, CustomTestStringConvertible {
         self.sends = sends
     }
 
-    /// Asks a gateway.
     func ask(
         _ gateway: TestGateway,
         key: String?,
@@ -53,7 +52,7 @@ struct Surface: Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// The same with a message of high priority, where it takes messages.
+    /// The body of a message of high priority.
     var urgentBody: String {
         switch self.dialect {
         case .v1: #"{"message":{"token":"d","android":{"priority":"high"}}}"#
@@ -96,10 +95,9 @@ enum SendSurface: String, CaseIterable, Sendable {
     case form
     case v1
 
-    /// Those that take `Idempotency-Key` in a body of their own.
+    /// The surfaces with JSON bodies.
     static let json = [Self.rest, .legacy, .v1]
 
-    /// A message to a device.
     func body(_ token: String = "device", score: String = "3x1") -> String {
         switch self {
         case .rest: #"{"token":"\#(token)","data":{"score":"\#(score)"}}"#
@@ -124,7 +122,7 @@ enum SendSurface: String, CaseIterable, Sendable {
         }
     }
 
-    /// An answer's outcome in the words of the surface: its error, or else what names the message.
+    /// The outcome as the surface writes it: the error, or else the message's name or the body.
     func outcome(of answer: Answer) -> String {
         switch self {
         case .rest: answer.value["code"]?.text ?? answer.value["message_id"]?.text ?? answer.body

@@ -6,7 +6,7 @@ import InMemoryLogging
 import Logging
 
 extension TestGateway {
-    /// The project of `demo`, once it has one.
+    /// The project that ``setUpstream(_:project:)`` gives `demo`.
     static let project = "demo-1a2b"
 
     /// Posts to the legacy facade, with the key as legacy clients send it.
@@ -22,7 +22,6 @@ extension TestGateway {
         return await self.legacy(body, key: key, headers: headers.merging(type) { $1 })
     }
 
-    /// Posts to the v1 facade.
     func v1(
         _ body: String,
         key: String?,
@@ -32,7 +31,7 @@ extension TestGateway {
         await self.data(.post, "/v1/projects/\(project)/messages:send", key: key, body: body, headers: headers)
     }
 
-    /// Changes which protocol `demo` sends by, and gives it a project.
+    /// Sets the upstream of `demo` and gives it a project.
     func setUpstream(_ upstream: UpstreamKind, project: String? = TestGateway.project) async throws {
         _ = try await self.administration.put(
             Tenant.Draft(displayName: "demo", upstream: upstream, projectID: project),
@@ -41,10 +40,9 @@ extension TestGateway {
         )
     }
 
-    /// The sender id of `demo`, once it has one.
+    /// The sender id that ``setSender(_:tenant:)`` gives a tenant.
     static let senderID = "123456789012"
 
-    /// Gives a tenant a sender id.
     func setSender(_ senderID: String? = TestGateway.senderID, tenant: String = "demo") async throws {
         _ = try await self.administration.put(
             Tenant.Draft(displayName: tenant, upstream: .legacy, senderID: senderID),
@@ -53,7 +51,7 @@ extension TestGateway {
         )
     }
 
-    /// Runs a body with a gateway whose device groups live by FCM's rules.
+    /// Runs a body with a gateway whose upstream keeps device groups by FCM's rules.
     static func runWithGroups(
         _ body: @escaping @Sendable (TestGateway, _ key: String, InMemoryGroupUpstream) async throws -> Void
     ) async throws {
@@ -97,6 +95,6 @@ extension SendResult {
 }
 
 extension Answer {
-    /// The body as JSON; `null` for a body that is none.
+    /// The body as JSON, or `null` if it isn't JSON.
     var value: JSON { (try? self.json) ?? .null }
 }

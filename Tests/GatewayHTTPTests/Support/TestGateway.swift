@@ -11,9 +11,9 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// Both listeners of a gateway over doubles, asked in process.
+/// Both listeners of a gateway over test doubles, called in process.
 ///
-/// Two tenants are there: `demo`, whose key may do everything, and `other`.
+/// There are two tenants: `demo`, whose key has every scope, and `other`.
 struct TestGateway: Sendable {
     static let adminToken = "admin-token-of-the-test"
     static let host = "gateway.test"
@@ -22,7 +22,7 @@ struct TestGateway: Sendable {
     let clock = ManualClock()
     let upstream: ScriptedUpstream
     let topics: ScriptedTopics
-    /// The file of all stores; each store fails alone.
+    /// The database of all stores; each store can fail on its own.
     let database: TestDatabase
     let directoryDatabase: TestDatabase
     let directory: Directory
@@ -39,17 +39,17 @@ struct TestGateway: Sendable {
     let administration: Administration
     let audit: AuditLog
     let gate: LoadGate
-    /// How often a wrong admin token had its caller wait.
+    /// The number of pauses after a wrong admin token.
     let pauses = Observed(0)
     let dataListener: Listener
     let adminListener: Listener
     private let script = Observed<[@Sendable (UpstreamCall) -> SendResult]>([])
-    /// Whether the upstream keeps its answers to itself.
+    /// True while the upstream holds back its answers.
     private let isHeld = Observed(false)
 
-    /// Runs a body against a gateway that was set up, and stops the gateway afterwards.
+    /// Starts a gateway, runs a body, and stops the gateway.
     ///
-    /// `hold` is awaited before every answer to a message or about topics.
+    /// `hold` is awaited before each answer of the message and topic upstreams.
     static func run<Result: Sendable>(
         limits: LimitPolicies = LimitPolicies(),
         auditCapacity: Int = 100_000,
@@ -245,7 +245,6 @@ struct TestGateway: Sendable {
         await self.data(.post, "/v1/tenants/demo/messages", key: key, body: body, headers: headers)
     }
 
-    /// Asks the admin listener.
     func admin(
         _ method: HTTPRequest.Method,
         _ path: String,
@@ -257,7 +256,7 @@ struct TestGateway: Sendable {
         await Self.ask(self.adminListener, method, path, bearer: token, body: body, headers: headers, host: host)
     }
 
-    /// Asks the listener that serves an address: the admin one as an operator, else the other one by a tenant's key.
+    /// Asks the admin listener for a path under `/admin/`, else the data listener with a tenant's key.
     func ask(
         _ method: HTTPRequest.Method,
         _ path: String,
@@ -270,7 +269,7 @@ struct TestGateway: Sendable {
             : await self.data(method, path, key: key, body: body, headers: headers)
     }
 
-    /// The pages of a list, by the cursors that it gives.
+    /// All pages of a list, read by its cursors.
     func pages(_ path: String, key: String? = nil) async throws -> [JSON] {
         var pages: [JSON] = []
         var cursor = ""
@@ -283,7 +282,7 @@ struct TestGateway: Sendable {
         return pages
     }
 
-    /// The audit's records of `demo` that a query finds, newest first, once everything so far is recorded.
+    /// Flushes the audit and returns the records of `demo` that match a query, newest first.
     func records(_ query: String, key: String) async throws -> [JSON] {
         try await self.settleAudit()
         let answer = await self.data(.get, "/v1/tenants/demo/audit?\(query)", key: key)
@@ -291,7 +290,7 @@ struct TestGateway: Sendable {
         return try answer.json["records"]?.elements ?? []
     }
 
-    /// Asks a listener; a header given as empty text is left out.
+    /// Asks a listener; a header with an empty value is left out.
     static func ask(
         _ listener: any HTTPServerResponder,
         _ method: HTTPRequest.Method,
@@ -328,17 +327,17 @@ struct TestGateway: Sendable {
 
     // MARK: Setting up
 
-    /// Lets the upstream answer the next calls with these; after them it accepts everything again.
+    /// Sets the upstream's next answers; after them it accepts everything again.
     func answer(_ results: SendResult...) {
         for result in results { self.answer { _ in result } }
     }
 
-    /// Lets the upstream answer the next call by what it is asked.
+    /// Computes the upstream's next answer from the call.
     func answer(_ responder: @escaping @Sendable (UpstreamCall) -> SendResult) {
         self.script.change { $0.append(responder) }
     }
 
-    /// Lets the upstream answer nothing from now on, or everything that waits and comes.
+    /// Holds back the upstream's answers, or releases them.
     func hold(_ isHeld: Bool = true) {
         self.isHeld.change { $0 = isHeld }
     }
@@ -354,7 +353,6 @@ struct TestGateway: Sendable {
         return try await self.makeKey(scopes: Set(Scope.allCases), tenant: name)
     }
 
-    /// Makes a key for a tenant.
     func makeKey(
         scopes: Set<Scope>,
         topicPrefixes: [String] = [],
@@ -369,12 +367,12 @@ struct TestGateway: Sendable {
         return key.secret.revealText()
     }
 
-    /// What is in the audit's store, all of it or that of one action.
+    /// The stored audit records, of one action if given.
     func auditRecords(of action: String? = nil) async throws -> [AuditRecord] {
         try await self.auditDatabase.auditRecords().filter { action == nil || $0.action == action }
     }
 
-    /// Returns when everything that was recorded so far is in the audit's store.
+    /// Waits until all records so far are in the audit's store.
     func settleAudit() async throws {
         try await self.audit.commit(.sample("test.barrier"))
     }

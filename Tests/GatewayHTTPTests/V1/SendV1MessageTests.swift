@@ -10,7 +10,7 @@ import Testing
 struct SendV1MessageTests {
     private static let message = #"{"message":{"token":"device-1","data":{"score":"3x1"}}}"#
 
-    @Test("Both kinds of upstream: the name that v1 gives", arguments: [UpstreamKind.v1, .legacy])
+    @Test("A v1 send is answered with the message's name by both upstreams", arguments: [UpstreamKind.v1, .legacy])
     func accepted(upstream: UpstreamKind) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(upstream)
@@ -41,7 +41,7 @@ struct SendV1MessageTests {
         }
     }
 
-    @Test("An unknown key is 401, a foreign project and a missing scope the same 403")
+    @Test("An unknown key gets 401; a foreign project and a missing scope get the same 403")
     func refusedCallers() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -69,7 +69,7 @@ struct SendV1MessageTests {
         }
     }
 
-    @Test("An answer that carries an FcmError is passed through, byte by byte")
+    @Test("An answer that carries an FcmError is passed through byte for byte")
     func passThrough() async throws {
         let body = #"""
             { "error": {"code": 404, "message": "gone", "status": "NOT_FOUND", "details": [
@@ -84,12 +84,12 @@ struct SendV1MessageTests {
             #expect(answer.status == 404)
             #expect(answer.body == body)
             #expect(answer.header("Retry-After") == "7")
-            // The same answer to a REST caller is its outcome.
+            // A REST caller gets the outcome of the same answer.
             #expect(await gateway.send(#"{"token":"device-1"}"#, key: key).status == 410)
         }
     }
 
-    @Test("A group's answer is an empty object, whatever its counts")
+    @Test("A send to a group is answered with an empty object without counts")
     func group() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)
@@ -100,7 +100,7 @@ struct SendV1MessageTests {
         }
     }
 
-    @Test("What v1 would refuse is refused before anything is sent")
+    @Test("An invalid v1 request is refused before anything is sent")
     func badRequests() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
@@ -133,7 +133,7 @@ struct SendV1MessageTests {
         }
     }
 
-    @Test("A legacy upstream names the first field that it can't carry")
+    @Test("A message that a legacy upstream can't carry is refused with the first such field")
     func notCarried() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)

@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayService
 
 struct AuditCheckpointerTests {
-    /// Another replica's.
+    /// Another replica's checkpointer.
     private static func checkpointer(_ fixture: AuditTrailFixture) -> AuditCheckpointer {
         AuditCheckpointer(
             store: fixture.store,
@@ -19,7 +19,7 @@ struct AuditCheckpointerTests {
         )
     }
 
-    /// The fixture's replica, with a lead.
+    /// The fixture's replica with a leadership.
     private static func service(_ fixture: AuditTrailFixture, _ lead: InMemoryLeadership) -> AuditCheckpointService {
         let logger = AuditTrailFixture.logger
         let closer = AuditChainCloser(
@@ -42,7 +42,7 @@ struct AuditCheckpointerTests {
         )
     }
 
-    @Test("A checkpoint is made when there is something new, and only then")
+    @Test("A checkpoint is written only if something is new, and leaves out closed chains")
     func onlyNews() async throws {
         try await AuditTrailFixture.with { fixture in
             #expect(try await fixture.store.allCheckpoints().count == 1)
@@ -55,7 +55,7 @@ struct AuditCheckpointerTests {
             let last = try #require(try await fixture.store.signatures().latest?.content)
             #expect(last.number == 2)
             #expect(last.heads.map(\.sequence) == [3])
-            // Closed, the chain is settled, and takes no room any more.
+            // A closed chain is settled and no longer listed.
             try await fixture.write(0, to: &chain, state: .closed)
             #expect(await fixture.checkpointer.checkpoint())
             let settled = try #require(try await fixture.store.signatures().latest?.content)
@@ -64,7 +64,7 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("A leader that was paused makes no checkpoint twice, and reads the row anew before its next")
+    @Test("A leader that was paused writes no duplicate checkpoint, and reads the latest before its next")
     func pausedLeader() async throws {
         try await AuditTrailFixture.with { fixture in
             let other = Self.checkpointer(fixture)
@@ -81,7 +81,7 @@ struct AuditCheckpointerTests {
             #expect(await fixture.checkpointer.checkpoint())
             #expect(try await fixture.store.allCheckpoints().map(\.number) == [1, 2, 3, 4])
             #expect(try await fixture.verify() == .intact(records: 3))
-            // The other one finds out by the same conflict.
+            // The other leader meets the same conflict.
             try await fixture.write(1, to: &chain)
             #expect(await other.checkpoint() == false)
             #expect(await other.checkpoint())
@@ -89,7 +89,7 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("A leader that finds another's checkpoint in the place of its own resigns, and waits until it leads again")
+    @Test("A leader whose checkpoint number is taken resigns, and writes none until it leads again")
     func conflict() async throws {
         try await AuditTrailFixture.with { fixture in
             func numbers() async throws -> [Int] { try await fixture.store.allCheckpoints().map(\.number) }
@@ -119,7 +119,7 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("Each replica's sink is judged by its own place, and a new one begins where the furthest other one is")
+    @Test("Each replica's sink is verified up to its own position, and a new one starts at the furthest")
     func places() async throws {
         try await AuditTrailFixture.with { fixture in
             let folder = fixture.directory.path
@@ -137,7 +137,7 @@ struct AuditCheckpointerTests {
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint())
             for name in ["leader", "stopped"] { await feeder(name).deliver() }
-            // The others go on without it.
+            // The stopped sink gets none of these.
             for _ in 1...3 {
                 try await fixture.write(1, to: &chain)
                 #expect(await fixture.checkpointer.checkpoint())
@@ -145,7 +145,7 @@ struct AuditCheckpointerTests {
             }
             #expect(try await fixture.store.sinks() == ["leader": 5, "stopped": 2])
             for name in ["leader", "stopped"] { #expect(try await verdict(name) == .intact(records: 4)) }
-            // What the leader's sink had and has no more is missed.
+            // Checkpoints cut from the leader's sink are missed.
             let lines = try fixture.lines("\(folder)/leader.jsonl")
             try fixture.write(Array(lines.prefix(3)), to: "\(folder)/leader.jsonl")
             let reason = "the sink had it, and has it no more"
@@ -158,7 +158,7 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("A follower's sink is fed, and its time moves, while another replica makes the checkpoints")
+    @Test("A follower's sink is fed and its delivery time advances while another replica writes checkpoints")
     func follower() async throws {
         try await AuditTrailFixture.with { fixture in
             let other = Self.checkpointer(fixture)
@@ -187,7 +187,7 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("An end that is not genuine is not signed")
+    @Test("A checkpoint leaves out a chain with a forged head")
     func forgedHead() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
@@ -202,7 +202,7 @@ struct AuditCheckpointerTests {
         }
     }
 
-    @Test("The first checkpoint does not wait for the first interval to be over", .timeLimit(.minutes(10)))
+    @Test("The first checkpoint does not wait for an interval", .timeLimit(.minutes(10)))
     func first() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
@@ -215,7 +215,7 @@ struct AuditCheckpointerTests {
             )
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await service.run() }
-                // The service's end makes a checkpoint too, so it has to be seen before.
+                // Stopping the service writes a checkpoint too, so this one must appear before.
                 while try await fixture.store.allCheckpoints().count < 2 { await Task.yield() }
                 group.cancelAll()
             }

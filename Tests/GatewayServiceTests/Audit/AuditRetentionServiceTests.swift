@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayService
 
 struct AuditRetentionServiceTests {
-    @Test("After a truncation the rest verifies, look-ups find it, and what is new goes on")
+    @Test("After a truncation the remaining and new records verify and are found")
     func truncation() async throws {
         try await AuditTrailFixture.with { fixture in
             var first = AuditChain(writer: 1)
@@ -19,7 +19,7 @@ struct AuditRetentionServiceTests {
 
             let removed = await fixture.retain(days: 30)
             #expect(removed > 21 * 60 && removed < whole - 29 * 60)
-            // Also before there is a checkpoint that knows of it.
+            // Also before a checkpoint covers the truncation.
             #expect(try await fixture.verify() == .intact(records: whole - removed))
             #expect(await fixture.checkpointer.checkpoint())
             #expect(try await fixture.verify() == .intact(records: whole - removed))
@@ -37,7 +37,7 @@ struct AuditRetentionServiceTests {
         }
     }
 
-    @Test("Checkpoints go with the records of their time, and what is left verifies")
+    @Test("Old checkpoints are removed with the records of their time, and the rest verifies")
     func checkpoints() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
@@ -61,7 +61,7 @@ struct AuditRetentionServiceTests {
         }
     }
 
-    @Test("A tenant whose old records were all removed is found again when it comes back")
+    @Test("A tenant whose records were all removed is found again after a new record")
     func forgottenTenant() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
@@ -81,25 +81,25 @@ struct AuditRetentionServiceTests {
         }
     }
 
-    @Test("A clock that is moved ahead while the gateway runs counts for a day at most")
+    @Test("A clock jump of a running gateway removes no records; a start under the moved clock does")
     func clockOfRunningGateway() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(10, to: &chain, days: 10)
-            // A time without records counts as a month, which is more than this.
+            // A gap without records counts as a month at most, which exceeds the 20 days kept.
             let clock = fixture.clock
             try await fixture.retaining(days: 20) { service in
                 clock.advance(by: .seconds(5_000 * 86_400))
                 #expect(await service.pass() == 0)
                 #expect(await service.pass() == 0)
             }
-            // A gateway that starts under that clock knows no better.
+            // A gateway that starts under the moved clock trusts it.
             #expect(await fixture.retain(days: 20) > 0)
         }
     }
 
     @Test(
-        "Records that were changed and hashed anew are no records to remove, wherever that ends",
+        "Forged records with new hashes are not removed, wherever the forgery ends",
         arguments: [1_000, 1_001, 1_500, 1_900, 3_000],
         [false, true]
     )
@@ -138,7 +138,7 @@ struct AuditRetentionServiceTests {
         }
     }
 
-    @Test("A chain whose end is not genuine is left alone", arguments: [AuditHead.State.open, .closed])
+    @Test("A chain with a forged head is not truncated", arguments: [AuditHead.State.open, .closed])
     func forgedHead(state: AuditHead.State) async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
@@ -150,7 +150,7 @@ struct AuditRetentionServiceTests {
         }
     }
 
-    @Test("What was removed before a pass failed is told", arguments: [1, 2])
+    @Test("A failed pass records the number of records that it removed", arguments: [1, 2])
     func failingPass(removals: Int) async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
@@ -175,7 +175,7 @@ struct AuditRetentionServiceTests {
         }
     }
 
-    @Test("Nothing goes before it is recorded that something will, so that a kill in the middle hides nothing")
+    @Test("Records are removed only after the intent is recorded")
     func intent() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)

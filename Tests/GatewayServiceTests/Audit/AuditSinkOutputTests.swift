@@ -14,14 +14,14 @@ struct AuditSinkOutputTests {
         return try fixture.read(path)
     }
 
-    /// How many checkpoints came again.
+    /// The number of repeated checkpoints.
     private func repeated(_ collected: Data) -> Int {
         let checkpoints = String(decoding: collected, as: UTF8.self).split(separator: "\n")
             .filter { $0.hasPrefix(#"{"type":"checkpoint""#) && $0.hasSuffix("}") }
         return checkpoints.count - Set(checkpoints).count
     }
 
-    @Test("What a reader that stalls does not take follows again, as often as it happens")
+    @Test("Lines that a stalled reader missed are written again after each stall")
     func stalled() async throws {
         try await AuditTrailFixture.with { fixture in
             let pipe = StallingPipe()
@@ -29,7 +29,7 @@ struct AuditSinkOutputTests {
             var chain = AuditChain(writer: 1)
             var collected = Data()
             var stalls = 0
-            // Each round brings about half of what the pipe takes.
+            // Each round fills about half of the pipe.
             for round in 1...12 {
                 try await fixture.write(35, to: &chain)
                 _ = await fixture.checkpointer.checkpoint()
@@ -44,12 +44,12 @@ struct AuditSinkOutputTests {
             collected += pipe.drain()
             #expect(stalls > 1)
             #expect(feeder.delivered == 13)
-            // A reader that had no room at all tore nothing, so that nothing has to come again.
+            // Torn lines make checkpoints repeat; a write to a full pipe would tear nothing.
             #expect(self.repeated(collected) > 0)
             let verifier = try self.read(collected, fixture)
             #expect(verifier.evidence.latest == 13)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 12 * 35))
-            // A line that can't be read is a change unless the sink goes back behind it.
+            // An unreadable line is a change unless a repeated checkpoint follows it.
             var lines = String(decoding: collected, as: UTF8.self).split(separator: "\n").map(String.init)
             let torn = try #require(lines.firstIndex { AuditLine(ByteBuffer(string: $0)) == nil })
             lines.remove(at: torn + 1)
@@ -60,7 +60,7 @@ struct AuditSinkOutputTests {
         }
     }
 
-    @Test("A stall before the first checkpoint has all come again as well")
+    @Test("After a stall before the first checkpoint everything is written again")
     func stalledAtFirst() async throws {
         try await AuditTrailFixture.with { fixture in
             let pipe = StallingPipe()
@@ -85,7 +85,7 @@ struct AuditSinkOutputTests {
         }
     }
 
-    @Test("What comes again after a start verifies in one file with what there was", arguments: [false, true])
+    @Test("Lines that are repeated after a start verify together with the earlier lines", arguments: [false, true])
     func started(isTorn: Bool) async throws {
         try await AuditTrailFixture.with { fixture in
             let pipe = StallingPipe()
@@ -100,7 +100,7 @@ struct AuditSinkOutputTests {
                     collected += pipe.drain()
                 }
                 #expect(feeder.delivered == 1 + 3 * start)
-                // A collector ends the line at which a killed process broke off.
+                // A collector terminates the line that a killed process left incomplete.
                 if isTorn { collected += Data("{\"type\":\"record\",\"writer\":1\n".utf8) }
             }
             if isTorn {
@@ -114,7 +114,7 @@ struct AuditSinkOutputTests {
         }
     }
 
-    @Test("A backlog that a shutdown broke off follows")
+    @Test("A backlog that a shutdown interrupted is delivered later")
     func brokenOff() async throws {
         try await AuditTrailFixture.with { fixture in
             let path = "\(fixture.directory.path)/output.jsonl"
@@ -136,7 +136,7 @@ struct AuditSinkOutputTests {
         }
     }
 
-    @Test("A reader that has gone is an error, and no signal")
+    @Test("A closed reader causes an error, not a signal")
     func closed() async throws {
         let pipe = StallingPipe()
         try pipe.closeReader()
@@ -147,7 +147,7 @@ struct AuditSinkOutputTests {
     }
 }
 
-/// A pipe that nobody reads but the test, when it likes.
+/// A pipe that is read only when the test drains it.
 private struct StallingPipe {
     private let pipe = Pipe()
 
@@ -155,12 +155,11 @@ private struct StallingPipe {
         _ = fcntl(self.pipe.fileHandleForReading.fileDescriptor, F_SETFL, O_NONBLOCK)
     }
 
-    /// Its end for writing, which waits for nobody.
+    /// The write end, which never waits.
     var output: TimedOutput {
         TimedOutput(descriptor: self.pipe.fileHandleForWriting.fileDescriptor, timeoutMs: 0)
     }
 
-    /// Reads all that is in it.
     func drain() -> Data {
         var all = Data()
         var block = [UInt8](repeating: 0, count: 1 << 16)
@@ -174,7 +173,6 @@ private struct StallingPipe {
         }
     }
 
-    /// Ends the reading for good.
     func closeReader() throws {
         try self.pipe.fileHandleForReading.close()
     }

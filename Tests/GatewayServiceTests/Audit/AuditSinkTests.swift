@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayService
 
 struct AuditSinkTests {
-    /// Three chains that have ended, and a checkpoint after each; delivered to a file.
+    /// Runs a body with a sink file of three closed chains and a checkpoint after each.
     private func delivered(
         _ body: (AuditTrailFixture, AuditSinkFile, String) async throws -> Void
     ) async throws {
@@ -27,10 +27,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test(
-        "A store that was put back to an older copy, and went on or not, is told by the sink",
-        arguments: [false, true]
-    )
+    @Test("The sink reveals a store restored from an old copy, with or without new records", arguments: [false, true])
     func rolledBack(goesOn: Bool) async throws {
         try await TemporaryDirectory.with { directory in
             let fixture = try await AuditTrailFixture(directory)
@@ -69,7 +66,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test("What was broken off follows again", arguments: [0, 1, 40, 700, 5_000])
+    @Test("The next feeder completes a truncated sink file", arguments: [0, 1, 40, 700, 5_000])
     func brokenOff(bytes: Int) async throws {
         try await self.delivered { fixture, _, path in
             var whole = try Data(contentsOf: URL(filePath: path))
@@ -88,7 +85,7 @@ struct AuditSinkTests {
             var lines = try fixture.lines(path)
             let torn = lines.indices.filter { AuditLine(ByteBuffer(string: lines[$0])) == nil }
             #expect(torn.count == (bytes <= 1 ? 0 : 1))
-            // A line that can't be read is a change unless the sink goes back behind it.
+            // An unreadable line is a change unless a repeated checkpoint follows it.
             guard let index = torn.first else { return }
             lines.remove(at: index + 1)
             try fixture.write(lines, to: path)
@@ -96,10 +93,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test(
-        "A last line that is not whole is a warning, behind what the store knows to be delivered alone",
-        arguments: [4, 3]
-    )
+    @Test("An incomplete last line is only a warning after the last checkpoint known as delivered", arguments: [4, 3])
     func torn(checkpoint: Int) async throws {
         try await self.delivered { fixture, _, path in
             let text = try String(contentsOfFile: path, encoding: .utf8)
@@ -118,13 +112,13 @@ struct AuditSinkTests {
             let expected: AuditVerifier.Verdict =
                 checkpoint == 4 ? .intact(records: 15) : .checkpointTampered(number: 4, reason: reason)
             #expect(try await fixture.verify(evidence: evidence) == expected)
-            // With its end, it is no line that a kill leaves behind.
+            // With a newline it can't come from a kill.
             try Data((torn + "\n").utf8).write(to: URL(filePath: path))
             #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
         }
     }
 
-    @Test("A file that was moved away is followed by one that goes on, and both verify together and the later alone")
+    @Test("A new file continues a sink whose file was moved; both verify together, and the later one alone")
     func rotation() async throws {
         try await self.delivered { fixture, sink, path in
             let feeder = fixture.feeder(sink)
@@ -149,7 +143,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test("A file that was moved away is left alone at once, unless a checkpoint is half written")
+    @Test("A moved file gets no more lines unless a checkpoint's batch is incomplete")
     func idleRotation() async throws {
         try await self.delivered { fixture, sink, path in
             let whole = try fixture.lines(path)
@@ -179,7 +173,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test("Whatever is changed in any of a rotated sink's files is found, and so is a file that is left out")
+    @Test("Changes in any file of a rotated sink are found, and so are swapped or missing later files")
     func tamperedRotation() async throws {
         try await self.delivered { fixture, sink, path in
             let feeder = fixture.feeder(sink)
@@ -213,7 +207,7 @@ struct AuditSinkTests {
             let untouched = try await verdict(files)
             #expect(untouched == .intact(records: 27))
 
-            // The first file may be gone: by itself, a sink may begin anywhere.
+            // The first file may be missing, because a sink may begin anywhere.
             for index in files.indices.dropFirst() {
                 var fewer = files
                 fewer.remove(at: index)
@@ -228,7 +222,7 @@ struct AuditSinkTests {
                 let lines = try fixture.lines(file)
                 var changes: [(String, [String])] = []
                 for number in lines.indices {
-                    // The last line of a file comes again as the first of the next, so one of them may go.
+                    // A file's last line is repeated as the next file's first, so either may be missing.
                     let isTwice = number == 0 || (number == lines.count - 1 && index < files.count - 1)
                     var changed = lines
                     changed.remove(at: number)
@@ -239,7 +233,7 @@ struct AuditSinkTests {
                     if changed != lines { changes.append(("line \(number) changed", changed)) }
                     changed = lines
                     changed.insert(lines[(number + 1) % lines.count], at: number)
-                    // What precedes a checkpoint that comes again follows once more.
+                    // Lines before a repeated checkpoint are read again after it.
                     if index == 0 || number > 0 { changes.append(("inserted before line \(number)", changed)) }
                 }
                 for (what, changed) in changes {
@@ -252,7 +246,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test("A sink that can't be written gets everything once it can, and a lost one goes on where it was")
+    @Test("A sink that couldn't be written gets everything later, and the loss of a sink is found")
     func outage() async throws {
         try await AuditTrailFixture.with { fixture in
             let path = "\(fixture.directory.path)/not-there/audit.jsonl"
@@ -270,7 +264,7 @@ struct AuditSinkTests {
             #expect(feeder.delivered == 2)
             let verifier = try fixture.read(path)
             #expect(verifier.records == 1_200 && verifier.evidence.latest == 2)
-            // The store knows what was delivered; that it is gone is told.
+            // The store knows the delivered checkpoint, so a lost sink is found.
             var evidence = AuditEvidence()
             evidence.required = try await fixture.store.sinks()["gateway"] ?? 0
             #expect(
@@ -280,7 +274,7 @@ struct AuditSinkTests {
         }
     }
 
-    @Test("A sink that begins after records were removed begins with the truncation marker")
+    @Test("A sink that starts after records were removed holds the remaining ones and verifies")
     func afterRetention() async throws {
         try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)

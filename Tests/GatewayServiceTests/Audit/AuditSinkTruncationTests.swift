@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayService
 
 struct AuditSinkTruncationTests {
-    /// Two short chains that end on the first day, one of them uncleanly, and a long one; a checkpoint every day.
+    /// Writes two short chains on the first day, one ended uncleanly, and a long one with a checkpoint every day.
     private func fill(_ fixture: AuditTrailFixture, _ feeder: AuditSinkFeeder? = nil) async throws {
         func mark() async {
             await self.mark(fixture, feeder)
@@ -42,7 +42,7 @@ struct AuditSinkTruncationTests {
         }
     }
 
-    @Test("A sink that is named first begins where checkpoints and records meet")
+    @Test("A sink added after a truncation holds the remaining records and protects how removed chains ended")
     func namedFirst() async throws {
         try await AuditTrailFixture.with { fixture in
             try await self.fill(fixture)
@@ -63,7 +63,7 @@ struct AuditSinkTruncationTests {
             #expect(verifier.evidence.latest == feeder.delivered)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 223 - removed))
 
-            // How a chain ended whose records are all gone is vouched for by the checkpoint.
+            // The checkpoint protects the end of a chain whose records are all removed.
             let lines = try fixture.lines(path)
             let ended = lines.indices.filter { lines[$0].contains(#""ended":"#) }
             #expect(ended.count == 2)
@@ -81,7 +81,7 @@ struct AuditSinkTruncationTests {
         }
     }
 
-    @Test("Records that go while they are being delivered leave a marker and no gap", arguments: [false, true])
+    @Test("Records that are removed during their delivery leave no gap in the sink", arguments: [false, true])
     func overtaken(hasBegun: Bool) async throws {
         try await AuditTrailFixture.with { fixture in
             let path = "\(fixture.directory.path)/audit.jsonl"
@@ -102,7 +102,7 @@ struct AuditSinkTruncationTests {
                 logger: AuditTrailFixture.logger
             )
             if hasBegun {
-                // The sink has the first checkpoint, and could not be written for long.
+                // The sink holds the first checkpoint and was then unwritable for long.
                 let first = try #require(try await fixture.store.signatures().oldest)
                 _ = try await sink.resume()
                 try await sink.write([.checkpoint(first, sink: "gateway")], isWhole: true)
@@ -120,7 +120,7 @@ struct AuditSinkTruncationTests {
             let verifier = try fixture.read(path)
             #expect(verifier.evidence.latest == feeder.delivered)
             #expect(try await fixture.verify(evidence: verifier.evidence) == whole)
-            // The next process takes it up in the midst of it, where the store has the checkpoint that follows.
+            // The next process can continue after any line behind the store's oldest checkpoint.
             let text = try fixture.lines(path)
             let oldest = try #require(try await fixture.store.signatures().oldest?.number)
             let mark = #"{"type":"checkpoint","sink":"gateway","number":\#(oldest),"#

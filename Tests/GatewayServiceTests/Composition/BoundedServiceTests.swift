@@ -6,9 +6,9 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("The time that services have to end", .timeLimit(.minutes(10)))
+@Suite("Shutdown time limit of services", .timeLimit(.minutes(10)))
 struct BoundedServiceTests {
-    /// A service that ends when it is cancelled, or told to end where it is prompt; it notes how.
+    /// A service that ends when cancelled, or if prompt at graceful shutdown, and notes if it was cancelled.
     private struct Waiting: Service {
         var isPrompt = false
         var fails = false
@@ -35,21 +35,21 @@ struct BoundedServiceTests {
         }
     }
 
-    @Test("Those that have not ended when the time is up are cancelled, each when it is told to end")
+    @Test("Services that still run when the time is up are cancelled")
     func late() async throws {
         let ends = Observed<[Bool]>([])
         try await self.stop([Waiting(ends: ends), Waiting(ends: ends)], within: .zero)
         #expect(ends.current == [true, true])
     }
 
-    @Test("One that ends in time is not cancelled")
+    @Test("A service that ends in time is not cancelled")
     func prompt() async throws {
         let ends = Observed<[Bool]>([])
         try await self.stop([Waiting(isPrompt: true, ends: ends)], within: .seconds(3_600))
         #expect(ends.current == [false])
     }
 
-    @Test("What one throws at its end is thrown on", arguments: [true, false])
+    @Test("An error that a service throws at its end is rethrown", arguments: [true, false])
     func failing(isPrompt: Bool) async throws {
         let waiting = Waiting(isPrompt: isPrompt, fails: true, ends: Observed([]))
         await #expect(throws: SampleError.self) {

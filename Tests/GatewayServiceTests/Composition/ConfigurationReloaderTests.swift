@@ -14,7 +14,7 @@ struct ConfigurationReloaderTests {
         TokenURI("https://\(host)/token").map { hosts.admits($0) } ?? false
     }
 
-    @Test("Everything that a running gateway can take is in force at once")
+    @Test("A reload applies limits, upstream settings and the log level, and names what needs a start")
     func everything() async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
             #expect(fixture.gauge == 1)
@@ -39,7 +39,7 @@ struct ConfigurationReloaderTests {
             #expect(fixture.logLevel.current == .debug)
             #expect(Self.admits(fixture.upstream.tokenHosts.current, "tokens.example.org"))
             #expect(!Self.admits(fixture.upstream.tokenHosts.current, "oauth2.googleapis.com"))
-            // connectTimeoutMs is one that the connections were made with.
+            // Open connections were made with the old connectTimeoutMs.
             let warnings = fixture.logText.split(separator: "\n").filter { $0.hasPrefix("warning ") }
             #expect(
                 warnings == [
@@ -53,7 +53,7 @@ struct ConfigurationReloaderTests {
                 )
             )
 
-            // What is left out has its default again.
+            // Settings left out return to their defaults.
             #expect(await fixture.reload(Self.plain) == 1)
             #expect(fixture.limits == LimitPolicies())
             #expect(fixture.logLevel.current == .info)
@@ -61,7 +61,7 @@ struct ConfigurationReloaderTests {
     }
 
     @Test(
-        "A bad file changes nothing, and is named with line and key; the mended one is taken",
+        "A bad file changes nothing and is reported with line and key; a corrected one is applied",
         arguments: [
             ("log:\n  level: loud\nupstream:\n  timeoutMs: 9000", "line=2", "key=log.level"),
             ("upstream:\n  timeoutMs: 9000\n  deadlineMs: 8000", "line=2", "key=upstream.timeoutMs"),
@@ -97,7 +97,7 @@ struct ConfigurationReloaderTests {
         }
     }
 
-    @Test("A file that has gone changes nothing")
+    @Test("A missing file changes nothing")
     func missingFile() async throws {
         try await ReloadFixture.with({ _ in "log:\n  level: error\n" }) { fixture in
             try FileManager.default.removeItem(atPath: "\(fixture.directory.path)/gateway.yaml")
@@ -106,7 +106,7 @@ struct ConfigurationReloaderTests {
         }
     }
 
-    @Test("The environment wins over the file, as at the start")
+    @Test("The environment overrides a reloaded file")
     func environmentWins() async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
             // GATEWAY_LOG_FORMAT is text.
@@ -116,7 +116,7 @@ struct ConfigurationReloaderTests {
     }
 
     @Test(
-        "What only a start can take is named at every reload until it is as it was",
+        "A changed setting that needs a start is named at every reload until it is changed back",
         arguments: [
             ("http:\n  port: 1", "http.port"), ("admin:\n  host: 127.0.0.2", "admin.host"), ("dataDir: /x", "dataDir"),
             ("eventLoops: 999", "eventLoops"), ("store:\n  url: sqlite:other.sqlite", "store.url"),
@@ -149,7 +149,7 @@ struct ConfigurationReloaderTests {
         """
     }
 
-    @Test("A renewed certificate is taken; a cut off, foreign or expired one is not, nor what came with it")
+    @Test("A renewed certificate is applied; a truncated, mismatched or expired one stops the whole reload")
     func certificates() async throws {
         let authority = try TestAuthority()
         try await ReloadFixture.with({ directory in
@@ -185,7 +185,7 @@ struct ConfigurationReloaderTests {
         }
     }
 
-    @Test("A certificate that expires while it is in use does not keep limits from changing")
+    @Test("A certificate that expired in use does not stop a reload, which warns of it")
     func expiredInUse() async throws {
         let authority = try TestAuthority()
         try await ReloadFixture.with({ directory in
@@ -200,7 +200,7 @@ struct ConfigurationReloaderTests {
         }
     }
 
-    @Test("Between plain HTTP and TLS a listener changes with the next start only")
+    @Test("Switching a listener from plain HTTP to TLS needs a start")
     func switchedOn() async throws {
         try await ReloadFixture.with({ _ in Self.plain }) { fixture in
             try CertificateFiles(directory: fixture.directory).write(try TestAuthority().certify("first"))
@@ -223,7 +223,7 @@ struct ConfigurationReloaderTests {
 }
 
 extension String {
-    /// Where a text occurs, for counting.
+    /// The ranges of a text, for counting.
     fileprivate func matches(of text: String) -> [Range<String.Index>] {
         self.ranges(of: text)
     }

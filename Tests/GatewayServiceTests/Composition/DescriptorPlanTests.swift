@@ -5,7 +5,7 @@ import Testing
 @testable import GatewayService
 
 struct DescriptorPlanTests {
-    /// A limit, and what becomes of the connections that are configured.
+    /// A descriptor limit, and the connections that the plan allows.
     struct Case: Sendable {
         var limit: Int?
         var loops = 4
@@ -16,7 +16,7 @@ struct DescriptorPlanTests {
     }
 
     @Test(
-        "Every kind of connection has a share of the descriptors, bounded by what is configured",
+        "Each kind of connection has a share of the descriptors, bounded by the configuration",
         arguments: [
             Case(limit: 65_536, data: 16_384, admin: 256, upstream: 48_816, perLoop: 256),
             Case(limit: 32_768, loops: 16, data: 16_384, admin: 256, upstream: 16_000, perLoop: 256),
@@ -37,7 +37,7 @@ struct DescriptorPlanTests {
         #expect(plan.upstreamConnectionsPerLoop == expected.perLoop)
     }
 
-    @Test("Without a limit, all connections may be there that are configured", arguments: [nil, Int.max])
+    @Test("Without a limit the plan allows all configured connections", arguments: [nil, Int.max])
     func unlimited(limit: Int?) {
         let plan = DescriptorPlan(Self.configuration(loops: 1024, data: 1_000_000, admin: 1_000_000), limit: limit)
         #expect(plan.dataConnections == 1_000_000 && plan.adminConnections == 1_000_000)
@@ -54,7 +54,7 @@ struct DescriptorPlanTests {
     }
 
     @Test(
-        "The limit that is named as enough is",
+        "The limit reported as enough allows all configured connections",
         arguments: [
             (1, 16_384, 256), (4, 16_384, 256), (64, 16_384, 256), (4, 1, 1), (1, 1, 1_000_000), (2, 1_000_000, 1),
             (1024, 1_000_000, 1_000_000), (3, 17, 5), (3, 18, 5), (3, 19, 5),
@@ -77,7 +77,7 @@ struct DescriptorPlanTests {
 }
 
 extension GatewayConfiguration {
-    /// The defaults, with as many event loops.
+    /// The defaults with a number of event loops.
     static func sample(eventLoops: Int) -> GatewayConfiguration {
         var configuration = GatewayConfiguration()
         configuration.eventLoops = eventLoops

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayService
 
 struct ListenerCertificateTests {
-    /// What is said of files, one problem a line; empty for good ones.
+    /// The problems of files, one per line; empty if they are valid.
     private static func problems(_ files: GatewayConfiguration.TLSFiles) -> String {
         do {
             _ = try ListenerCertificate(files, section: "http")
@@ -16,7 +16,7 @@ struct ListenerCertificateTests {
         }
     }
 
-    @Test("A certificate with its key and its clients' authority is taken")
+    @Test("A certificate with its key is accepted, also with a client authority or as a chain")
     func good() async throws {
         try await TemporaryDirectory.with { directory in
             let authority = try TestAuthority()
@@ -33,7 +33,7 @@ struct ListenerCertificateTests {
     }
 
     @Test(
-        "A file that is missing, empty or no PEM is named with its key",
+        "A file that is missing, empty or not PEM is reported with its setting and path",
         arguments: ["certificateFile", "privateKeyFile", "clientCaFile"]
     )
     func badFile(key: String) async throws {
@@ -55,7 +55,7 @@ struct ListenerCertificateTests {
         }
     }
 
-    @Test("A file that was cut off anywhere is refused, or holds whole certificates")
+    @Test("A truncated file is refused unless it holds whole certificates")
     func truncated() async throws {
         try await TemporaryDirectory.with { directory in
             let authority = try TestAuthority()
@@ -68,7 +68,7 @@ struct ListenerCertificateTests {
                 let problems = Self.problems(
                     try files.write(TestIdentity(certificate: cut, privateKey: identity.privateKey))
                 )
-                // Only behind the last byte of the leaf there is something to be taken for whole.
+                // Only a cut right after the leaf leaves a whole certificate.
                 #expect(problems.isEmpty == (leafBytes...leafBytes + 1).contains(count), "\(count) \(problems)")
             }
             for count in stride(from: 0, to: identity.privateKey.utf8.count - 8, by: 7) {
@@ -96,7 +96,7 @@ struct ListenerCertificateTests {
         }
     }
 
-    @Test("Both listeners' faults are told at once")
+    @Test("Problems of both listeners are reported together")
     func bothListeners() throws {
         var configuration = GatewayConfiguration()
         configuration.http.tls = GatewayConfiguration.TLSFiles(certificateFile: "/none/a", privateKeyFile: "/none/b")
@@ -105,7 +105,7 @@ struct ListenerCertificateTests {
         #expect(error?.problems.map(\.key) == ["http.tls.certificateFile", "admin.tls.certificateFile"])
     }
 
-    @Test("A certificate is untimely before its first second and after its last")
+    @Test("A certificate is reported before its validity begins and after it ends")
     func time() async throws {
         try await TemporaryDirectory.with { directory in
             let identity = try TestAuthority().certify("gateway", validity: -1_000..<1_000)

@@ -19,7 +19,7 @@ import Testing
 
 @Suite("A listener's drain", .timeLimit(.minutes(10)))
 struct ListenerServiceTests {
-    /// Answers a request when it is let go, and remembers whether it was broken off.
+    /// Answers a request when released, and notes if it was cancelled.
     private final class HeldResponder: HTTPServerResponder {
         let begun = AsyncStream.makeStream(of: Void.self)
         let released = AsyncStream.makeStream(of: Void.self)
@@ -39,12 +39,12 @@ struct ListenerServiceTests {
     private let forced = ForcedShutdown()
     private let registry = PrometheusRegistry()
     private let logs = InMemoryLogHandler()
-    /// The grace, which lasts as long as the test wants.
+    /// The grace period, which the test ends.
     private let grace = AsyncStream.makeStream(of: Void.self)
 
     private func gauge() -> String { String(decoding: self.registry.renderBytes(), as: UTF8.self) }
 
-    /// What a client is told.
+    /// The parts of an answer that the tests compare.
     private struct Told: Sendable, Equatable {
         var status: Int
         var connection: String?
@@ -96,12 +96,12 @@ struct ListenerServiceTests {
         }
     }
 
-    /// Waits for what follows from something else that was done.
+    /// Waits for the effect of an earlier action.
     private func until(_ condition: () -> Bool) async {
         while !condition() { await Task.yield() }
     }
 
-    @Test("In the grace it serves whoever comes, and says that it leaves; afterwards nobody is let in")
+    @Test("The grace period serves new connections with Connection: close; afterwards they are refused")
     func grace() async throws {
         try await self.run(timeout: .seconds(3_600)) { port, server, stop, ended in
             await self.until { self.readiness.isServing }
@@ -110,7 +110,7 @@ struct ListenerServiceTests {
             stop()
             await self.until { !self.readiness.isServing }
             await self.until { self.gauge().contains("fcmgw_draining 1") }
-            // Each comes over a connection of its own, since the one before was closed behind its answer.
+            // Each request needs a new connection, because the last answer closed its own.
             for _ in 1...3 { #expect(try await self.get(port) == Told(status: 204, connection: "close")) }
             self.grace.continuation.yield()
             try await ended()
@@ -119,7 +119,7 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("A request that takes longer than the time to finish is cut off, and the log says so")
+    @Test("A request that exceeds the shutdown timeout is cut off, and a warning is logged")
     func cut() async throws {
         try await self.run(timeout: .zero) { port, server, stop, ended in
             let responder = self.responder
@@ -137,7 +137,7 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("A forced shutdown ends the grace and the waiting", arguments: [false, true])
+    @Test("A forced shutdown ends the grace period and the wait for requests", arguments: [false, true])
     func forcedShutdown(isGraceOver: Bool) async throws {
         try await self.run(timeout: .seconds(3_600)) { port, _, stop, ended in
             let responder = self.responder
@@ -153,7 +153,7 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("However often it is told to stop, it closes once")
+    @Test("A listener that is stopped twice closes once")
     func stoppedOnce() async throws {
         try await self.run(timeout: .seconds(3_600)) { _, server, stop, ended in
             stop()
@@ -164,7 +164,7 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("A forced shutdown that was requested before is not forgotten")
+    @Test("A forced shutdown that was requested before the drain ends the grace period")
     func forcedShutdownBefore() async throws {
         self.forced.request()
         #expect(await self.forced.isRequested())

@@ -12,17 +12,17 @@ import Testing
 @testable import GatewayStorage
 @testable import GatewayUpstream
 
-/// How many series a gateway makes, however many tenants, tokens and topics it meets.
+/// Bounds the number of series for any number of tenants, tokens and topics.
 @Suite("The number of series")
 struct SeriesBoundTests {
     private static let tenantCount = 10_000
     private static let tokensPerTenant = 100
     private static let mostSeries = 5_000
-    /// Tenants that try more than one thing, twice as many as there are labels.
+    /// The tenants with several outcomes: twice as many as there are labels.
     private static let busyCount = 400
     private static let methods = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS", "BREW"]
 
-    /// An FCM that refuses a recipient by the code that the token names after a slash, and accepts the others.
+    /// A fake FCM that refuses a recipient with the code after its last slash, and accepts the others.
     private struct Upstream: UpstreamSender {
         func refusal(of target: Target, for profile: TenantProfile) -> Refusal? { nil }
 
@@ -55,7 +55,7 @@ struct SeriesBoundTests {
 
     init() throws {
         self.metrics = GatewayMetrics(factory: self.registry)
-        // Keys and salts of their own would take longer than all the rest.
+        // Separate keys and salts would take longer than the rest of the test.
         let first = try Principal.sample(tenant: "tenant-0")
         self.principals =
             [first]
@@ -73,7 +73,7 @@ struct SeriesBoundTests {
                 })
     }
 
-    @Test("A million tokens, ten thousand tenants, all that can go wrong: 5,000 series at most, and no token in any")
+    @Test("A million tokens of 10,000 tenants with all outcomes make at most 5,000 series, without tokens")
     func bounded() async throws {
         let attempts = try await self.sendThroughThePipeline()
         let counted = try await self.countEverySend()
@@ -85,20 +85,20 @@ struct SeriesBoundTests {
         let text = self.registry.render()
         let samples = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
         #expect(samples.count <= Self.mostSeries)
-        // Without these, the bound would hold because nothing was measured.
+        // The lower bound proves that the metrics were recorded.
         #expect(samples.count > 4_000)
         #expect(!text.contains("canary"))
         #expect(!text.contains("metrics_registration_clashes_total"))
         #expect(!text.contains("Not described."))
         for metric in GatewayMetric.allCases { #expect(text.contains("# TYPE \(metric.rawValue) "), "\(metric)") }
-        // Whoever shares a label, nobody is left out of the count.
+        // Tenants that share a label are counted too.
         #expect(Self.sum(of: "fcmgw_messages_total{", in: samples) == attempts + counted)
         #expect(counted >= Self.tenantCount * Self.tokensPerTenant)
         #expect(Self.sum(of: "fcmgw_http_request_duration_seconds_count{", in: samples) == requests)
         for label in ["tenant", "project"] {
             #expect(Set(samples.compactMap { Self.value(of: label, in: $0) }).count == 201, "\(label)")
         }
-        // The trouble of the last tenant with a label is told from others', though all room was taken before it began.
+        // The last tenant with a label has its own series of watched outcomes, although no room was left.
         for outcome in GatewayMetrics.TenantLabels.watchedOutcomes {
             #expect(
                 samples.contains {
@@ -111,7 +111,7 @@ struct SeriesBoundTests {
         }
     }
 
-    /// One tenant's messages of every outcome the whole way; returns how many recipients they had.
+    /// Sends one tenant's messages of every outcome through the pipeline, and returns the number of recipients.
     private func sendThroughThePipeline() async throws -> Int {
         let audit = AuditLog.sample(
             store: TestDatabase().auditStore,
@@ -139,8 +139,8 @@ struct SeriesBoundTests {
         }
     }
 
-    /// Counts what a million recipients and more came to; whoever tries everything comes first, while there is room.
-    /// Returns how many recipients there were.
+    /// Counts the outcomes of over a million recipients and returns their number. Tenants with every outcome come
+    /// first, while there is room.
     private func countEverySend() async throws -> Int {
         let metrics = TenantCounters(.messages, self.metrics)
         let kinds: [Target] = [
@@ -170,7 +170,7 @@ struct SeriesBoundTests {
             }
             if number.isMultiple(of: 100) { await Task.yield() }
         }
-        // The tenants without a label try everything too.
+        // A tenant without a label has every outcome too.
         for target in kinds {
             let command = SendCommand.sample(from: self.principals[Self.tenantCount - 1], to: target)
             for code in OutcomeCode.allCases {
@@ -236,8 +236,8 @@ struct SeriesBoundTests {
         }
     }
 
-    /// Has every documented operation answered in every documented way, and asks for every address by every method;
-    /// returns how many requests there were.
+    /// Records every documented status of every operation, and every method of every route. Returns the number of
+    /// requests.
     private func serveEverything() async throws -> Int {
         var requests = 0
         for (listener, file) in [("data", "gateway.yaml"), ("admin", "admin.yaml")] {
@@ -264,7 +264,7 @@ struct SeriesBoundTests {
         return requests
     }
 
-    /// The metrics that nothing above records to.
+    /// Makes the metrics that the other steps don't record.
     private func measureTheRest() {
         _ = StoreMetrics(store: "sqlite", self.metrics)
         for metric: GatewayMetric in [.configLastReloadSuccessful, .draining] { _ = self.metrics.gauge(metric) }
@@ -282,7 +282,7 @@ struct SeriesBoundTests {
         _ = self.metrics.counter(.auditSinkFailures)
         _ = LoadGate(limits: LoadShedder.Limits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
         _ = SpanQueue(metrics: self.metrics)
-        // Of replicas that share a PostgreSQL.
+        // The metrics of replicas on PostgreSQL.
         _ = PostgreSQLMetrics(self.metrics)
         for kind in [Lease.Counters.Kind.request, .group] { _ = Lease.Counters(kind, self.metrics) }
         _ = self.metrics.gauge(.cacheAge, "directory")
@@ -295,7 +295,7 @@ struct SeriesBoundTests {
         var statuses: [Int] = []
     }
 
-    /// The operations that a description of an interface has, with the statuses of their answers.
+    /// The operations of an OpenAPI file, with the statuses of their answers.
     private static func operations(in file: String) throws -> [Operation] {
         let text = try String(contentsOf: URL.inRepository("openapi/\(file)"), encoding: .utf8)
         var route = ""

@@ -4,13 +4,13 @@ import Testing
 
 @testable import GatewayService
 
-/// The page and the example that tell of the keys say what the table says.
+/// The configuration page and the example file agree with the table of keys.
 struct ConfigurationDocumentsTests {
     private static func text(_ path: String) throws -> String {
         try String(contentsOf: URL.inRepository(path), encoding: .utf8)
     }
 
-    /// The page's lines for the table.
+    /// The rows that the page must have.
     private static var rows: [String] {
         ["| key | what it sets | values | default | change |", "|---|---|---|---|---|"]
             + ConfigurationTable.keys.map { key in
@@ -21,7 +21,7 @@ struct ConfigurationDocumentsTests {
             }
     }
 
-    @Test("The page has a row for each key, as the table has it")
+    @Test("The page has exactly the table's row for each key")
     func page() throws {
         let page = try Self.text("docs/operations/configuration.md")
         let section = try #require(
@@ -31,7 +31,7 @@ struct ConfigurationDocumentsTests {
         #expect(written == Self.rows, "the page should have:\n\(Self.rows.joined(separator: "\n"))")
     }
 
-    @Test("The page on reloads names the keys that a reload applies, and no others")
+    @Test("The page's reload section lists exactly the keys that a reload applies")
     func reloads() throws {
         let page = try Self.text("docs/operations/configuration.md")
         let section = try #require(
@@ -47,7 +47,7 @@ struct ConfigurationDocumentsTests {
         }
     }
 
-    @Test("The example has every key that may stand in a file, at its default where it has one")
+    @Test("The example has every key that a file may hold, with its default if it has one")
     func example() throws {
         let text = try Self.text("deploy/gateway.example.yaml")
         let example = ConfigurationFile(YAMLSource(name: "example", text: text))
@@ -55,7 +55,7 @@ struct ConfigurationDocumentsTests {
         for row in input.describe() {
             #expect(row.value == row.key.shown(GatewayConfiguration()), "\(row.key.path)")
         }
-        // Keys without a default stand there as comments.
+        // Keys without a default are commented out.
         let whole = text.replacing(#/(?m)^( *)# ( *[a-zA-Z]+:( .*)?)$/#) { "\($0.1)\($0.2)" }
         let file = ConfigurationFile(YAMLSource(name: "example", text: whole))
         #expect(file.problems.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 
 struct ConfigurationFileTests {
     @Test(
-        "What does not belong in the file is refused with file, line and key",
+        "Invalid content is refused with file, line and key",
         arguments: [
             ("http:\n  prot: 8080", ["g.yaml:2: http.prot: is not known; did you mean http.port?"]),
             ("nothing-like-it: 1", ["g.yaml:1: nothing-like-it: is not known"]),
@@ -94,7 +94,7 @@ struct ConfigurationFileTests {
         #expect(file.values.isEmpty)
     }
 
-    @Test("A file that cannot be read, or holds no text, is refused by name")
+    @Test("A file that can't be read or is too large is refused by name")
     func unreadable() async throws {
         try await TemporaryDirectory.with { directory in
             func file(_ path: String) -> ConfigurationFile {
@@ -109,11 +109,11 @@ struct ConfigurationFileTests {
     }
 }
 
-/// Texts that fuzzing found, or that it led to.
+/// Files that fuzzing found, or variants of them.
 @Suite("Hostile configuration files", .timeLimit(.minutes(10)))
 struct ConfigurationFileLimitTests {
     @Test(
-        "What is missing at the end is told with the last line's number",
+        "Incomplete YAML is reported with the number of the last line",
         arguments: [("http: [", 1), ("http: [\n", 1), ("http:\n  port: [1,\n", 2), ("a: \"b", 1), ("http: {\r\n", 1)]
     )
     func endOfFile(text: String, line: Int) {
@@ -121,7 +121,7 @@ struct ConfigurationFileLimitTests {
         #expect(problems.map(\.source) == [.file("g.yaml", line: line)])
     }
 
-    @Test("Keys made of anchors that multiply are refused before they are compared")
+    @Test("Keys made of anchors that multiply are refused")
     func multiplyingAnchors() {
         var text = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
         for (name, next) in zip("abcdefgh", "bcdefghi") {
@@ -134,7 +134,7 @@ struct ConfigurationFileLimitTests {
         )
     }
 
-    @Test("Sixteen uses of anchors are read, and asterisks that are none are not counted")
+    @Test("Sixteen uses of anchors are accepted, and other asterisks are not counted")
     func someAnchors() throws {
         let hosts = Array(repeating: "*h", count: 15).joined(separator: ", ")
         let notes = String(repeating: "# 2*3 * ** *.example *\n", count: 30)
@@ -142,13 +142,13 @@ struct ConfigurationFileLimitTests {
         #expect(Self.problems(text).isEmpty)
     }
 
-    @Test("A key of half a megabyte is refused at once, without a hint")
+    @Test("A key of half a megabyte is refused without a hint")
     func giantKey() {
         let key = String(repeating: "k", count: 500_000)
         #expect(Self.problems("? \(key)\n: 1\n").map(\.message) == ["is not known"])
     }
 
-    @Test("Nesting beyond what YAML's reader takes is refused", arguments: ["[", "{a: ", "- ", "? "])
+    @Test("Nesting deeper than the YAML parser supports is refused", arguments: ["[", "{a: ", "- ", "? "])
     func deepNesting(opening: String) {
         #expect(!Self.problems(String(repeating: opening, count: 100_000)).isEmpty)
     }

@@ -25,7 +25,7 @@ struct ConfigurationInputTests {
         }
     }
 
-    @Test("Without a file or environment, everything has its default")
+    @Test("Without a file or environment every setting has its default")
     func defaults() throws {
         let configuration = try ConfigurationInput(file: nil as String?, environment: ["PATH": "/bin"]).configuration()
         for key in ConfigurationTable.keys {
@@ -35,7 +35,7 @@ struct ConfigurationInputTests {
         #expect(configuration.admin.token == nil)
     }
 
-    @Test("The file overrides defaults, and the environment the file")
+    @Test("The file overrides defaults, and the environment overrides the file")
     func precedence() throws {
         let yaml = """
             dataDir: /srv/gw
@@ -73,7 +73,7 @@ struct ConfigurationInputTests {
         #expect(configuration.databasePath == "/srv/gw/gateway.sqlite")
     }
 
-    @Test("Parts are logged at levels of their own, from the file and from the environment")
+    @Test("Each part's log level comes from the file or the environment")
     func logLevels() throws {
         let yaml = """
             log:
@@ -86,7 +86,7 @@ struct ConfigurationInputTests {
         #expect(try Self.load("").log.levels.isEmpty)
     }
 
-    @Test("Spans go nowhere unless a receiver is named; its header fields are a secret")
+    @Test("Without tracing.otlpEndpoint no spans are exported; tracing.otlpHeaders is a secret")
     func tracing() throws {
         let standard = try Self.load("").tracing
         #expect(standard.propagation == .all && standard.otlpEndpoint.isEmpty && standard.sampleRatio == 1)
@@ -99,7 +99,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "A part that is not known is refused with the nearest one, and so is a level that is none",
+        "Unknown log parts and bad log and tracing values are refused with file, line and key",
         arguments: [
             (
                 "log: {levels: {upstrem: debug}}",
@@ -126,7 +126,7 @@ struct ConfigurationInputTests {
         #expect(Self.problems(yaml) == [problem])
     }
 
-    @Test("A variable of an unknown part is refused with the nearest one")
+    @Test("A variable of an unknown log part is refused with the nearest known one")
     func badLogVariable() {
         #expect(
             Self.problems("", ["GATEWAY_LOG_LEVELS_UPSTREEM": "debug"])
@@ -134,7 +134,7 @@ struct ConfigurationInputTests {
         )
     }
 
-    @Test("A list in the environment is comma-separated, and hosts are taken in lower case")
+    @Test("A list in the environment is comma-separated, and its hosts are lowercased")
     func listFromEnvironment() throws {
         let hosts = try Self.load("", ["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": "OAuth2.example, localhost:8085"])
         #expect(hosts.upstream.allowedTokenHosts == ["oauth2.example", "localhost:8085"])
@@ -143,7 +143,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "A value out of range is refused where the file sets it",
+        "An invalid value is refused with the file's line and key",
         arguments: [
             ("http: {port: 65536}", "g.yaml:1: http.port: must be from 0 to 65535, not 65536"),
             ("http:\n  port: -1", "g.yaml:2: http.port: must be from 0 to 65535, not -1"),
@@ -275,7 +275,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "A malformed variable is refused by its name, never taken for a missing one",
+        "A malformed or unknown variable is refused by its name",
         arguments: [
             ("GATEWAY_HTTP_PORT", "80a", #""80a" is not a whole number"#),
             ("GATEWAY_HTTP_PORT", "", #""" is not a whole number"#),
@@ -301,7 +301,7 @@ struct ConfigurationInputTests {
         #expect(Self.problems("", [name: value]) == ["\(name): \(problem)"])
     }
 
-    @Test("The variables of the command line's own verbs are no unknown ones")
+    @Test("The variables of client verbs are not reported as unknown")
     func clientVariables() {
         let environment = [
             "GATEWAY_URL": "u", "GATEWAY_KEY": "k", "GATEWAY_ADMIN_URL": "a",
@@ -310,7 +310,7 @@ struct ConfigurationInputTests {
         #expect(Self.problems("", environment) == [])
     }
 
-    @Test("Problems of the file, the environment and the values come together")
+    @Test("Problems of the file, the environment and the values are reported together")
     func everythingAtOnce() {
         let problems = Self.problems(
             "nope: 1\nhttp: {port: 70000}",
@@ -382,7 +382,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "On PostgreSQL serve wants to be told how replicas limit; commands that don't serve do without",
+        "On PostgreSQL serve requires limits in Redis or per replica; other commands don't",
         arguments: [
             (["GATEWAY_STORE_URL": "postgres://u@h/d"], false),
             (["GATEWAY_STORE_URL": "postgres://u@h/d", "GATEWAY_LIMITS_PER_REPLICA": "true"], true),
@@ -403,7 +403,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "Limits in Redis beside SQLite, which nobody shares, are warned of where they are set, and don't stop serve",
+        "Limits in Redis with a SQLite store cause a warning at their place and don't stop serve",
         arguments: [
             ("limits:\n  redisUrl: redis://localhost", ["g.yaml:2: limits.redisUrl"]),
             ("store: {url: 'postgres://u@localhost/d'}\nlimits: {redisUrl: 'redis://localhost'}", []),
@@ -430,7 +430,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "Servers beyond this machine that nobody verifies are warned of",
+        "Remote PostgreSQL and Redis servers without verified TLS cause warnings",
         arguments: [
             ("postgres://u@h/d", "rediss://h", ["store.url: sslmode=prefer"]),
             ("postgres://u@h/d?sslmode=require", "rediss://h", ["store.url: sslmode=require"]),
@@ -464,7 +464,7 @@ struct ConfigurationInputTests {
     }
 
     @Test(
-        "Secrets that travel beyond this machine without TLS are warned of where the address is set",
+        "Plain HTTP beyond this machine causes a warning at the place of the address",
         arguments: [
             ("", ["http.host: API keys travel in the clear on 0.0.0.0; set http.tls.certificateFile"]),
             ("http: {host: 127.0.0.9}\nadmin: {host: '::1'}", []), ("http: {host: localhost}", []),

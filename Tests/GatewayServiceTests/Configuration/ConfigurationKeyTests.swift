@@ -4,7 +4,7 @@ import Testing
 
 struct ConfigurationKeyTests {
     @Test(
-        "A key's variable is its path in upper case, with words and levels apart",
+        "A key's variable is its path in upper case, with underscores between words and levels",
         arguments: [
             ("dataDir", "GATEWAY_DATA_DIR"), ("eventLoops", "GATEWAY_EVENT_LOOPS"), ("masterKey", "GATEWAY_MASTER_KEY"),
             ("http.host", "GATEWAY_HTTP_HOST"), ("http.keepAliveTimeoutMs", "GATEWAY_HTTP_KEEP_ALIVE_TIMEOUT_MS"),

@@ -18,7 +18,7 @@ struct SecretVariableTests {
     }
 
     @Test(
-        "One newline at a file's end is no part of the secret",
+        "One newline at a file's end is not part of the secret",
         arguments: [("secret", "secret"), ("secret\n", "secret"), ("secret\r\n", "secret"), ("secret\n\n", "secret\n")]
     )
     func trailingNewline(content: String, secret: String) async throws {
@@ -28,7 +28,7 @@ struct SecretVariableTests {
         }
     }
 
-    @Test("A secret may come by variable or by file, not by both")
+    @Test("A secret may be set by variable or by file, not by both")
     func bothSet() async throws {
         try await TemporaryDirectory.with { directory in
             let path = try directory.file("key", "\(Self.key)\n")
@@ -41,7 +41,7 @@ struct SecretVariableTests {
         }
     }
 
-    @Test("A secret's file that is missing, empty or no text is refused by variable and file")
+    @Test("A secret file that is missing, empty or not text is refused with its variable and path")
     func badFiles() async throws {
         try await TemporaryDirectory.with { directory in
             let empty = try directory.file("empty", "\n")
@@ -66,7 +66,7 @@ struct SecretVariableTests {
     }
 
     @Test(
-        "A secret that cannot serve is refused without being repeated",
+        "An unusable secret is refused without quoting it",
         arguments: [
             ("GATEWAY_MASTER_KEY", "", "is empty"),
             (
@@ -88,7 +88,7 @@ struct SecretVariableTests {
         #expect(Self.problem([name: value]) == "\(name): \(problem)")
     }
 
-    @Test("Checking warns of missing secrets, and serving refuses them")
+    @Test("Missing secrets are warnings of the configuration, and serving refuses them")
     func missingSecrets() throws {
         let loopback = ["GATEWAY_HTTP_HOST": "127.0.0.1"]
         let configuration = try ConfigurationInput(file: nil as String?, environment: loopback).configuration()
@@ -121,7 +121,7 @@ struct ServingSecretsTests {
         try ConfigurationInput(file: ConfigurationFile?.none, environment: environment).configuration()
     }
 
-    @Test("The previous master key is configured as the master key is")
+    @Test("The previous master key is configured like the master key")
     func previous() throws {
         let configuration = try Self.load([
             "GATEWAY_MASTER_KEY": Self.keys[0], "GATEWAY_PREVIOUS_MASTER_KEY": Self.keys[1],
@@ -136,7 +136,7 @@ struct ServingSecretsTests {
     }
 
     @Test(
-        "A previous master key that is none, or the same, is refused by name",
+        "A previous master key that is malformed or the current one is refused by name",
         arguments: [("c2hvcnQ=", "must be base64 of exactly 32 bytes"), (Self.keys[0], "is the same key as masterKey")]
     )
     func refused(previous: String, message: String) throws {
@@ -149,7 +149,7 @@ struct ServingSecretsTests {
         #expect(!text.contains(previous))
     }
 
-    @Test("Whatever prints the configuration or its secrets prints no secret")
+    @Test("Printing or dumping the configuration or its secrets shows no secret")
     func shown() throws {
         let token = "canary-admin-token-7f3b-0123456789"
         let configuration = try Self.load([

@@ -6,7 +6,7 @@ import Testing
 @testable import GatewayService
 
 struct LineLogHandlerTests {
-    /// What a body logs, as lines, through a handler of a configuration.
+    /// The lines that a body logs with a configuration.
     private static func lines(
         _ configuration: LogConfiguration = LogConfiguration(),
         _ body: (Logger, LogLevelSetting) -> Void
@@ -33,7 +33,7 @@ struct LineLogHandlerTests {
         return try #require(object)
     }
 
-    @Test("Each part is logged at its own level, and what has none at the general one")
+    @Test("Each part is logged at its own level, or at the general one")
     func parts() throws {
         let configuration = LogConfiguration(level: .warning, levels: [.upstream: .debug, .audit: .error])
         let lines = try Self.lines(configuration) { logger, _ in
@@ -53,7 +53,7 @@ struct LineLogHandlerTests {
         #expect(found == expected)
     }
 
-    @Test("A change of the levels holds for loggers that are there already")
+    @Test("A change of the levels applies to existing loggers")
     func change() throws {
         let lines = try Self.lines { logger, levels in
             let upstream = logger.part(.upstream)
@@ -68,7 +68,7 @@ struct LineLogHandlerTests {
         #expect(try lines.map(Self.object).map { $0["message"] } == ["2", "5"])
     }
 
-    @Test("Metadata of the line's own names is set apart, and the innermost of a name counts")
+    @Test("Metadata with a reserved name gets a prefix, and inner metadata overrides outer")
     func metadata() throws {
         let lines = try Self.lines { logger, _ in
             var logger = logger
@@ -82,7 +82,7 @@ struct LineLogHandlerTests {
         #expect(lines.count == 1)
     }
 
-    @Test("Metadata given as an integer is a number, and text of digits stays text")
+    @Test("Integer metadata is written as a number, and text of digits stays text")
     func numbers() throws {
         let lines = try Self.lines { logger, _ in
             logger.info(
@@ -96,16 +96,16 @@ struct LineLogHandlerTests {
         #expect(line.hasSuffix(#""metadata_level":-1,"port":8080,"tenant":"1","x":"2"}"#), "\(line)")
     }
 
-    @Test("Colour is for terminals that want it")
+    @Test("Only the text format on a terminal is coloured")
     func colour() {
-        // When a terminal wants it is in the table of `TerminalTests`.
+        // `TerminalTests` has the terminals' conditions for colours.
         let text = LogConfiguration(format: .text)
         #expect(text.lineFormat(environment: ["TERM": "xterm"], isTerminal: true) == .text(isColoured: true))
         #expect(text.lineFormat(environment: [:], isTerminal: false) == .text(isColoured: false))
         #expect(LogConfiguration().lineFormat(environment: [:], isTerminal: true) == .json)
     }
 
-    @Test("The time is in UTC, to the millisecond, and goes on")
+    @Test("The time is in UTC with milliseconds and never decreases")
     func time() throws {
         let lines = try Self.lines { logger, _ in
             logger.info("1")

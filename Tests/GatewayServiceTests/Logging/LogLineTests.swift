@@ -14,7 +14,7 @@ struct LogLineTests {
         return String(decoding: line.finish(), as: UTF8.self)
     }
 
-    @Test("A line is an object with the time first")
+    @Test("A JSON line is an object with the time first")
     func json() {
         #expect(
             Self.line(.json, "route", "/fcm/send")
@@ -23,7 +23,7 @@ struct LogLineTests {
         )
     }
 
-    @Test("As text, a line is words, and a value of several words is quoted")
+    @Test("A text line quotes values that are empty or hold spaces or equals signs")
     func text() {
         let start = "2026-11-21T12:00:00.000Z info    http: Request answered"
         #expect(Self.line(.text(isColoured: false), "a", "b") == "\(start) a=b status=200\n")
@@ -37,7 +37,7 @@ struct LogLineTests {
     }
 
     @Test(
-        "Nothing that a line tells can end it, begin another, or be acted upon",
+        "No name or value can end a line, begin another or control a terminal",
         arguments: [
             "a\nb", "a\r\n{\"level\":\"error\"}", "\u{0}\u{1}\u{1F}\u{7F}", "\u{1B}[31mred", "\u{85}\u{9B}31m",
             "\u{2028}\u{2029}", "\u{202E}drawkcab", "\"", "\\", "\\n", "\"}\n{\"", "ä€😀", "\t tab", "a=b c=d",
@@ -61,7 +61,7 @@ struct LogLineTests {
         #expect(object?.count == 6)
         let named = try JSONSerialization.jsonObject(with: Data(Self.line(.json, text, "a").utf8)) as? [String: Any]
         #expect(named?[text] as? String == "a")
-        // A text line gives the value back too.
+        // The value can be decoded from a text line too.
         let words = Self.line(.text(isColoured: false), "a", text)
         let value = try #require(words.firstRange(of: " a=").map { words[$0.upperBound...] })
         let quoted = try #require(value.firstRange(of: " status=").map { String(value[..<$0.lowerBound]) })
@@ -69,7 +69,7 @@ struct LogLineTests {
         #expect(decoded == text)
     }
 
-    @Test("Random text survives", arguments: 0..<20)
+    @Test("Random text can be decoded from a JSON line unchanged", arguments: 0..<20)
     func random(seed: Int) throws {
         for _ in 0..<50 {
             let scalars = (0..<20)

@@ -14,7 +14,7 @@ struct LogOutputTests {
     /// A line of a kibibyte.
     private static let line = Array(repeating: UInt8(ascii: "x"), count: 1_023) + Array("\n".utf8)
 
-    /// What comes out of a pipe that is read only once a body has written.
+    /// The lines of a pipe that is read only after a body has written.
     private func lines(_ body: (LogOutput, ReadPipe) async throws -> Void) async throws -> [Substring] {
         let pipe = ReadPipe()
         let output = Self.output(pipe.writer)
@@ -25,7 +25,7 @@ struct LogOutputTests {
         return try await pipe.lines()
     }
 
-    @Test("Lines of many writers come out whole, and each writer's in order")
+    @Test("Lines of many writers are written whole and in each writer's order")
     func order() async throws {
         let pipe = ReadPipe()
         let output = Self.output(pipe.writer)
@@ -48,7 +48,7 @@ struct LogOutputTests {
         }
     }
 
-    @Test("Who does not read the log stops nobody; what does not fit is counted")
+    @Test("A reader that stalls blocks no writer, and lines that don't fit are counted")
     func overflow() async throws {
         let count = 3 * LogOutput.maxBytes / Self.line.count
         let lines = try await self.lines { output, _ in
@@ -59,17 +59,17 @@ struct LogOutputTests {
         #expect(lines.count { $0.hasPrefix("x") } + lost == count)
     }
 
-    @Test("Who never reads the log does not keep the process from ending")
+    @Test("A flush returns although the log is never read")
     func unread() throws {
         let pipe = ReadPipe()
         let output = LogOutput(pipe.writer) { _ in [] }
         for _ in 0..<200 { output.write(Self.line, isUrgent: false) }
         output.flush()
-        // So that the thread that writes ends, too.
+        // Lets the writing thread end.
         pipe.read()
     }
 
-    @Test("A flood of lines leaves room for those that tell of trouble")
+    @Test("A flood of lines leaves room for urgent ones")
     func urgent() async throws {
         let lines = try await self.lines { output, _ in
             for _ in 0..<LogOutput.maxBytes / Self.line.count { output.write(Self.line, isUrgent: false) }
@@ -79,7 +79,7 @@ struct LogOutputTests {
         #expect(lines.contains { $0.hasPrefix("lost ") })
     }
 
-    @Test("A pipe that was told not to wait loses nothing")
+    @Test("A nonblocking pipe loses nothing")
     func nonblocking() async throws {
         let count = 1_000
         let lines = try await self.lines { output, pipe in
@@ -92,7 +92,7 @@ struct LogOutputTests {
 
     private static let filling = String(repeating: "x", count: 1_000)
 
-    @Test("What can't be written is counted, and told once it can be")
+    @Test("Lines that can't be written are counted, and the count is written later")
     func refused() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let descriptor = full.fileDescriptor
@@ -105,20 +105,20 @@ struct LogOutputTests {
         #expect(dup2(pipe.fileHandleForWriting.fileDescriptor, descriptor) == descriptor)
         output.write(Array("4\n".utf8), isUrgent: false)
         output.flush()
-        // Both come, one before the other: lines of before may have been due in between.
+        // Either order is possible: the count may be due before the line.
         try pipe.fileHandleForWriting.close()
         try full.close()
         let text = String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
         #expect(text.split(separator: "\n").sorted() == ["4", "lost 4"])
     }
 
-    @Test("No line is glued to half of another")
+    @Test("A line after a partly written one begins on a new line")
     func cut() throws {
         signal(SIGPIPE, SIG_IGN)
         let broken = Pipe()
         let writer = broken.fileHandleForWriting
         let output = Self.output(writer)
-        // More than a pipe holds, so that half of it is written when its reader goes away.
+        // More than a pipe holds, so that only part is written when the reader closes.
         output.write(Array(repeating: UInt8(ascii: "x"), count: 100_000) + Array("\n".utf8), isUrgent: true)
         #expect(try broken.fileHandleForReading.read(upToCount: 1) == Data("x".utf8))
         try broken.fileHandleForReading.close()
@@ -130,7 +130,7 @@ struct LogOutputTests {
         #expect(String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self) == "\nnext\nlost 1\n")
     }
 
-    @Test("A closed output takes lines and loses them")
+    @Test("A closed output accepts lines and drops them")
     func closed() throws {
         let pipe = ReadPipe()
         try pipe.writer.close()
@@ -140,16 +140,15 @@ struct LogOutputTests {
     }
 }
 
-/// A pipe that is read to its end, on a thread that may wait.
+/// A pipe that a blocking thread reads to its end.
 private struct ReadPipe: Sendable {
-    /// Keeps both ends open: a number that is closed too early may be another test's a moment later.
+    /// Keeps both ends open, so that no other test reuses a closed descriptor's number.
     private let pipe = Pipe()
     private let text = Observed<String?>(nil)
 
-    /// The end that is written to.
     var writer: FileHandle { self.pipe.fileHandleForWriting }
 
-    /// Begins to read.
+    /// Starts the reading thread.
     func read() {
         Thread {
             let data = (try? self.pipe.fileHandleForReading.readToEnd()) ?? Data()

@@ -4,7 +4,7 @@ import Testing
 
 struct ProcessProtectionTests {
     @Test(
-        "Backtraces print no memory, whatever was chosen, and the program starts anew once at most",
+        "Backtrace settings always end with no registers and no interaction, and need one restart at most",
         arguments: [
             (nil, "registers=none,interactive=no"),
             ("", "registers=none,interactive=no"),
@@ -24,7 +24,7 @@ struct ProcessProtectionTests {
 
 struct TerminalTests {
     @Test(
-        "Colours are for terminals that can show them, unless variables say otherwise",
+        "Terminals that support colours get them, unless variables decide otherwise",
         arguments: [
             (true, ["TERM": "xterm"], true), (true, [:], false), (true, ["TERM": "dumb"], false),
             (false, ["TERM": "xterm"], false), (true, ["TERM": "xterm", "NO_COLOR": "1"], false),

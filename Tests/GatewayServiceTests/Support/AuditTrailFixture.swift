@@ -6,10 +6,10 @@ import Logging
 
 @testable import GatewayService
 
-/// A store whose audit is written as by a gateway, with checkpoints, under a clock that tests move.
+/// A store with an audit and checkpoints as a gateway writes them, and a manual clock.
 struct AuditTrailFixture {
     let directory: TemporaryDirectory
-    /// The store's.
+    /// The store's path.
     let path: String
     let clock = ManualClock()
     let database: SQLiteDatabase
@@ -18,7 +18,7 @@ struct AuditTrailFixture {
     let signer: AuditSigner
     let checkpointer: AuditCheckpointer
 
-    /// Runs a body with a store in a directory of its own, which is closed afterwards.
+    /// Runs a body with a store in its own directory, and closes the store afterwards.
     static func with(_ body: (AuditTrailFixture) async throws -> Void) async throws {
         try await TemporaryDirectory.with { directory in
             let fixture = try await AuditTrailFixture(directory)
@@ -45,7 +45,7 @@ struct AuditTrailFixture {
 
     static var logger: Logger { Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
-    /// A record of this moment.
+    /// A record of the clock's current time.
     func record(_ action: String = "message.send", tenant: String? = "acme") -> AuditRecord {
         var record = AuditRecord(
             time: self.clock.now(),
@@ -61,7 +61,7 @@ struct AuditTrailFixture {
         return record
     }
 
-    /// Adds records to a chain, so many a day, and moves the clock on by as many days.
+    /// Adds a number of records per day to a chain, and advances the clock by the days.
     func write(
         _ records: Int,
         to chain: inout AuditChain,
@@ -78,14 +78,14 @@ struct AuditTrailFixture {
         }
     }
 
-    /// What the whole store verifies as.
+    /// Verifies the whole store.
     func verify(evidence: AuditEvidence = AuditEvidence(), isLive: Bool = true) async throws -> AuditVerifier.Verdict {
         let key = self.signer.publicKey
         let verifier = AuditVerifier(store: self.store, sealer: self.sealer, publicKey: key, evidence: evidence)
         return try await verifier.verify(isLive: isLive)
     }
 
-    /// The files of a sink, verified by themselves; throws what was changed in them.
+    /// Verifies a sink's files without the store; throws the change that it finds.
     func read(_ paths: String...) throws -> AuditSinkVerifier {
         var verifier = AuditSinkVerifier(publicKey: self.signer.publicKey)
         for path in paths { try verifier.read(path) }
@@ -101,13 +101,12 @@ struct AuditTrailFixture {
         try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path))
     }
 
-    /// Removes what is older than so many days, as a gateway that has just started.
+    /// Removes records older than a number of days, as a gateway that has just started.
     func retain(days: Int) async -> Int {
         (try? await self.retaining(days: days) { await $0.pass() }) ?? -1
     }
 
-    /// Runs a body with a service that removes what is older than so many days, from the store unless told otherwise,
-    /// and records what it removed in another.
+    /// Runs a body with a service that removes old records from this store or `store`, and records that in `told`.
     func retaining<Result: Sendable>(
         days: Int,
         store: (any AuditStore)? = nil,
@@ -128,7 +127,6 @@ struct AuditTrailFixture {
         return try await audit.whileRunning { try await body(service) }
     }
 
-    /// A feeder of a sink.
     func feeder(
         _ sink: any AuditSink,
         name: String = "gateway",

@@ -15,7 +15,7 @@ import Testing
 
 @testable import GatewayService
 
-/// A reloader over parts that serve nobody, and the files that it reads.
+/// A reloader of idle parts, and the files that it reads.
 struct ReloadFixture {
     let directory: TemporaryDirectory
     let clock = ManualClock(at: SystemWallClock().now())
@@ -26,7 +26,7 @@ struct ReloadFixture {
     let logLevel: LogLevelSetting
     let reloader: ConfigurationReloader
 
-    /// Runs a body with a reloader that was started with a file.
+    /// Runs a body with a reloader started with a file.
     static func with(
         _ yaml: (TemporaryDirectory) throws -> String,
         _ body: @Sendable (ReloadFixture) async throws -> Void
@@ -83,7 +83,7 @@ struct ReloadFixture {
         "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests-0123456789", "GATEWAY_LOG_FORMAT": "text",
     ]
 
-    /// Replaces the file and reloads; returns what the gauge says.
+    /// Replaces the file and reloads; returns the gauge's value.
     func reload(_ yaml: String? = nil) async -> Int? {
         if let yaml {
             #expect(throws: Never.self) { _ = try self.directory.file("gateway.yaml", yaml) }
@@ -98,10 +98,10 @@ struct ReloadFixture {
             .flatMap { Int($0.1) }
     }
 
-    /// The limits in force for a tenant that has none of its own.
+    /// The limits in force for a tenant without its own.
     var limits: LimitPolicies? { self.gatewayDirectory.snapshot.tenants.values.first?.limits }
 
-    /// What was logged, one entry a line.
+    /// The log, one entry per line.
     var logText: String {
         self.logs.entries
             .map { entry in
@@ -116,7 +116,7 @@ struct ReloadFixture {
 struct CertificateFiles {
     let directory: TemporaryDirectory
 
-    /// Writes the files and names them as the configuration does.
+    /// Writes the files and returns their settings.
     @discardableResult
     func write(_ identity: TestIdentity, clientAuthority: String? = nil) throws -> GatewayConfiguration.TLSFiles {
         GatewayConfiguration.TLSFiles(

@@ -4,13 +4,13 @@ import Testing
 
 @testable import GatewayStorage
 
-@Suite("Records that an index of the audit no longer leads to")
+@Suite("Audit records that are missing from an index")
 struct AuditIndexTests {
     enum Index: String, CaseIterable {
         case time = "audit_records_by_time"
         case tenant = "audit_records_by_tenant"
 
-        /// The statement that makes it, but for one record.
+        /// The statement that creates the index without one record.
         func statement(without place: AuditChain.Position) -> String {
             let other = "NOT (writer = \(place.writer) AND sequence = \(place.sequence))"
             return switch self {
@@ -25,8 +25,7 @@ struct AuditIndexTests {
     private static let count = 4_500
     private let fixtures = AuditFixtures()
 
-    /// A chain of several tenants' records, in whose middle the clock was set back; the second chain was written
-    /// meanwhile.
+    /// Writes two chains of several tenants' records; the clock is set back in the middle of each.
     private func fill(_ store: any AuditStore) async throws {
         for writer in 1...2 {
             var chain = AuditChain(writer: writer)
@@ -51,16 +50,16 @@ struct AuditIndexTests {
         }
         let reason = "the record is stored, and look-ups by time or tenant do not find it"
         #expect(verdict == .tampered(place, reason: reason))
-        // A start looks at the oldest and the newest record alone.
+        // A start checks only the oldest and the newest record.
         let isAtEnd = place.sequence == (place.writer == 1 ? 1 : Self.count)
         #expect(try await verifier.verifyEnds() == (isAtEnd ? .tampered(place, reason: reason) : nil))
     }
 
-    /// Places in the middle, about the change of the clock, and at the audit's two ends.
+    /// Positions in the middle, at the clock change, and at both ends of the audit.
     private static let places = [(1, 9), (1, 2_000), (2, 4_499), (1, 1), (2, 4_500)]
         .map { AuditChain.Position(writer: $0.0, sequence: $0.1) }
 
-    @Test("They are found in a file", arguments: Index.allCases)
+    @Test("A missing record is found in SQLite", arguments: Index.allCases)
     func inFile(index: Index) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
@@ -88,7 +87,7 @@ struct AuditIndexTests {
         }
     }
 
-    @Test("They are found in PostgreSQL, with statistics and without", arguments: Index.allCases, [false, true])
+    @Test("A missing record is found in PostgreSQL, analysed or not", arguments: Index.allCases, [false, true])
     func inPostgreSQL(index: Index, isAnalysed: Bool) async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let database = try await PostgreSQLDatabase(settings)

@@ -3,7 +3,7 @@ import Testing
 @testable import GatewayCore
 @testable import GatewayStorage
 
-/// What every audit store promises.
+/// The contract of every audit store.
 struct AuditStoreTests {
     private let fixtures = AuditFixtures()
 
@@ -49,7 +49,7 @@ struct AuditStoreTests {
                 outcome: .intent,
                 requestID: "zero \u{0} byte, \u{FFFD}, 💧"
             )
-            // PostgreSQL's texts hold no zero, and no tenant has one.
+            // PostgreSQL's text type can't hold a zero byte.
             odd.tenant = kind == .sqlite ? "with\u{0}zero" : "with\u{FFFD}"
             odd.upstreamCode = "\u{0}"
             odd.recipients = .max
@@ -67,7 +67,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A head is moved, also without records", arguments: StoreKind.available)
+    @Test("A commit moves the head, even without records", arguments: StoreKind.available)
     func heads(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             var second = AuditChain(writer: 2)
@@ -84,7 +84,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A repeated commit changes nothing, and may bring further records", arguments: StoreKind.available)
+    @Test("A repeated commit changes nothing, but may add further records", arguments: StoreKind.available)
     func repeatedCommit(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             var chain = AuditChain(writer: 1)
@@ -103,7 +103,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("Another record in a taken place is refused with all of its commit", arguments: StoreKind.available)
+    @Test("A commit with another record at a taken position is refused as a whole", arguments: StoreKind.available)
     func takenPlace(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             var chain = AuditChain(writer: 1)
@@ -137,7 +137,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A full page that is the last has no next", arguments: StoreKind.available)
+    @Test("A full last page has no next cursor", arguments: StoreKind.available)
     func lastPage(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 1, recordsEach: 4)
@@ -181,7 +181,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A time range begins with its first moment and ends before its last", arguments: StoreKind.available)
+    @Test("A time range includes its start and excludes its end", arguments: StoreKind.available)
     func times(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 5)
@@ -206,19 +206,19 @@ struct AuditStoreTests {
             let time = AuditFixtures.record(50).time
             let cases: [Case] = [
                 (["1.5", "1.4", "1.3"], { $0.to = time }), (["1.6", "1.2", "1.1"], { $0.from = time }),
-                // Newest first, by the time.
+                // Newest first, by time.
                 (["1.6", "1.2", "1.1", "1.5", "1.4", "1.3"], { _ in }),
             ]
             try await self.expect(cases, in: store)
         }
     }
 
-    @Test("Actions, outcomes and messages are found exactly", arguments: StoreKind.available)
+    @Test("Filters by action, outcome and message match exactly", arguments: StoreKind.available)
     func filters(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             var chain = AuditChain(writer: 1)
             var records = (0..<6).map { AuditFixtures.record($0) }
-            // What is looked for stands in other fields of this one.
+            // This record has the searched values in other fields.
             records[1].object = "message.validate accepted"
             records[1].requestID = records[4].messageID ?? ""
             try await self.fixtures.write(records, to: &chain, in: store)
@@ -236,7 +236,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A message is found that was recorded as late as its deadline allows", arguments: StoreKind.available)
+    @Test("A message recorded 25 seconds after its id was made is found by that id", arguments: StoreKind.available)
     func lateMessage(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             var (late, foreign) = (AuditFixtures.record(1), AuditFixtures.record(2))
@@ -249,13 +249,13 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A recipient is found by its whole pseudonym in its place", arguments: StoreKind.available)
+    @Test("A recipient is found only by its whole, aligned pseudonym", arguments: StoreKind.available)
     func targets(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             let bytes = AuditFixtures.targets([77])
             var records = (0..<5).map { AuditFixtures.record($0) }
             records[1].targets = AuditFixtures.targets([5, 77, 6])
-            // The same bytes across two pseudonyms are nobody.
+            // The same bytes across two pseudonyms are not a match.
             records[2].targets = Array(repeating: 0, count: 8) + bytes + Array(repeating: 0, count: 8)
             records[3].targets = AuditFixtures.targets([77])
             records[4].targets = Array(repeating: 0, count: 8) + bytes + Array(repeating: 0, count: 8) + bytes
@@ -268,7 +268,7 @@ struct AuditStoreTests {
 
     // MARK: Replicas
 
-    @Test("A chain is begun by one replica, under a number that no other has", arguments: StoreKind.available)
+    @Test("Only one replica can begin the chain of a number", arguments: StoreKind.available)
     func writers(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let store = SQLAuditStore(database: database)
@@ -279,7 +279,7 @@ struct AuditStoreTests {
                 let record = chain.append(records[number])
                 try await store.begin(record, head: self.fixtures.sealer.head(of: chain, state: .open), by: replica)
             }
-            // Whoever is not heard of would be taken for dead.
+            // A replica without a heartbeat would count as dead.
             await expectError(.storeUnavailable) { try await begin(1, by: one, record: 1) }
             #expect(try await store.heads().isEmpty)
             for id in [one, two] {
@@ -291,14 +291,14 @@ struct AuditStoreTests {
             await expectError(.conflict) { try await begin(1, by: two, record: 2) }
             try await begin(2, by: two, record: 2)
             try await begin(3, by: one, record: 3)
-            // Two that start at the same moment begin with the same record.
+            // Two replicas that start at the same moment begin with the same record.
             await expectError(.conflict) { try await begin(3, by: two, record: 3) }
             #expect(try await store.heads().map(\.writer) == [1, 2, 3])
         }
     }
 
     @Test(
-        "Open chains are abandoned whose replica is silent or gone, and those of no replica",
+        "An open chain is abandoned if its replica is silent or gone, or if it has none",
         arguments: StoreKind.available
     )
     func abandoned(kind: StoreKind) async throws {
@@ -314,15 +314,15 @@ struct AuditStoreTests {
             }
             #expect(try await store.abandonedChains(silentFor: .seconds(3_600)).isEmpty)
             #expect(try await store.abandonedChains(silentFor: .seconds(-10)) == [1, 2, 3])
-            // They are not forgotten before their chains are closed.
+            // Replicas with open chains are not removed.
             try await replicas.removeSilent(for: .seconds(-10))
             #expect(try await replicas.heartbeat(of: two).map(\.id) == [one, two])
-            // Nothing else removes one whose chains are open.
+            // Only a direct change removes a replica with open chains.
             try await database.write(scope: .gateway, isolation: .readCommitted) { db in
                 _ = try db.execute("DELETE FROM replicas WHERE id = 'one'")
             }
             #expect(try await store.abandonedChains(silentFor: .seconds(3_600)) == [1, 3])
-            // A gateway that had the store to itself, as it was copied.
+            // A chain without a replica, as in a copied store of a single gateway.
             var lone = AuditChain(writer: 4)
             try await self.fixtures.write([AuditFixtures.record(4)], to: &lone, in: store)
             #expect(try await store.abandonedChains(silentFor: .seconds(3_600)) == [1, 3, 4])
@@ -334,7 +334,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("What a replica wrote and what closed its chain for it exclude each other", arguments: StoreKind.available)
+    @Test("A replica can't append to a chain that another replica has closed", arguments: StoreKind.available)
     func closing(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let store = SQLAuditStore(database: database)
@@ -353,7 +353,7 @@ struct AuditStoreTests {
         }
     }
 
-    // MARK: What is signed
+    // MARK: Signatures
 
     private static func checkpoint(_ number: Int) -> SignedCheckpoint {
         SignedCheckpoint(
@@ -370,7 +370,7 @@ struct AuditStoreTests {
         return CheckpointEnd(latest: link(number), removed: link(removed), signature: [7, 7])
     }
 
-    @Test("Checkpoints are read back in order, and the latest is named by the end", arguments: StoreKind.available)
+    @Test("Checkpoints are read back in order, and the end names the latest", arguments: StoreKind.available)
     func checkpoints(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             let numbers = [1, 2, 3, 5]
@@ -383,7 +383,7 @@ struct AuditStoreTests {
             #expect(try await store.checkpoints(after: .min, limit: 9) == numbers.map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 5].map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 5, limit: 2).isEmpty)
-            // Who was leader and is none any more adds nothing; what fails leaves the end as it was.
+            // A former leader adds nothing, and its failed call leaves the end unchanged.
             for number in [5, 4, 1] {
                 await expectError(.conflict) {
                     try await store.append(Self.checkpoint(number), end: Self.end(at: number))
@@ -393,17 +393,14 @@ struct AuditStoreTests {
         }
     }
 
-    @Test(
-        "Checkpoints go up to the end's marker, and numbers before the last marker stay",
-        arguments: StoreKind.available
-    )
+    @Test("Checkpoints after the previous marker and up to the new one are removed", arguments: StoreKind.available)
     func removedCheckpoints(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             func append(_ number: Int, removed: Int) async throws -> [Int] {
                 try await store.append(Self.checkpoint(number), end: Self.end(at: number, removed: removed))
                 return try await store.checkpoints(after: .min, limit: 99).map(\.number)
             }
-            // Nobody gave these numbers away, so they are evidence.
+            // The gateway never assigns these numbers, so they are kept as evidence.
             for number in [-5, 0] {
                 try await store.append(Self.checkpoint(number), end: Self.end(at: number))
             }
@@ -414,7 +411,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("Of each second sink the store knows the latest checkpoint", arguments: StoreKind.available)
+    @Test("The store keeps the latest checkpoint of each second sink", arguments: StoreKind.available)
     func sinks(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             #expect(try await store.sinks().isEmpty)
@@ -425,7 +422,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("Removal leaves a truncation in the place of a chain's first records", arguments: StoreKind.available)
+    @Test("Removing a chain's first records leaves a truncation marker", arguments: StoreKind.available)
     func removal(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 6)
@@ -456,7 +453,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("Times are of a chain's first and last record, and of each step's", arguments: StoreKind.available)
+    @Test("Times are read of a chain's first and last record, and of each step", arguments: StoreKind.available)
     func moments(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 10)
@@ -472,7 +469,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test("A page reads little more than it returns, however long the records are", arguments: StoreKind.available)
+    @Test("A page reads at most four times the bytes it returns, plus 64 KiB", arguments: StoreKind.available)
     func readBytes(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let store = SQLAuditStore(database: database)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What every directory store promises.
+/// The contract of every directory store.
 struct DirectoryStoreTests {
-    @Test("Everything that is put is loaded as it was", arguments: StoreKind.available)
+    @Test("Everything that is stored is loaded unchanged", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let tenant = try DirectoryFixtures.tenant()
@@ -45,7 +45,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("Each change raises the version; readers are told which tenants changed", arguments: StoreKind.available)
+    @Test("Each change raises the version, and readers get the tenants changed since", arguments: StoreKind.available)
     func versions(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let origin = try await store.load().version.origin
@@ -72,7 +72,7 @@ struct DirectoryStoreTests {
             #expect(try await changed(since: 3) == [:])
             #expect(try await store.apply(.deleteTenant(tenant.id)).version.number == 4)
             #expect(try await changed(since: 3) == ["acme": 0])
-            // A reader of another store begins anew.
+            // A reader ahead of the store, or of another store, gets everything.
             #expect(try await changed(since: 5) == nil)
             #expect(try await changed(since: 4, in: "elsewhere") == nil)
             #expect(try await changed(since: 4) == [:])
@@ -80,7 +80,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A change that was planned before another of its tenant is not made", arguments: StoreKind.available)
+    @Test("A change is not made if its tenant has changed since it was planned", arguments: StoreKind.available)
     func staleChanges(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let origin = try await store.load().version.origin
@@ -90,7 +90,7 @@ struct DirectoryStoreTests {
             }
             let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
             let other = try DirectoryFixtures.tenant("other")
-            // That a tenant is not there is as good a ground for a plan as any.
+            // A plan may rely on a tenant's absence.
             #expect(try await isMade(.putTenant(tenant, salt: [1]), at: 0))
             #expect(try await !isMade(.putTenant(tenant, salt: [2]), at: 0))
             #expect(try await isMade(.putTenant(other, salt: [3]), at: 0))
@@ -99,7 +99,7 @@ struct DirectoryStoreTests {
             #expect(try await !isMade(.rotateKey(new: new, old: key), at: 2))
             #expect(try await !isMade(.deleteTenant(tenant.id), at: 2))
             #expect(try await isMade(.deleteTenant(tenant.id), at: 3))
-            // It is gone, and what is changed was another one.
+            // The tenant no longer exists, and these changes were planned for the old one.
             #expect(try await !isMade(.putTenant(tenant, salt: [1]), at: 3))
             #expect(try await !isMade(.addKey(key), at: 3))
             #expect(try await isMade(.putTenant(tenant, salt: [4]), at: 4))
@@ -112,7 +112,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("Of changes of a tenant that were planned at one version one is made", arguments: StoreKind.available)
+    @Test("Only one of a tenant's changes that were planned at one version is made", arguments: StoreKind.available)
     func simultaneousChanges(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let planned = try await store.apply(.putTenant(DirectoryFixtures.tenant(), salt: [1])).version
@@ -129,7 +129,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("Changes of many tenants at once wait for each other, and all are made", arguments: StoreKind.available)
+    @Test("Concurrent changes of many tenants are all made", arguments: StoreKind.available)
     func manyTenants(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -144,7 +144,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A replaced tenant keeps its salt and what belongs to it", arguments: StoreKind.available)
+    @Test("A replaced tenant keeps its salt and its keys", arguments: StoreKind.available)
     func replacedTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             var tenant = try DirectoryFixtures.tenant()
@@ -163,7 +163,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A deleted tenant takes everything of its own along, and only that", arguments: StoreKind.available)
+    @Test("Deleting a tenant deletes all of its data and nothing else", arguments: StoreKind.available)
     func deletedTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let limits = LimitOverrides(device: [try DirectoryFixtures.policy(rate: 1)])
@@ -185,7 +185,7 @@ struct DirectoryStoreTests {
             #expect(contents.keys.map(\.id) == ["key-of-other"])
             #expect(contents.limits == [other: limits])
 
-            // A tenant that takes the name later has nothing of the old one.
+            // A later tenant of the same name has nothing of the old one.
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [7]))
             let later = try await store.load()
             #expect(later.salts[acme] == [7])
@@ -194,7 +194,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A change that needs a tenant is refused without it", arguments: StoreKind.available)
+    @Test("A change of a missing tenant is refused", arguments: StoreKind.available)
     func missingTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let id = try #require(TenantID("acme"))
@@ -232,7 +232,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A change answers with what its tenant has then, and with nothing of others", arguments: StoreKind.available)
+    @Test("A change returns its tenant's new data and nothing of other tenants", arguments: StoreKind.available)
     func answers(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
@@ -260,7 +260,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("Of tenants with one sender id, all but the first prefix their groups", arguments: StoreKind.available)
+    @Test("All but the first tenant with the same sender id prefix their groups", arguments: StoreKind.available)
     func groupPrefixes(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             func put(_ id: String, sender: String?) async throws {
@@ -277,7 +277,7 @@ struct DirectoryStoreTests {
             try await put("c", sender: "1")
             try await put("a", sender: "2")
             #expect(try await prefixed() == ["c"])
-            // To be put again changes nothing, and neither does it when the first one goes.
+            // Storing a tenant again changes nothing, and neither does deleting the first one.
             try await put("b", sender: "1")
             try await put("c", sender: "1")
             #expect(try await prefixed() == ["c"])
@@ -291,7 +291,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("Limits are replaced as a whole, and no policies are not the default ones", arguments: StoreKind.available)
+    @Test("Limits are replaced as a whole, and an empty list of policies is kept", arguments: StoreKind.available)
     func limits(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let tenant = try DirectoryFixtures.tenant()
@@ -305,7 +305,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A key is replaced by its own tenant only", arguments: StoreKind.available)
+    @Test("A key can be replaced only by its own tenant", arguments: StoreKind.available)
     func replacedKey(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
@@ -319,7 +319,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("A key is added once, for whichever tenant", arguments: StoreKind.available)
+    @Test("A key can be added only once across all tenants", arguments: StoreKind.available)
     func addedKey(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let key = try DirectoryFixtures.key()
@@ -336,7 +336,7 @@ struct DirectoryStoreTests {
     }
 
     @Test(
-        "A row that a later release wrote is refused, and other tenants' changes are read all the same",
+        "A row that a later release wrote is refused, and other tenants' changes are still read",
         arguments: StoreKind.available,
         [
             ("UPDATE tenants SET upstream = 'v9' WHERE id = 'acme'", Directory.RefusedRow.Kind.tenant),
@@ -383,14 +383,14 @@ struct DirectoryStoreTests {
             #expect(contents.refused == changed.refused)
             #expect(contents.keys.contains(revoked))
             guard row.kind == .tenant else { return }
-            // What this version does not understand it does not replace.
+            // This version does not replace a row that it can't read.
             await expectError(.conflict) { try await store.apply(.putTenant(acme, salt: [1])) }
             try await store.apply(.deleteTenant(acme.id))
             #expect(try await store.load().refused.isEmpty)
         }
     }
 
-    @Test("A rotation adds the new key and shortens the old one", arguments: StoreKind.available)
+    @Test("A rotation adds the new key, and shortens but never extends the old one", arguments: StoreKind.available)
     func rotation(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
@@ -425,7 +425,7 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("The gateway's secrets stay as they were first stored", arguments: StoreKind.available)
+    @Test("The gateway's secrets are never replaced once stored", arguments: StoreKind.available)
     func gatewaySecrets(kind: StoreKind) async throws {
         try await kind.withDatabase { database async throws in
             let store = SQLSecretStore(database: database)

@@ -32,7 +32,7 @@ struct GroupStoreTests {
         )
     }
 
-    @Test("What is stored comes back unchanged, by name and by key", arguments: StoreKind.available)
+    @Test("A group is read back unchanged by name and by key", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             for name in ["family", "größe/ 😀 %2F'\"--", "FAMILY"] {
@@ -45,9 +45,9 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("The longest name and key that a request may have are stored", arguments: StoreKind.available)
+    @Test("The longest name and key that a request may have can be stored", arguments: StoreKind.available)
     func longest(kind: StoreKind) async throws {
-        // An entry of an index is compressed before it is measured, so these have to be unpredictable.
+        // PostgreSQL compresses an index entry before it checks the size, so these texts are random.
         func text(_ length: Int) -> String {
             String((0..<length).compactMap { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() })
         }
@@ -60,7 +60,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("All keys can be read, former ones too, until their group is removed", arguments: StoreKind.available)
+    @Test("Current and former keys are listed until their group is removed", arguments: StoreKind.available)
     func everyKey(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             var group = try Self.group()
@@ -76,7 +76,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("A key is among those that came since it was not there", arguments: StoreKind.available)
+    @Test("A key stored after a bookmark is among the keys since that bookmark", arguments: StoreKind.available)
     func newKeys(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let acme = try DirectoryFixtures.tenant()
@@ -95,7 +95,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("After a fail-over every key is read, also behind a server that was ahead", arguments: StoreKind.available)
+    @Test("After a failover all keys are read, even with a bookmark that is ahead", arguments: StoreKind.available)
     func otherEpoch(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let acme = try DirectoryFixtures.tenant()
@@ -116,7 +116,7 @@ struct GroupStoreTests {
 
     // MARK: Leases
 
-    /// The stores of two replicas, whose leases last for so long from now; a negative one has ended.
+    /// The stores of two replicas with leases of this duration; a negative lease has already ended.
     private static func replicas(
         over database: any SQLDatabase,
         lease: Duration,
@@ -129,7 +129,7 @@ struct GroupStoreTests {
         )
     }
 
-    @Test("One replica at a time has a group, until it gives it back", arguments: StoreKind.available)
+    @Test("One replica at a time holds a group's lease, until it releases it", arguments: StoreKind.available)
     func lease(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let acme = try DirectoryFixtures.tenant()
@@ -154,7 +154,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("What a replica left is taken over after its lease and one call's time", arguments: StoreKind.available)
+    @Test("A group is taken over only after its lease and one attempt's timeout", arguments: StoreKind.available)
     func takeOver(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let acme = try DirectoryFixtures.tenant()
@@ -170,7 +170,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("A group without a key and without members is one too", arguments: StoreKind.available)
+    @Test("A group without a key and without members can be stored", arguments: StoreKind.available)
     func bare(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             var group = try Self.group(key: nil)
@@ -199,7 +199,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("Only the version that something was made from is replaced or removed", arguments: StoreKind.available)
+    @Test("A group is replaced or removed only if its version is still the same", arguments: StoreKind.available)
     func versions(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             var group = try Self.group()
@@ -230,7 +230,7 @@ struct GroupStoreTests {
             for key in ["key-1", "key-2", "key-3"] {
                 #expect(try await store.group(withKey: key, of: group.tenant) == group)
             }
-            // FCM would not give a key to two groups; if it does, the last word counts.
+            // FCM would not give one key to two groups; if it does, the last write wins.
             var other = try Self.group("other", key: "key-1")
             other.version = try await store.save(other)
             #expect(try await store.group(withKey: "key-1", of: group.tenant) == other)
@@ -246,7 +246,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("Groups are found by up to 20 keys at once, each at its key's place", arguments: StoreKind.available)
+    @Test("Up to 20 keys are looked up at once, with results in the keys' order", arguments: StoreKind.available)
     func manyKeys(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             var groups: [DeviceGroup] = []
@@ -269,7 +269,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("Of writers of one version exactly one succeeds", arguments: StoreKind.available)
+    @Test("Of concurrent writers of one version exactly one succeeds", arguments: StoreKind.available)
     func race(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             let group = try Self.group()
@@ -283,7 +283,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test("Names come in the order of their bytes, page by page", arguments: StoreKind.available)
+    @Test("Names are listed in the order of their bytes, page by page", arguments: StoreKind.available)
     func names(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             let tenant = try #require(TenantID("acme"))
@@ -298,10 +298,7 @@ struct GroupStoreTests {
         }
     }
 
-    @Test(
-        "What was begun in an earlier life of a tenant is neither stored nor removed in the next",
-        arguments: StoreKind.available
-    )
+    @Test("A deleted tenant's group can't be stored or removed under a new tenant", arguments: StoreKind.available)
     func lives(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (directory, store) = (SQLDirectoryStore(database: database), SQLGroupStore(database: database))

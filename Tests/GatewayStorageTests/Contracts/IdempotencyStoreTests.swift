@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What every store of idempotency keys promises.
+/// The contract of every store of idempotency keys.
 struct IdempotencyStoreTests {
     private static let start = DirectoryFixtures.start
     private static let day = Duration.seconds(86_400)
@@ -60,7 +60,7 @@ struct IdempotencyStoreTests {
         #expect(try await store.apply([.update(id: id, .finished(answer: answer))]) == [.done])
     }
 
-    @Test("Nothing is known of a key that nobody used", arguments: StoreKind.available)
+    @Test("An unused key has no record, and changes of unknown records do nothing", arguments: StoreKind.available)
     func empty(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ async throws in
             #expect(try await store.record(of: Self.identity()) == nil)
@@ -75,7 +75,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("What other tenants have is not read with a change", arguments: StoreKind.available)
+    @Test("A change reads no other tenant's rows", arguments: StoreKind.available)
     func readRows(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let directory = SQLDirectoryStore(database: database)
@@ -88,12 +88,12 @@ struct IdempotencyStoreTests {
             let id = try await self.take(try Self.identity(2, of: "tenant-7"), in: store)
             try await self.finish(id, in: store)
             _ = try await store.apply([.release(id: id)])
-            // The sum, the tenant's own row and the new record's number; its weight before and its number; its weight.
+            // Three rows for the reservation, two for the update, and one for the release.
             #expect(counting.rows.withLock { $0 } <= 6)
         }
     }
 
-    @Test("A record is read as it was written, open and finished", arguments: StoreKind.available)
+    @Test("Open and finished records are read back unchanged", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
@@ -108,7 +108,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("Each change of a large batch has its own outcome, in its own place", arguments: StoreKind.available)
+    @Test("Each change of a large batch has its own outcome at its index", arguments: StoreKind.available)
     func batch(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ in
             let identities = try (1...200).map { try Self.identity($0) }
@@ -146,7 +146,7 @@ struct IdempotencyStoreTests {
         let outcome: IdempotencyChange.Outcome
     }
 
-    @Test("A key is taken once, for its tenant and route alone", arguments: StoreKind.available)
+    @Test("A key is taken once for its tenant and route", arguments: StoreKind.available)
     func exclusive(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore(of: ["acme", "other"]) { store, _ in
             let identity = try Self.identity()
@@ -167,7 +167,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("A reservation that is repeated, as after a lost answer, is the same one", arguments: StoreKind.available)
+    @Test("A reservation repeated after a lost answer returns the same record", arguments: StoreKind.available)
     func repeated(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
@@ -179,7 +179,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("A key that was freed can be taken again", arguments: StoreKind.available)
+    @Test("A released key can be taken again", arguments: StoreKind.available)
     func release(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
@@ -190,7 +190,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("An expired key can be taken again; late changes of its old record are lost", arguments: StoreKind.available)
+    @Test("An expired key can be taken again, and its old record's changes are lost", arguments: StoreKind.available)
     func expiry(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ in
             let identity = try Self.identity()
@@ -204,7 +204,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("Only what has expired is dropped, some at a time", arguments: StoreKind.available)
+    @Test("A purge deletes only expired records, up to its limit", arguments: StoreKind.available)
     func purge(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, _ in
             for key in 1...5 as ClosedRange<UInt8> {
@@ -228,7 +228,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("A tenant's keys go with it, and one made anew has none of them", arguments: StoreKind.available)
+    @Test("A tenant's keys are deleted with it, and a new tenant has none of them", arguments: StoreKind.available)
     func tenants(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore(of: []) { store, directory in
             let identity = try Self.identity()
@@ -252,7 +252,7 @@ struct IdempotencyStoreTests {
 
     // MARK: Leases
 
-    /// The stores of two replicas, whose leases last for so long from now; a negative one has ended.
+    /// The stores of two replicas with leases of this duration; a negative lease has already ended.
     private static func replicas(
         over database: any SQLDatabase,
         lease: Duration,
@@ -265,7 +265,7 @@ struct IdempotencyStoreTests {
         )
     }
 
-    @Test("While a replica's lease holds, no other changes or takes its record", arguments: StoreKind.available)
+    @Test("While a lease lasts, no other replica changes or takes over its record", arguments: StoreKind.available)
     func held(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await self.add(to: SQLDirectoryStore(database: database))
@@ -289,7 +289,7 @@ struct IdempotencyStoreTests {
             #expect(try await two.record(of: identity)?.isHeldElsewhere == false)
             #expect(try await two.apply([.takeOver(id: id, progress: [3])]) == [.done])
             #expect(try await two.apply([.update(id: id, .finished(answer: [2]))]) == [.done])
-            // An answer is everybody's.
+            // Every replica may read a stored answer.
             let finished = try #require(try await one.record(of: identity))
             #expect(finished.record.state == .finished(answer: [2]))
             #expect(!finished.isHeldElsewhere)
@@ -297,7 +297,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("A lease that has ended lets no mark pass, and its record is taken by one", arguments: StoreKind.available)
+    @Test("After its lease an owner can't update, and one replica takes over", arguments: StoreKind.available)
     func ended(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await self.add(to: SQLDirectoryStore(database: database))
@@ -315,12 +315,12 @@ struct IdempotencyStoreTests {
             ]
             #expect(try await one.apply(late) == [.lost, .lost, .lost, .lost])
             #expect(try await two.apply([.release(id: id)]) == [.done])
-            // A paused owner must not send what another one has freed, and perhaps sent since.
+            // A paused owner must not send a request that another replica has released and may have sent since.
             #expect(try await one.apply([.update(id: id, .open(progress: [1]))]) == [.lost])
         }
     }
 
-    @Test("Whoever takes a record over waits for one call's time besides the lease", arguments: StoreKind.available)
+    @Test("A takeover waits for the lease and one attempt's timeout", arguments: StoreKind.available)
     func grace(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await self.add(to: SQLDirectoryStore(database: database))
@@ -329,12 +329,12 @@ struct IdempotencyStoreTests {
             let id = try await self.take(identity, in: one)
             #expect(try await two.record(of: identity)?.isHeldElsewhere == true)
             #expect(try await two.apply([.takeOver(id: id, progress: [0, 255])]) == [.lost])
-            // Nobody took it, so what became of it can be kept.
+            // No replica took it over, so its answer can still be stored.
             #expect(try await one.apply([.update(id: id, .finished(answer: [1]))]) == [.done])
         }
     }
 
-    @Test("A record that its owner has marked since it was read is not taken over", arguments: StoreKind.available)
+    @Test("A record that its owner has updated since the read is not taken over", arguments: StoreKind.available)
     func markedSince(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await self.add(to: SQLDirectoryStore(database: database))
@@ -344,7 +344,7 @@ struct IdempotencyStoreTests {
             let id = try await self.take(identity, in: ended)
             let read = try #require(try await two.record(of: identity))
             #expect(read.record.state == .open(progress: [0, 255]) && !read.isHeldElsewhere)
-            // The owner wakes up, marks more, and is paused again.
+            // The owner resumes, updates its progress, and is paused again.
             #expect(try await one.apply([.renew(id: id), .update(id: id, .open(progress: [1]))]) == [.done, .done])
             #expect(try await ended.apply([.renew(id: id)]) == [.done])
             #expect(try await two.apply([.takeOver(id: id, progress: [0, 255])]) == [.lost])
@@ -354,7 +354,7 @@ struct IdempotencyStoreTests {
 
     // MARK: Bounds
 
-    @Test("A tenant's oldest finished record gives way, an open one never", arguments: StoreKind.available)
+    @Test("A full tenant evicts its oldest finished record, never an open one", arguments: StoreKind.available)
     func tenantBound(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore(of: ["acme", "other"], bounds: IdempotencyBounds(maxRecordsPerTenant: 3)) {
             store,
@@ -365,7 +365,7 @@ struct IdempotencyStoreTests {
             }
             let fourth = try Self.identity(4)
             #expect(try await store.apply([.reserve(fourth, Self.record())]) == [.full])
-            // Another tenant has room of its own.
+            // Another tenant has its own limit.
             _ = try await self.take(try Self.identity(of: "other"), in: store)
             try await self.finish(ids[1], in: store)
             let outcomes = try await store.apply([.reserve(fourth, Self.record())])
@@ -381,7 +381,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("What a tenant takes is counted in bytes, too", arguments: StoreKind.available)
+    @Test("A tenant's records are limited in bytes, too", arguments: StoreKind.available)
     func byteBound(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxBytesPerTenant: 10_000)) { store, _ in
             let first = try await self.take(try Self.identity(1), in: store)
@@ -396,7 +396,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test("In a full store the tenant gives way that has most", arguments: StoreKind.available)
+    @Test("A full store evicts a record of the tenant with the most", arguments: StoreKind.available)
     func totalBound(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore(of: ["acme", "other", "third"], bounds: IdempotencyBounds(maxRecords: 4)) {
             store,
@@ -409,7 +409,7 @@ struct IdempotencyStoreTests {
             #expect(try await store.record(of: Self.identity(of: "other")) != nil)
             #expect(try await store.record(of: Self.identity(1)) == nil)
             try await directory.apply(.deleteTenant(try #require(TenantID("third"))))
-            // Its room is free again.
+            // The deleted tenant's records no longer count.
             for key in 5...7 as ClosedRange<UInt8> { _ = try await self.take(try Self.identity(key), in: store) }
             #expect(try await store.record(of: Self.identity(of: "other")) != nil)
             _ = try await self.take(try Self.identity(8), in: store)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What every store of replicas promises.
+/// The contract of every replica store.
 struct ReplicaStoreTests {
     private static let (one, two) = (ReplicaID(text: "a/1"), ReplicaID(text: "b/1"))
 
-    @Test("Replicas see each other by their heartbeats, until they are removed", arguments: StoreKind.available)
+    @Test("A heartbeat returns all replicas that have not left", arguments: StoreKind.available)
     func heartbeats(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let store = SQLReplicaStore(database: database, masterKey: "k")
@@ -16,12 +16,12 @@ struct ReplicaStoreTests {
             try await store.leave(Self.two)
             try await store.leave(Self.two)
             #expect(try await store.heartbeat(of: Self.one).map(\.id) == [Self.one])
-            // One that was taken for dead and was not comes back.
+            // A removed replica that still runs returns with its next heartbeat.
             #expect(try await store.heartbeat(of: Self.two).map(\.id) == [Self.one, Self.two])
         }
     }
 
-    @Test("One that leaves is forgotten, unless its chain has yet to be closed", arguments: StoreKind.available)
+    @Test("A replica that leaves is removed, unless its audit chain is open", arguments: StoreKind.available)
     func leaving(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, audit, fixtures) = (
@@ -40,7 +40,7 @@ struct ReplicaStoreTests {
         }
     }
 
-    @Test("A key is changed only if all that live seal by the new one, and their open chains are told")
+    @Test("The master key may change only if all live replicas use the new one; only their chains count as live")
     func livingReplicas() async throws {
         try await withPostgreSQLDatabase { database in
             let audit = SQLAuditStore(database: database)
@@ -92,7 +92,7 @@ struct ReplicaStoreTests {
         }
     }
 
-    @Test("Those that were silent for too long are forgotten, and one that comes back is not")
+    @Test("A replica is removed after 60 seconds without a heartbeat, and not before")
     func silent() async throws {
         try await withClockedDatabase { database, clock in
             let store = SQLReplicaStore(database: database, masterKey: "key")

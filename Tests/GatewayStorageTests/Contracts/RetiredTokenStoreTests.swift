@@ -5,10 +5,10 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What every store of retired tokens promises.
+/// The contract of every store of retired tokens.
 struct RetiredTokenStoreTests {
     private static let start = DirectoryFixtures.start
-    /// So many buckets after it is stored, a report is due.
+    /// A report is due this number of 5-minute buckets after it was stored.
     private static let hour = 13
 
     private static func owner(
@@ -69,23 +69,23 @@ struct RetiredTokenStoreTests {
         )
     }
 
-    /// Has buckets pass, by moving what is stored into the past.
+    /// Lets buckets pass by moving the stored ones into the past.
     private static func pass(_ buckets: Int, in database: any SQLDatabase) async throws {
         try await database.write(scope: .gateway, isolation: .readCommitted) { db in
             try db.execute("UPDATE retired_tokens SET due = due - $1", [.int(buckets)])
-            // By way of numbers that no bucket has, since a bucket may have a row already.
+            // Through negative numbers, because the new number may still be taken.
             try db.execute("UPDATE retired_token_counts SET bucket = -bucket")
             try db.execute("UPDATE retired_token_counts SET bucket = -bucket - $1", [.int(buckets)])
         }
     }
 
-    /// Has a store feed what is due.
+    /// Feeds the reports that are due.
     @discardableResult
     private static func settle(_ store: SQLRetiredTokenStore) async throws -> RetiredTokenFeed.News {
         try await store.settle(newsSince: Timestamp(microseconds: 0))
     }
 
-    /// The keys of what a tenant is fed.
+    /// The keys of the tokens in a tenant's feed.
     private static func fed(
         _ owner: RetiredToken.Owner,
         in store: SQLRetiredTokenStore,
@@ -118,7 +118,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("Every report is read as it was", arguments: StoreKind.available)
+    @Test("Every report is read back unchanged", arguments: StoreKind.available)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
@@ -152,7 +152,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("What does not open for its owner is left out of the feed, and counted", arguments: StoreKind.available)
+    @Test("A token that its owner can't decrypt is omitted from the feed and counted", arguments: StoreKind.available)
     func unreadable(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
@@ -169,10 +169,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test(
-        "What changed is told to replicas as it is now, also that a token was taken off",
-        arguments: StoreKind.available
-    )
+    @Test("Replicas read the current state of changed tokens, including removals", arguments: StoreKind.available)
     func news(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
@@ -185,11 +182,11 @@ struct RetiredTokenStoreTests {
             let states = Dictionary(uniqueKeysWithValues: news.changed.map { ($0.key, $0.state) })
             #expect(states == [1: nil, 2: nil, 3: .unregistered, 4: .replaced])
             #expect(try await Self.states(in: store) == [3: .unregistered, 4: .replaced])
-            // They are told again for a while, and then no more.
+            // The changes are returned again for a while, and then no more.
             #expect(try await Set(store.settle(newsSince: news.readAt).changed) == Set(news.changed))
             let later = news.readAt.advanced(by: .seconds(61))
             #expect(try await store.settle(newsSince: later).changed.isEmpty)
-            // A suspected one is told, and no text of a removed one is kept.
+            // A suspected token is returned, and a removed token's text is erased.
             try await store.apply([Self.count(owner, 20, 20)])
             let spike = try await store.settle(newsSince: start)
             #expect(spike.changed.first { $0.key == 3 }?.state == .suspected)
@@ -200,7 +197,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    /// What a token is reported as after another, and what that changes.
+    /// A second report of a token, and its effect.
     struct Second: Sendable {
         var first: RetiredToken.State
         var second: RetiredToken.State
@@ -219,7 +216,7 @@ struct RetiredTokenStoreTests {
         Second(first: .suspected, second: .replaced, isNews: true, keepsSince: false),
     ]
 
-    @Test("A token is fed again with news, and only then", arguments: StoreKind.available, Self.seconds)
+    @Test("A token is fed again only if its state or replacement changes", arguments: StoreKind.available, Self.seconds)
     func reportedAgain(kind: StoreKind, second: Second) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
@@ -275,7 +272,7 @@ struct RetiredTokenStoreTests {
             try await store.apply([Self.dead(owner, 1), Self.replaced(owner, 2), Self.dead(owner, 3)])
             let moment = try await store.load().readAt.advanced(by: .seconds(60))
             try await store.apply([.remove(owner, 3), late(1), late(2), late(3), late(4)])
-            // The replica that reported them takes over how they are.
+            // The replica that reported them reads their current states.
             #expect(try await Set(store.settle(newsSince: moment).changed.map(\.key)) == [1, 2, 3, 4])
             try await Self.pass(Self.hour, in: database)
             try await Self.settle(store)
@@ -286,7 +283,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("Counts of all replicas make a spike, of their own tenant alone", arguments: StoreKind.available)
+    @Test("Counts of all replicas add up to a spike of their tenant alone", arguments: StoreKind.available)
     func counts(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let stores = [SQLRetiredTokenStore(database: database), SQLRetiredTokenStore(database: database)]
@@ -304,21 +301,18 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test(
-        "Tokens of a credential's fault are not fed by time, but by another report after it",
-        arguments: StoreKind.available
-    )
+    @Test("Tokens suspected in a spike are fed only after another report, not by time", arguments: StoreKind.available)
     func fault(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
             try await store.apply([Self.count(owner, 100, 0), Self.dead(owner, 1)])
             try await Self.pass(5, in: database)
             try await Self.settle(store)
-            // More than one transaction suspects.
+            // More tokens than one transaction marks as suspected.
             try await store.apply([Self.count(owner, 1_500, 1_500)] + (100..<1_600).map { Self.dead(owner, $0) })
             try await Self.settle(store)
             #expect(try await Set(Self.states(in: store).values) == [.suspected])
-            // Once more amid the spike.
+            // Reported again during the spike.
             try await store.apply([Self.dead(owner, 100, after: 60)])
             for _ in 0..<30 {
                 try await Self.settle(store)
@@ -337,7 +331,7 @@ struct RetiredTokenStoreTests {
     }
 
     @Test(
-        "A fault that no replica watched is found when its reports are due, however late",
+        "A spike that no replica observed is found when its reports are due, however late",
         arguments: StoreKind.available,
         [13, 14, 5_000]
     )
@@ -346,14 +340,14 @@ struct RetiredTokenStoreTests {
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
             try await store.apply([Self.dead(owner, 1)])
             try await Self.pass(10, in: database)
-            // Stored before what was counted is, as after an outage of one of two replicas.
+            // The report is stored before its counts, as after an outage of one of two replicas.
             try await store.apply([Self.dead(owner, 2), Self.count(owner, 100, 100)])
             try await Self.pass(1, in: database)
             try await store.apply([Self.dead(owner, 3), Self.count(owner, 300, 0)])
             try await Self.pass(12, in: database)
             try await store.apply([Self.dead(owner, 4)])
             try await Self.pass(buckets, in: database)
-            // Old counts are kept for as long as a report is judged by them.
+            // Old counts are kept while a report depends on them.
             try await store.trim(reportedBefore: Self.start, keeping: 100)
             try await Self.settle(store)
             #expect(
@@ -363,7 +357,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("Old counts and removals are dropped, and others are not", arguments: StoreKind.available)
+    @Test("Old counts and removals are deleted, newer ones are kept", arguments: StoreKind.available)
     func oldCounts(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
@@ -390,7 +384,7 @@ struct RetiredTokenStoreTests {
 
     // MARK: The feed
 
-    @Test("Pages under insertion neither skip nor repeat", arguments: StoreKind.available, [1, 2, 3, 7, 50])
+    @Test("Paging during inserts neither skips nor repeats a token", arguments: StoreKind.available, [1, 2, 3, 7, 50])
     func paging(kind: StoreKind, limit: Int) async throws {
         try await kind.withDatabase { database in
             let owner = try await Self.owner(in: database)
@@ -424,7 +418,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("Replicas that settle at once feed each token once", arguments: StoreKind.available)
+    @Test("Replicas that settle concurrently feed each token once", arguments: StoreKind.available)
     func settledTogether(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let owner = try await Self.owner(in: database)
@@ -445,7 +439,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("Each tenant has a list of its own, which goes with it", arguments: StoreKind.available)
+    @Test("Each tenant has its own list, which is deleted with the tenant", arguments: StoreKind.available)
     func tenants(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let store = SQLRetiredTokenStore(database: database)
@@ -462,7 +456,7 @@ struct RetiredTokenStoreTests {
             try await directory.apply(.deleteTenant(acme.tenant))
             #expect(try await store.load().entries.map(\.tenant) == [other.tenant, other.tenant])
 
-            // What is still on its way for the old tenant is left out, whether or not there is a new one.
+            // Late changes of the old tenant are ignored, with or without a new tenant of its name.
             let late = [Self.replaced(acme, 7), Self.count(acme, 20, 20), .remove(acme, 1)]
             try await store.apply(late + [Self.replaced(other, 8)])
             var again = try DirectoryFixtures.tenant()
@@ -476,7 +470,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("What is old is dropped, then the oldest of the tenant that has most", arguments: StoreKind.available)
+    @Test("Trimming deletes old tokens, then the oldest of the largest tenant", arguments: StoreKind.available)
     func trim(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let store = SQLRetiredTokenStore(database: database)
@@ -503,7 +497,7 @@ struct RetiredTokenStoreTests {
     }
 
     @Test(
-        "Tenants that have more than an equal share of the bound give up the rest",
+        "Tenants with more than an equal share of the bound lose the excess",
         arguments: [
             (10, [], .max), (10, [4, 6], .max), (9, [4, 6], 5), (1_000, [800, 100, 500], 450), (2, [8, 2], 1),
             (0, [3], 0), (2, [5, 5, 5], 0),
@@ -513,7 +507,7 @@ struct RetiredTokenStoreTests {
         #expect(SQLRetiredTokenStore.share(of: total, among: sizes) == share)
     }
 
-    @Test("After the store was restored or copied, cursors mean nothing", arguments: StoreKind.available)
+    @Test("Cursors from before a restore or copy of the store are refused", arguments: StoreKind.available)
     func epochs(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, owner) = (SQLRetiredTokenStore(database: database), try await Self.owner(in: database))
@@ -523,7 +517,7 @@ struct RetiredTokenStoreTests {
             try await Self.settle(store)
             #expect(try await Self.fed(owner, in: store, after: cursor) == [2])
 
-            // As if it had been written by another server. A replica that serves notices it as one that starts does.
+            // As if another server had written the store. A running replica notices this like one that starts.
             try await database.write(scope: .gateway, isolation: .serializable) { db in
                 _ = try db.execute("UPDATE store_epoch SET origin = 'elsewhere'")
             }
@@ -554,7 +548,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("Entries and positions are there when a file is opened again, and no token in it is in clear")
+    @Test("Entries and positions survive reopening a file, and no token in it is plain text")
     func reopened() async throws {
         try await withStorePath { path in
             let tenant = try DirectoryFixtures.tenant()
@@ -586,7 +580,7 @@ struct RetiredTokenStoreTests {
     }
 
     @Test(
-        "A value that the gateway would not have written is an error, not an end of the process",
+        "A value that the gateway would not have written is an error, not a crash",
         arguments: ["state = 'dead'", "kind = 'sms'", "replacement = 70000"]
     )
     func damaged(change: String) async throws {
@@ -602,7 +596,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test("A file that takes another one's place has another epoch")
+    @Test("A copied file has another epoch")
     func copiedFile() async throws {
         try await withTemporaryDirectory { directory in
             func epoch(_ path: String) async throws -> String {
@@ -623,7 +617,7 @@ struct RetiredTokenStoreTests {
     // MARK: PostgreSQL
 
     @Test(
-        "A replica that is held up while it feeds has others wait, so that readers miss and repeat nothing",
+        "Replicas wait for one that stalls while it feeds, so readers miss and repeat nothing",
         .timeLimit(.minutes(10))
     )
     func heldUpFeeder() async throws {
@@ -650,7 +644,7 @@ struct RetiredTokenStoreTests {
             try await store.apply([Self.replaced(owner, 3)])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await Self.settle(store) }
-                // Until it waits for the other one.
+                // Until the settling replica waits for the lock.
                 var isWaiting = false
                 while !isWaiting {
                     try Task.checkCancellation()

@@ -3,9 +3,9 @@ import GatewayStorage
 import GatewayTestKit
 import Testing
 
-@Suite("A replica that comes back", .timeLimit(.minutes(10)))
+@Suite("A replica that returns", .timeLimit(.minutes(10)))
 struct ReturningReplicaTests {
-    @Test("A replica that was taken for dead and comes back goes on, each record once", arguments: StoreKind.available)
+    @Test("A replica continues after others closed its chain, with each record once", arguments: StoreKind.available)
     func returning(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let (store, sealer) = (SQLAuditStore(database: database), AuditSealer(auditKey: .sample("audit")))

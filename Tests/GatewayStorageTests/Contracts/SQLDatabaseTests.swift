@@ -3,7 +3,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What the stores' SQL relies on, whichever database it runs on.
+/// The behaviour that the stores' SQL relies on, in every database.
 struct SQLDatabaseTests {
     private static let insertSecret = "INSERT INTO gateway_secrets (name, wrapped_key, sealed) VALUES ($1, $2, $3)"
 
@@ -13,10 +13,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test(
-        "Parameters are bound by their numbers, in any order, as often as they appear",
-        arguments: StoreKind.available
-    )
+    @Test("Parameters are bound by number, in any order and repeatedly", arguments: StoreKind.available)
     func parameters(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let found = try await database.write(scope: .gateway, isolation: .serializable) { db in
@@ -44,7 +41,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("Values come back as they were", arguments: StoreKind.available)
+    @Test("Values are read back unchanged", arguments: StoreKind.available)
     func values(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await database.write(scope: .gateway, isolation: .serializable) { db in
@@ -68,7 +65,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("Changed rows are counted without those that a conflict left out", arguments: StoreKind.available)
+    @Test("The count of changed rows excludes those skipped by a conflict", arguments: StoreKind.available)
     func changes(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await database.write(scope: .gateway, isolation: .serializable) { db in
@@ -88,7 +85,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("A transaction whose closure throws leaves nothing behind", arguments: StoreKind.available)
+    @Test("A transaction whose closure throws is rolled back", arguments: StoreKind.available)
     func rollback(kind: StoreKind) async throws {
         try await kind.withDatabase { database async throws in
             await expectError(.conflict) {
@@ -101,7 +98,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("Rows are handed over until the closure has enough", arguments: StoreKind.available)
+    @Test("A query passes rows until its closure returns false", arguments: StoreKind.available)
     func early(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await database.write(scope: .gateway, isolation: .serializable) { db in
@@ -118,7 +115,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("A value of another type is damaged, not converted", arguments: StoreKind.available)
+    @Test("A value of another type is reported as damaged, not converted", arguments: StoreKind.available)
     func damaged(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let error = await #expect(throws: GatewayError.self) {
@@ -132,7 +129,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("What is committed is there for every kind of read, and no read writes", arguments: StoreKind.available)
+    @Test("Every kind of read sees committed rows, and no read can write", arguments: StoreKind.available)
     func isolation(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await SQLDirectoryStore(database: database)
@@ -156,7 +153,6 @@ struct SQLDatabaseTests {
                     }
                     #expect(names == ["a", "b"])
                 }
-                // A database that only reads refuses a write in a read.
                 await expectError(.storeUnavailable) {
                     try await database.read(.scan, scope: scope) { db in
                         try db.execute("DELETE FROM device_groups WHERE name = $1", [.text("a")])
@@ -178,7 +174,7 @@ struct SQLDatabaseTests {
                     [.int(number), .blob(Array(repeating: 7, count: 1_000)), .blob([1])]
                 }
             let insert = "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)"
-            // PostgreSQL says that the statement is at fault.
+            // PostgreSQL reports that the statement is invalid.
             await expectError(kind == .sqlite ? .storeUnavailable : .invalid) {
                 try await database.write(scope: .gateway, isolation: .readCommitted) { db in
                     _ = try db.executeMany(insert, rows + [[.int(count - 1), .blob([]), .blob([])]])
@@ -193,10 +189,10 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("A process that nobody shares the database with leads as often as it asks", arguments: StoreKind.available)
+    @Test("A single process becomes the leader each time it asks", arguments: StoreKind.available)
     func lead(kind: StoreKind) async throws {
         try await kind.withDatabase { database async throws in
-            // Nothing was asked for yet that could be given back.
+            // Resigning without leading has no effect.
             await database.resignLead()
             #expect(try await database.isLeader())
             #expect(try await database.isLeader())
@@ -205,7 +201,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("Statements have the database's time, and may notify", arguments: StoreKind.available)
+    @Test("Statements can read the database's time and send notifications", arguments: StoreKind.available)
     func functions(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             for scope in [SQLScope.tenant("acme"), .gateway] {
@@ -219,7 +215,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("Changes that decide by what they read don't lose each other", arguments: StoreKind.available)
+    @Test("Serializable transactions that read before they write lose no update", arguments: StoreKind.available)
     func concurrent(kind: StoreKind) async throws {
         try await kind.withDatabase { database async throws in
             try await database.write(scope: .gateway, isolation: .serializable) { db in
@@ -235,7 +231,7 @@ struct SQLDatabaseTests {
                             }
                             return true
                         } catch {
-                            // Others got in its way each time.
+                            // Every attempt met a conflict.
                             guard error.code == .storeUnavailable else { throw error }
                             return false
                         }

@@ -4,7 +4,7 @@ import GatewayStorage
 import Testing
 
 struct SpoolFileTests {
-    @Test("What was written is read back in parts, and belongs to its owner alone")
+    @Test("Bytes are read back in parts, and only the owner may read the file")
     func roundTrip() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/deep/folder"
@@ -22,7 +22,7 @@ struct SpoolFileTests {
         }
     }
 
-    @Test("A second user of the file is refused, until the first has gone")
+    @Test("A second user of the file is refused until the first has closed it")
     func exclusive() async throws {
         try await withTemporaryDirectory { directory in
             var first: SpoolFile? = try SpoolFile(in: directory)
@@ -33,7 +33,7 @@ struct SpoolFileTests {
         }
     }
 
-    @Test("A file that others could read is closed to them")
+    @Test("Opening a file that others could read restricts it to its owner")
     func permissionsOfOldFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/audit.spool"
@@ -43,7 +43,7 @@ struct SpoolFileTests {
         }
     }
 
-    @Test("Where no file can be made, there is an error that names it")
+    @Test("A file that can't be created is an error that names its directory")
     func unwritable() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.createDirectory(
@@ -56,7 +56,7 @@ struct SpoolFileTests {
         }
     }
 
-    @Test("What is put aside is kept, and the file goes on empty")
+    @Test("Content that is set aside is kept, and the file is empty afterwards")
     func aside() async throws {
         try await withTemporaryDirectory { directory in
             let file = try SpoolFile(in: directory)
@@ -71,9 +71,9 @@ struct SpoolFileTests {
     }
 
     #if os(Linux)
-    @Test("Bytes that do not fit leave nothing behind")
+    @Test("A write that does not fit leaves no bytes behind")
     func full() async throws {
-        // A limit on files' size is the nearest to a full disk that needs no privileges.
+        // A limit on file size resembles a full disk and needs no privileges.
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
             signal(SIGXFSZ, SIG_IGN)

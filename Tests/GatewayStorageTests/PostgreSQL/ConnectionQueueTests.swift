@@ -9,7 +9,7 @@ struct ConnectionQueueTests {
         ConnectionQueue(connections: connections, timeout: timeout)
     }
 
-    @Test("A connection has one holder; the one that was given back last comes first")
+    @Test("A connection has one holder, and the one returned last is taken first")
     func takes() async throws {
         let queue = self.queue(4)
         var taken: [Int] = []
@@ -21,7 +21,7 @@ struct ConnectionQueueTests {
         #expect(try await queue.take(.call) == taken[2])
     }
 
-    @Test("Long reads leave connections to the others", arguments: [(4, 1), (8, 3), (100, 3)])
+    @Test("Scans leave connections for calls", arguments: [(4, 1), (8, 3), (100, 3)])
     func scans(connections: Int, scans: Int) async throws {
         let queue = self.queue(connections, timeout: .zero)
         var taken: [Int] = []
@@ -34,7 +34,7 @@ struct ConnectionQueueTests {
         #expect(try await queue.take(.scan) == taken[0])
     }
 
-    @Test("What is shown is who has connections now, and who waits")
+    @Test("Metrics show busy and idle connections, and waiting callers")
     func metrics() async throws {
         let factory = TestMetrics()
         let queue = ConnectionQueue(
@@ -52,7 +52,7 @@ struct ConnectionQueueTests {
         #expect(try shown() == [0, 4, 0])
         let scan = try await queue.take(.scan)
         #expect(try shown() == [1, 3, 0])
-        // It waits for the other long read, and not for long.
+        // It waits for the other scan until its timeout.
         await expectError(.storeUnavailable, "in use") { try await queue.take(.scan) }
         #expect(try factory.expectMeter("fcmgw_store_pool_waiters").values.contains(1))
         #expect(try shown() == [1, 3, 0])
@@ -60,7 +60,7 @@ struct ConnectionQueueTests {
         #expect(try shown() == [0, 4, 0])
     }
 
-    @Test("Who gives up leaves the queue with its task, and nobody else does")
+    @Test("A cancelled task leaves the queue only if it was told to give up")
     func givesUp() async throws {
         let queue = self.queue(1)
         let taken = try await queue.take(.call)
@@ -73,7 +73,7 @@ struct ConnectionQueueTests {
         #expect(try await writer.value == taken)
     }
 
-    @Test("A closed queue refuses who waits and who comes")
+    @Test("A closed queue refuses waiting and new callers")
     func closed() async throws {
         let queue = self.queue(4)
         for _ in 0..<4 { _ = try await queue.take(.call) }
@@ -87,7 +87,7 @@ struct ConnectionQueueTests {
 struct ReconnectBackoffTests {
     private let start = ContinuousClock.now
 
-    @Test("A server that answers is asked at once; one that does not, by one call at a time after growing pauses")
+    @Test("A server that answers gets every call; one that fails gets one call after each growing pause")
     func pauses() {
         var backoff = ReconnectBackoff<ContinuousClock.Instant>()
         #expect(backoff.admit(at: self.start, attemptDuration: .seconds(15)) == true)
@@ -101,7 +101,7 @@ struct ReconnectBackoffTests {
             #expect(backoff.admit(at: end, attemptDuration: .seconds(15)) == false)
             now = end
         }
-        // An attempt that never ended keeps the others out for its own time only.
+        // An attempt that never ends blocks the others only for its own duration.
         #expect(backoff.admit(at: now.advanced(by: .seconds(15)), attemptDuration: .seconds(15)) == true)
         backoff.succeeded()
         #expect(backoff.admit(at: now, attemptDuration: .seconds(15)) == true)

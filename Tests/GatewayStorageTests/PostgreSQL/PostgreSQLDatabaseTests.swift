@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What PostgreSQL's driver promises besides the contract of all databases.
+/// The PostgreSQL driver's behaviour beyond the contract of all databases.
 struct PostgreSQLDatabaseTests {
     private static func insert(_ number: Int, _ db: any SQLConnection) throws {
         let sql = "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)"
@@ -32,7 +32,7 @@ struct PostgreSQLDatabaseTests {
         VALUES ($1, $2, '', '[]', 1, 1, 0)
         """
 
-    @Test("A tenant's transaction sees and changes its own rows, whatever its statements say")
+    @Test("A tenant's transaction sees and changes only its own rows")
     func rowsOfTenants() async throws {
         try await withPostgreSQLDatabase { database in
             try await Self.putTenants(database)
@@ -63,7 +63,7 @@ struct PostgreSQLDatabaseTests {
     }
 
     @Test(
-        "A tenant's transaction reads no table that its requests have no use for",
+        "A tenant's transaction can't read data that its requests don't need",
         arguments: [
             "salt FROM tenants", "1 FROM credentials", "1 FROM gateway_secrets", "1 FROM api_keys", "1 FROM limits",
         ]
@@ -80,7 +80,7 @@ struct PostgreSQLDatabaseTests {
 
     // MARK: Transactions
 
-    @Test("A transaction whose failed statement the closure kept to itself is not taken for committed")
+    @Test("A transaction is not reported as committed if its closure hid a failed statement")
     func hiddenFailure() async throws {
         try await withPostgreSQLDatabase { database async throws in
             await expectError(.storeUnavailable) {
@@ -93,7 +93,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("No error repeats a value")
+    @Test("Errors contain the SQLSTATE but no parameter values")
     func values() async throws {
         try await withPostgreSQLDatabase { database in
             for sql in ["SELECT CAST($1 AS BIGINT)", "SELECT 1 FROM tenants WHERE created_at = $1"] {
@@ -107,7 +107,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A connection that the server closed is replaced without anybody noticing")
+    @Test("A connection that the server closed while idle is replaced without an error")
     func closedWhileIdle() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let database = try await PostgreSQLDatabase(settings)
@@ -119,7 +119,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A transaction whose connection breaks leaves nothing, and the next one has another")
+    @Test("A transaction whose connection breaks is rolled back, and the next one gets another connection")
     func closedWithin() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let database = try await PostgreSQLDatabase(settings)
@@ -135,11 +135,11 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A COMMIT whose answer is lost counts as what became of it: committed")
+    @Test("A COMMIT whose answer is lost succeeds if the server committed it")
     func lostCommit() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let name = try PostgreSQLFixture.name(of: settings)
-            // Its transactions are committed, and then wait for a standby that there is not.
+            // Its transactions are committed and then wait for a standby that does not exist.
             try PostgreSQLFixture.run("ALTER DATABASE \(name) SET synchronous_commit = 'on'")
             let database = try await PostgreSQLDatabase(settings)
             defer { database.close() }
@@ -152,7 +152,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A COMMIT whose answer is lost counts as what became of it: aborted")
+    @Test("A COMMIT whose answer is lost fails if the server aborted it")
     func failedCommit() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             try PostgreSQLFixture.endConnectionAtCommit(in: settings)
@@ -167,18 +167,18 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A COMMIT whose answer is lost counts as unknown where a crash has its number given out again")
+    @Test("A COMMIT whose answer is lost is unknown if the server reuses its transaction id after a crash")
     func sameNumber() async throws {
         let server = try PostgreSQLServer()
         let settings = PostgreSQLSettings(url: server.url(database: "postgres", user: "postgres"), poolSize: 2)
         let database = try await PostgreSQLDatabase(settings, migrates: true)
         defer { database.close() }
-        // A server that happens to log its running transactions before the crash gives out higher numbers after it.
+        // A server that logged its running transactions just before the crash assigns higher ids after it.
         for _ in 0..<5 {
             let status = Mutex<String?>(nil)
             let error = await #expect(throws: GatewayError.self) {
                 try await database.write(scope: .gateway, isolation: .serializable) { db in
-                    // Nothing was written under the number, so that the crash takes all that was known of it.
+                    // Nothing was written under this id, so the crash erases every trace of it.
                     let number = try db.first("SELECT gateway_transaction()") { try $0.int64(0) } ?? 0
                     try server.crash()
                     let other = PostgreSQLConnection(session: try PostgreSQLSession(settings))
@@ -198,7 +198,7 @@ struct PostgreSQLDatabaseTests {
         Issue.record("The server never gave the number out again")
     }
 
-    @Test("A read whose task is cancelled lets its caller go, and its connection comes back with the server's answer")
+    @Test("A cancelled read returns at once, and its connection is reused after the server's answer")
     func cancelledRead() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             var settings = settings
@@ -221,7 +221,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A statement that takes too long ends with its deadline, and the next one has a connection")
+    @Test("A statement ends at its deadline, and the next one gets a connection")
     func deadline() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             var settings = settings
@@ -241,7 +241,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("A statement's text is prepared once, and many texts don't pile up")
+    @Test("A statement is prepared once, and prepared statements don't accumulate")
     func prepared() async throws {
         try await withPostgreSQLDatabase { database in
             let counts = try await database.read(scope: .gateway) { db in
@@ -260,7 +260,7 @@ struct PostgreSQLDatabaseTests {
         }
     }
 
-    @Test("The database's time is its clock's, not its transaction's, whoever asks", arguments: ["acme", nil])
+    @Test("The database's time is the clock's, not the transaction's, in every scope", arguments: ["acme", nil])
     func time(tenant: String?) async throws {
         try await withPostgreSQLDatabase { database in
             let scope = tenant.map { SQLScope.tenant($0) } ?? .gateway

@@ -3,11 +3,11 @@ import Testing
 
 @testable import GatewayStorage
 
-/// The schema's history: what was released stays as it was, and who may serve what (decision 0058).
+/// The schema's history: released steps never change, and which releases may serve a schema (decision 0058).
 struct PostgreSQLHistoryTests {
     private static let names = PostgreSQLSchema.steps.map(\.name)
 
-    @Test("A step is what was released; one whose copy is missing is written to be committed", arguments: Self.names)
+    @Test("A step equals its released copy; a missing copy is written, to be committed", arguments: Self.names)
     func released(name: String) throws {
         let step = try #require(PostgreSQLSchema.steps.first { $0.name == name })
         let copy = SchemaFile.url(name)
@@ -34,7 +34,7 @@ struct PostgreSQLHistoryTests {
         #expect(Self.names.prefix(index + 1).contains(step.admits))
     }
 
-    /// What a release that ends with `v101` meets: each step, and after the colon which one it admits.
+    /// A schema that a release ending with `v101` meets: its steps, each with the step that it admits after the colon.
     struct Schema: Sendable, CustomTestStringConvertible {
         let applied: String
         let standing: PostgreSQLSchema.Standing
@@ -52,7 +52,7 @@ struct PostgreSQLHistoryTests {
     }
 
     @Test(
-        "A release serves its own schema, and a later one all of whose steps admit it",
+        "A release serves its own schema, and a later one if all later steps admit it",
         arguments: [
             Schema("", .outdated), Schema("v100:v100", .outdated), Schema("v100:v100 v101:v100", .current),
             Schema("v100:v100 v101:v100 v102:v101", .admitting), Schema("v100:v100 v101:v100 v102:v100", .admitting),

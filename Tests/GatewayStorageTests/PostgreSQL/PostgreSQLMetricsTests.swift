@@ -6,11 +6,11 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What a PostgreSQL's driver counts of transactions.
+/// The PostgreSQL driver's metrics of transactions.
 struct PostgreSQLMetricsTests {
     private let factory = TestMetrics()
 
-    /// Text that can't be compressed much, as an entry of an index would be.
+    /// Random text, which PostgreSQL can't compress much in an index.
     private static func unpredictable(_ length: Int) -> String {
         String((0..<length).compactMap { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() })
     }
@@ -20,7 +20,7 @@ struct PostgreSQLMetricsTests {
     }
 
     @Test(
-        "Transactions that are run again are counted by what got in between",
+        "Retried transactions are counted by reason",
         arguments: [("40001", "serialization", "deadlock"), ("40P01", "deadlock", "serialization")]
     )
     func retries(state: String, reason: String, other: String) async throws {
@@ -39,7 +39,7 @@ struct PostgreSQLMetricsTests {
     }
 
     @Test(
-        "A value that PostgreSQL does not take is the request's fault, and the store is up",
+        "A value that PostgreSQL rejects is the request's fault, and the store stays up",
         arguments: [
             ("INSERT INTO device_group_leases VALUES ('demo', $1, 'o', 0)", "a\u{0}b"),
             ("INSERT INTO gateway_secrets VALUES ($1, NULL, '')", "a"),
@@ -63,12 +63,12 @@ struct PostgreSQLMetricsTests {
         }
     }
 
-    @Test("A COMMIT whose answer was lost is counted where the server can't tell what became of it")
+    @Test("A COMMIT whose outcome is unknown is counted")
     func unknown() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             try PostgreSQLFixture.endConnectionAtCommit(in: settings)
             var settings = settings
-            // Nothing is asked of the server, as when it does not come back in time.
+            // The server is not asked for the outcome, as if it did not return in time.
             settings.outageTimeout = .zero
             let database = try await PostgreSQLDatabase(settings, metrics: GatewayMetrics(factory: self.factory))
             defer { database.close() }

@@ -6,7 +6,7 @@ import Testing
 
 struct PostgreSQLSchemaTests {
     @Test(
-        "No word of SQLite's is left in the schema",
+        "The PostgreSQL schema has no keyword of SQLite's",
         arguments: ["STRICT", "ROWID", "AUTOINCREMENT", "BLOB", "INTEGER"]
     )
     func words(word: String) {
@@ -14,7 +14,7 @@ struct PostgreSQLSchemaTests {
         #expect(!PostgreSQLSchema.translated(SQLSchema.statements).contains(word))
     }
 
-    @Test("Every text is ordered by its bytes")
+    @Test("Every text column is ordered by its bytes")
     func collations() {
         let lines = PostgreSQLSchema.translated(SQLSchema.statements).split(separator: "\n")
         let columns = lines.filter { $0.contains(" TEXT") }
@@ -22,7 +22,7 @@ struct PostgreSQLSchemaTests {
         #expect(columns.allSatisfy { $0.contains(" TEXT COLLATE \"C\"") })
     }
 
-    /// Runs a body with the owner's settings of a database that holds nothing.
+    /// Runs a body with the owner's settings for an empty database.
     private func withEmpty(_ body: (PostgreSQLSettings, String) async throws -> Void) async throws {
         try await PostgreSQLFixture.withSettings { _ in
             try await PostgreSQLFixture.withDatabase(like: "template0") { name in
@@ -37,7 +37,7 @@ struct PostgreSQLSchemaTests {
         }
     }
 
-    @Test("A database without tables is refused with what to do, unless serving may migrate it")
+    @Test("A database without tables is refused with advice, unless the gateway may migrate it")
     func empty() async throws {
         try await self.withEmpty { settings, _ in
             await expectError(.invalid, "store migrate") { try await PostgreSQLDatabase(settings) }
@@ -47,7 +47,7 @@ struct PostgreSQLSchemaTests {
         }
     }
 
-    @Test("Of two migrations at once one takes all steps, the other none; a third changes nothing")
+    @Test("Of two concurrent migrations one applies all steps, the other none; a third applies none")
     func concurrent() async throws {
         try await self.withEmpty { settings, _ in
             async let first = PostgreSQLDatabase.migrate(settings)
@@ -58,12 +58,12 @@ struct PostgreSQLSchemaTests {
         }
     }
 
-    @Test("A later version's schema that admits this one is served, and a migration leaves it as it is")
+    @Test("A later version's schema that admits this one is served, and a migration leaves it unchanged")
     func admitting() async throws {
         try await self.withEmpty { settings, name in
             _ = try await PostgreSQLDatabase.migrate(settings)
             try PostgreSQLFixture.run(try SchemaFile.text("later"), in: name)
-            // Rights that are missing here would be made again, were it this version's schema.
+            // In this version's own schema, a migration would restore this policy.
             try PostgreSQLFixture.run("DROP POLICY rows_of_tenant ON retired_tokens", in: name)
             #expect(try await PostgreSQLDatabase.migrate(settings) == [])
             let database = try await PostgreSQLDatabase(settings, migrates: true)
@@ -101,14 +101,14 @@ struct PostgreSQLSchemaTests {
     @Test("A migration that fails leaves nothing behind")
     func failure() async throws {
         try await self.withEmpty { settings, name in
-            // It stands in the way of the last table.
+            // This table conflicts with the schema's last one.
             try PostgreSQLFixture.run("CREATE TABLE audit_truncations (a INT)", in: name)
             await expectError(.storeUnavailable) { try await PostgreSQLDatabase.migrate(settings) }
             await expectError(.invalid, "holds no tables") { try await PostgreSQLDatabase(settings) }
         }
     }
 
-    @Test("Rights that a restore lost are given again")
+    @Test("A migration restores a missing row policy")
     func rights() async throws {
         try await self.withEmpty { settings, name in
             _ = try await PostgreSQLDatabase.migrate(settings)
@@ -125,7 +125,7 @@ struct PostgreSQLSchemaTests {
         }
     }
 
-    @Test("A user without the roles is told so, a database that is missing too")
+    @Test("A user without the roles and a missing user are refused with different errors")
     func refusals() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let name = PostgreSQLFixture.newName()
@@ -142,7 +142,7 @@ struct PostgreSQLSchemaTests {
 
 struct PostgreSQLSettingsTests {
     @Test(
-        "An address is refused in words that don't repeat it",
+        "The error for a bad address does not contain its secrets",
         arguments: [
             ("postgres://u:secret@h/d", "must not hold a password"), ("postgres://u@h/d?password=secret", "password"),
             ("postgres://u@h/d?sslpassword=secret", "sslpassword"), ("postgres://u:%73ecret@h/d", "password"),
@@ -157,7 +157,7 @@ struct PostgreSQLSettingsTests {
     }
 
     @Test(
-        "Of several hosts the one that takes writes is wanted, unless the address says otherwise",
+        "With several hosts a read-write one is required, unless the address says otherwise",
         arguments: [
             ("postgres://u@h/d", ""), ("postgresql://h1,h2:5433/d?sslmode=require", "read-write"),
             ("postgres:///d?host=/a,/b", "read-write"), ("postgres://h1,h2/d?target_session_attrs=any", ""),
@@ -168,15 +168,15 @@ struct PostgreSQLSettingsTests {
         #expect(PostgreSQLSettings(url: url).sessionAttributes == attributes)
     }
 
-    @Test("Hosts that a service file or a variable names count as those of the address")
+    @Test("Hosts in a service file or in PGHOST count like those of the address")
     func attributesOfTheEnvironment() async {
-        // In a process of its own, since others read the environment meanwhile.
+        // In a separate process, because other tests read the environment meanwhile.
         await #expect(processExitsWith: .success) {
             let file = FileManager.default.temporaryDirectory.appendingPathComponent("services-\(UUID())")
             defer { try? FileManager.default.removeItem(at: file) }
             let services = "[two]\nhost=h1,h2\n[primary]\nhost=h1,h2\ntarget_session_attrs=primary\n"
             try Data(services.utf8).write(to: file)
-            // The C library copies the texts.
+            // The C library copies the strings.
             unsafe setenv("PGSERVICEFILE", file.path, 1)
             #expect(PostgreSQLSettings.problem("postgres:///d") == nil)
             let attributes = ["", "?service=two", "?service=primary", "?service=two&host=h"]
@@ -188,14 +188,14 @@ struct PostgreSQLSettingsTests {
         }
     }
 
-    @Test("Of several hosts one that only reads is not taken")
+    @Test("With several hosts a read-only server is refused")
     func hostsThatRead() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let name = try PostgreSQLFixture.name(of: settings)
             try PostgreSQLFixture.run("ALTER DATABASE \(name) SET default_transaction_read_only = on")
             _ = try PostgreSQLSession(settings)
             var several = settings
-            // The host is the last option but the user.
+            // The host is the last option before the user.
             several.url = settings.url.replacing("&user=", with: ",/nowhere&user=")
             #expect(throws: PostgreSQLError.self) { _ = try PostgreSQLSession(several) }
             several.url += "&target_session_attrs=any"
@@ -206,7 +206,7 @@ struct PostgreSQLSettingsTests {
 
 struct PostgreSQLErrorTests {
     @Test(
-        "What libpq says of a server that can't be reached is told on one line",
+        "libpq's message about an unreachable server is reported on one line",
         arguments: [
             (
                 "connection to server at \"h\" (::1), port 5432 failed: refused\n\tIs the server running?\n",
@@ -220,17 +220,14 @@ struct PostgreSQLErrorTests {
         #expect(PostgreSQLError(libraryMessage: text).message == line)
     }
 
-    @Test(
-        "A configured password goes to servers that ask for it by SCRAM alone",
-        arguments: [nil, "word"] as [String?]
-    )
+    @Test("A configured password requires SCRAM authentication", arguments: [nil, "word"] as [String?])
     func authentication(password: String?) {
         let settings = PostgreSQLSettings(url: "postgres:///d", password: password.map { Secret($0) })
         #expect(settings.authentication == (password == nil ? "" : "scram-sha-256"))
     }
 
     @Test(
-        "An SQLSTATE is told in words, and ends the connection where another server may do better",
+        "An SQLSTATE is explained in words, and ends the connection if another server may do better",
         arguments: [
             ("25006", "its server only reads", true), ("0A000", "is a standby", true), ("55000", "is a standby", true),
             ("28P01", "refuses the gateway's user or password", false), ("3D000", "does not exist", false),
@@ -248,7 +245,7 @@ struct PostgreSQLErrorTests {
         #expect(told.cause.map { "\($0)" } == "SQLSTATE \(state): from the server")
     }
 
-    @Test("A role that is missing is the store's fault, although its class is that of wrong values")
+    @Test("A missing role is the store's fault, although its SQLSTATE has the class of invalid values")
     func missingRole() {
         let told = GatewayError(translatingPostgreSQL: PostgreSQLError(state: "22023", message: "x"))
         #expect(told.code == .storeUnavailable)

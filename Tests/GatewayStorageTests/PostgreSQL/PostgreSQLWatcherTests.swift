@@ -4,13 +4,13 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What replicas that share a PostgreSQL are to each other: the lead, and notifications.
+/// Leadership and notifications of replicas that share a PostgreSQL database.
 @Suite("PostgreSQLWatcher", .timeLimit(.minutes(5)))
 struct PostgreSQLWatcherTests {
     /// The connection that holds the lead.
     private static let leader = "pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)"
 
-    /// Runs a body with a database as two replicas have it.
+    /// Runs a body with one database as opened by two replicas.
     private func withReplicas(
         _ body: (_ one: PostgreSQLDatabase, _ two: PostgreSQLDatabase, PostgreSQLSettings) async throws -> Void
     ) async throws {
@@ -23,14 +23,14 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("Of two replicas one leads, until it gives the lead up or closes")
+    @Test("One of two replicas leads until it resigns or closes")
     func lead() async throws {
         try await self.withReplicas { one, two, _ async throws in
             #expect(one.isShared)
             #expect(try await one.isLeader())
             #expect(try await one.isLeader())
             #expect(try await !two.isLeader())
-            // It can't give up what another has.
+            // A follower can't resign another's lead.
             await two.resignLead()
             #expect(try await !two.isLeader())
             await one.resignLead()
@@ -43,7 +43,7 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("Of many who ask at once one leads")
+    @Test("Only one replica leads if two ask concurrently")
     func race() async throws {
         try await self.withReplicas { one, two, _ in
             let leaders = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -57,7 +57,7 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("A leader whose connection breaks has lost the lead to whoever asks first, and leads on if that is itself")
+    @Test("A leader whose connection breaks loses the lead to the replica that asks first, possibly itself")
     func lost() async throws {
         try await self.withReplicas { one, two, settings in
             #expect(try await one.isLeader())
@@ -69,7 +69,7 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("The lead's metric shows at once that it was taken, lost with the connection, or given up")
+    @Test("The leader metric shows at once that the lead was taken, lost with the connection, or resigned")
     func metric() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let factory = TestMetrics()
@@ -93,7 +93,7 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("While the server takes no connections nobody leads, and asking takes no time; then somebody does again")
+    @Test("A replica can't lead while the server accepts no connections, and leads again afterwards")
     func outage() async throws {
         try await self.withReplicas { one, _, settings in
             let (connections, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -113,7 +113,7 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("A replica hears of changes, and of the return of a connection that may have missed some")
+    @Test("A replica is notified of changes, and of a reconnection that may have missed some")
     func notifications() async throws {
         try await self.withReplicas { one, two, settings in
             let (events, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -125,7 +125,7 @@ struct PostgreSQLWatcherTests {
                 try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
                 _ = await event.next()
             }
-            // What it said last, before it went on listening.
+            // The last statement of the listening connection.
             try PostgreSQLFixture.end(where: "query = 'SELECT 1'", in: settings)
             _ = await event.next()
             try await directory.apply(.deleteTenant(try #require(TenantID("acme"))))
@@ -133,7 +133,7 @@ struct PostgreSQLWatcherTests {
         }
     }
 
-    @Test("A database that was not asked for the lead or for notifications has its pool's connections alone")
+    @Test("A database without leadership or notifications opens no connection outside its pool")
     func unused() async throws {
         try await PostgreSQLFixture.withSettings { settings in
             let database = try await PostgreSQLDatabase(settings)

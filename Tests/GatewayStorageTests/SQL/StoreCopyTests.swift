@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// The copy of a file's store into a server's.
+/// Copying a store from SQLite to PostgreSQL.
 struct StoreCopyTests {
     private let masterKey: MasterKey
 
@@ -12,7 +12,7 @@ struct StoreCopyTests {
         self.masterKey = try #require(MasterKey(Secret(bytes: [UInt8](repeating: 7, count: 32))))
     }
 
-    /// Fills a store as a gateway leaves it that was stopped in order, with something in every table that one writes.
+    /// Fills a store as a cleanly stopped gateway leaves it, with rows in every table that one gateway writes.
     private func fill(_ path: String, records: Int = 2_345, state: AuditHead.State = .closed) async throws {
         let database = try SQLiteDatabase(path: path)
         let store = SQLSecretStore(database: database)
@@ -47,7 +47,7 @@ struct StoreCopyTests {
         try database.close()
     }
 
-    /// Runs a body with the path of a filled store, and a database that is migrated and empty, as its owner.
+    /// Runs a body with a filled store's path, and the owner's settings for a migrated, empty database.
     private func withStores(
         state: AuditHead.State = .closed,
         _ body: (_ path: String, _ target: PostgreSQLSettings) async throws -> Void
@@ -80,14 +80,14 @@ struct StoreCopyTests {
         return try await copy.run { _, _, _ in }
     }
 
-    /// All rows of a table, in an order that both databases have.
+    /// All rows of a table, in the same order for both databases.
     private func rows(of table: String, in database: any SQLDatabase) async throws -> [String] {
         try await database.read(.scan, scope: .gateway) { db in
             try db.rows("SELECT * FROM \(table)") { row in "\(row.names) \(row.values)" }.sorted()
         }
     }
 
-    /// How many rows the target's tables have in all, as any replica sees them.
+    /// The number of rows in all of the target's tables, as a replica sees them.
     private func count(in target: PostgreSQLSettings) async throws -> Int {
         var gateway = target
         gateway.url = target.url.replacing("user=owner", with: "user=gateway")
@@ -100,7 +100,7 @@ struct StoreCopyTests {
         return count
     }
 
-    @Test("The list of tables is the schema's", arguments: StoreKind.available.filter { $0 != .upgradedPostgreSQL })
+    @Test("The list of tables matches the schema", arguments: StoreKind.available.filter { $0 != .upgradedPostgreSQL })
     func tables(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let names = try await database.read(scope: .gateway) { db -> [String] in
@@ -125,7 +125,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("Every row is there as it was, numbers go on, the audit is intact, and the source is left alone")
+    @Test("A copy has every row of the source, continues its ids, and can't be repeated")
     func everything() async throws {
         try await self.withStores { path, target in
             let outcome = try await self.copy(path, target)
@@ -150,7 +150,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A store that a gateway serves is not copied, nor one whose gateway ended uncleanly")
+    @Test("A store that is being served or whose gateway ended uncleanly is not copied")
     func served() async throws {
         try await self.withStores { path, target in
             let serving = try SQLiteDatabase(path: path)
@@ -174,7 +174,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("An audit that somebody changed leaves the target empty, and so does a value that PostgreSQL does not take")
+    @Test("The target stays empty if the audit was changed or if PostgreSQL rejects a value")
     func allOrNothing() async throws {
         try await self.withStores { path, target in
             try await self.change(path, "UPDATE audit_records SET time = time + 1 WHERE sequence = 1234")
@@ -195,7 +195,7 @@ struct StoreCopyTests {
         try database.close()
     }
 
-    @Test("Who does not own the tables is told so, and a gateway's heartbeat alone is something in the target")
+    @Test("A copy needs a user who owns the tables, and a target without even a heartbeat")
     func target() async throws {
         try await self.withStores { path, target in
             var gateway = target

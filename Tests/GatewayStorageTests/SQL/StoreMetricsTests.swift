@@ -18,7 +18,7 @@ struct StoreMetricsTests {
             .values.count
     }
 
-    @Test("A store is up until a call finds it gone, and again when the same kind of call is answered")
+    @Test("A store is down after a failed call, until a call of the same kind succeeds")
     func unavailable() throws {
         let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
         #expect(try self.up() == 1)
@@ -26,7 +26,7 @@ struct StoreMetricsTests {
         metrics.ended(.write, gone, in: .milliseconds(2))
         #expect(try self.up() == 0)
         metrics.ended(.read, nil, in: .milliseconds(1))
-        #expect(try self.up() == 0, "what can be read says nothing of a disk that is full")
+        #expect(try self.up() == 0, "a read does not show that the disk is no longer full")
         metrics.ended(.read, gone, in: .zero)
         metrics.ended(.write, nil, in: .zero)
         #expect(try self.up() == 0)
@@ -36,7 +36,7 @@ struct StoreMetricsTests {
         #expect(try self.calls("write") == 2)
     }
 
-    @Test("A store that says no is up", arguments: [GatewayError.Code.conflict, .invalid, .notFound])
+    @Test("A store that refuses a call is up", arguments: [GatewayError.Code.conflict, .invalid, .notFound])
     func refusals(code: GatewayError.Code) throws {
         let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
         metrics.ended(.write, GatewayError(code, "no"), in: .zero)
@@ -46,7 +46,7 @@ struct StoreMetricsTests {
         #expect(try self.up() == 1)
     }
 
-    @Test("A call that was given up says nothing of the store, neither way")
+    @Test("A cancelled call leaves the store's state unchanged")
     func cancelled() throws {
         let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
         metrics.ended(.read, GatewayError(.cancelled, "given up"), in: .zero)
@@ -56,7 +56,7 @@ struct StoreMetricsTests {
         #expect(try self.up() == 0)
     }
 
-    @Test("Every call of a database is measured, and what its file refuses is seen")
+    @Test("Every call of a database is measured, and a failing call marks the store as down")
     func database() async throws {
         try await withTemporaryDirectory { directory in
             let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))

@@ -16,7 +16,7 @@ struct AuditCodecTests {
         AuditCodec.decode(bytes, time: Self.sample.time, tenant: Self.sample.tenant)
     }
 
-    @Test("Absent and empty texts stay different")
+    @Test("Nil and empty texts stay different")
     func absence() {
         var record = Self.sample
         record.object = nil
@@ -26,7 +26,7 @@ struct AuditCodecTests {
         #expect(self.decode(self.encode(record)) == record)
     }
 
-    @Test("Numbers of every size come back", arguments: [0, 1, 127, 128, 16_383, 16_384, .max, -1, .min])
+    @Test("Numbers of every size are decoded unchanged", arguments: [0, 1, 127, 128, 16_383, 16_384, .max, -1, .min])
     func numbers(number: Int) {
         var record = Self.sample
         record.recipients = number
@@ -34,7 +34,7 @@ struct AuditCodecTests {
     }
 
     @Test(
-        "A tenant's uid comes back, and stands where SQL looks for it",
+        "A tenant's uid is decoded unchanged, and stored where SQL reads it",
         arguments: [0, 1, 0x8000_0000_0000_0001, .max]
     )
     func tenantUID(uid: UInt64) {
@@ -46,7 +46,7 @@ struct AuditCodecTests {
         #expect(AuditChain.Entry(record).tenantUID == uid)
     }
 
-    @Test("Bytes that end early or go on are refused")
+    @Test("Truncated bytes and trailing bytes are refused")
     func wrongLength() {
         let bytes = self.encode(Self.sample)
         for count in 0..<bytes.count {
@@ -55,7 +55,7 @@ struct AuditCodecTests {
         #expect(self.decode(bytes + [0]) == nil)
     }
 
-    @Test("No two bodies are the same record's")
+    @Test("Bytes with a changed bit never decode to the same record")
     func changedBytes() {
         let bytes = self.encode(Self.sample)
         for index in bytes.indices {
@@ -67,7 +67,7 @@ struct AuditCodecTests {
         }
     }
 
-    @Test("A length or number that is longer than it need be is refused")
+    @Test("A length that is encoded in more bytes than needed, or too large, is refused")
     func longerForms() {
         var record = Self.sample
         record.principal = ""

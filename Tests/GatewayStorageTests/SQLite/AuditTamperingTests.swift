@@ -4,9 +4,9 @@ import GatewayCore
 import GatewayStorage
 import Testing
 
-/// Changes a closed store with SQL of its own, and expects the verifier to name the first bad place.
+/// Changes a closed store with SQL, and expects the verifier to name the first bad position.
 struct AuditTamperingTests {
-    /// What somebody does to the store, and the first bad place by that.
+    /// A change of the store, and the first bad position that it causes.
     struct Change: Sendable {
         let statements: String
         let place: AuditChain.Position
@@ -29,7 +29,7 @@ struct AuditTamperingTests {
         }
     }
 
-    /// The first bad place; `nil` when the verifier found none.
+    /// The first bad position; `nil` if the verifier found none.
     private func firstBadPlace(_ path: String) async throws -> AuditChain.Position? {
         guard case .tampered(let position, _) = try await self.fixtures.verdict(on: path) else { return nil }
         return position
@@ -41,12 +41,12 @@ struct AuditTamperingTests {
             try db.execute(sql: sql, arguments: arguments)
             #expect(db.totalChangesCount > 0, "the statement must have changed something")
         }
-        // Back into the one file, so that the reader finds it as a server would leave it.
+        // Copies the log back into the file, as a server that closes does.
         try await queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         try queue.close()
     }
 
-    @Test("A page of the file that can't be read is told by the first record on it")
+    @Test("An unreadable page of the file is reported at its first record")
     func damagedPage() async throws {
         try await self.withStore { path in
             let queue = try DatabaseQueue(path: path)
@@ -60,7 +60,7 @@ struct AuditTamperingTests {
             var file = try Data(contentsOf: URL(filePath: path))
             let place = try #require(file.range(of: hash)).lowerBound
             let pageSize = Int(file[16]) << 8 | Int(file[17])
-            // What kind of page it is stands in its first byte; this is none.
+            // The first byte of a page is its type, and this type does not exist.
             file[place / pageSize * pageSize] = 0xFF
             try file.write(to: URL(filePath: path))
             let verdict = try await self.fixtures.verdict(on: path)
@@ -72,7 +72,7 @@ struct AuditTamperingTests {
     @Test("A record added to a chain's end is found")
     func addedAtTheEnd() async throws {
         try await self.withStore { path in
-            // Even one that is chained as it should be: whoever can write can also hash.
+            // Even one with a correct hash: an attacker who can write can also hash.
             let database = try SQLiteReadOnlyDatabase(path: path)
             var chain = try #require(try await SQLAuditStore(database: database).heads().dropFirst().first).chain
             try database.close()
@@ -111,7 +111,7 @@ struct AuditTamperingTests {
         Change("DELETE FROM audit_records WHERE writer = 2; DELETE FROM audit_heads WHERE writer = 2", 2, 1),
         Change("DELETE FROM audit_records WHERE writer = 2", 2, 1),
         Change("DELETE FROM audit_heads WHERE writer = 2", 2, 1),
-        // Records that changed places.
+        // Two records of a chain swapped.
         Change(
             """
             UPDATE audit_records SET (time, tenant, tenant_uid, body, hash) = (
@@ -122,7 +122,7 @@ struct AuditTamperingTests {
             2,
             2
         ),
-        // Records of two writers that changed places.
+        // Records of two writers swapped.
         Change(
             """
             UPDATE audit_records SET (time, tenant, tenant_uid, body, hash) = (
@@ -133,7 +133,7 @@ struct AuditTamperingTests {
             1,
             2
         ),
-        // A record that stands in the next one's place, too.
+        // A record copied over the next one.
         Change(
             """
             UPDATE audit_records SET (time, tenant, tenant_uid, body) = (
@@ -144,7 +144,7 @@ struct AuditTamperingTests {
             2,
             4
         ),
-        // A record that is gone, and the gap closed.
+        // A record deleted, and the gap closed.
         Change(
             """
             DELETE FROM audit_records WHERE writer = 2 AND sequence = 3;
@@ -154,7 +154,7 @@ struct AuditTamperingTests {
             2,
             3
         ),
-        // Chains that changed writers.
+        // The chains of two writers swapped.
         Change(
             """
             UPDATE audit_records SET writer = -writer WHERE writer IN (1, 2);
@@ -165,7 +165,7 @@ struct AuditTamperingTests {
             1,
             1
         ),
-        // Records of a writer that never was.
+        // Records of a writer that does not exist.
         Change(
             """
             INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
@@ -174,7 +174,7 @@ struct AuditTamperingTests {
             9,
             1
         ),
-        // A whole chain that is there once more, under the next number and under a later one.
+        // A whole chain copied, to the next writer's number and to a later one.
         Self.copy(to: 4),
         Self.copy(to: 5),
         // A chain cut short together with its head.
@@ -205,7 +205,7 @@ struct AuditTamperingTests {
 
     static let changes = Self.columns + Self.missing + Self.heads + Self.chains
 
-    @Test("Whatever else is changed is found at its first bad place", arguments: Self.changes)
+    @Test("Every other change is found at its first bad position", arguments: Self.changes)
     func changed(change: Change) async throws {
         try await self.withStore { path in
             try await self.execute(path, change.statements)

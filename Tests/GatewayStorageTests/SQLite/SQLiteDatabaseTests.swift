@@ -8,7 +8,7 @@ import Testing
 struct SQLiteDatabaseTests {
     private let fixtures = AuditFixtures()
 
-    @Test("A new database and the directory made for it belong to their owner alone")
+    @Test("Only the owner may read a new database and its new directory")
     func permissionsOfNewFiles() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/a/b/gateway.db"
@@ -22,7 +22,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("A database that others could read is closed to them")
+    @Test("Opening a database that others could read restricts it to its owner")
     func permissionsOfOldFile() async throws {
         try await withStorePath { path in
             try SQLiteDatabase(path: path).close()
@@ -33,7 +33,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("The settings that durability and erasure rest on are in force")
+    @Test("The settings for durability and erasure are in force")
     func settings() async throws {
         try await withSQLiteDatabase { database in
             let written = try await database.write { db in
@@ -55,7 +55,7 @@ struct SQLiteDatabaseTests {
             for name in [path, directory + "/other.db", directory + "/./gateway.db"] {
                 await expectError(.conflict, "serves this store") { try SQLiteDatabase(path: name) }
             }
-            // The refusals have not disturbed the first.
+            // The refusals don't disturb the first server.
             let store = SQLDirectoryStore(database: first)
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
             #expect(try StoreLock.isHeld(at: path))
@@ -68,7 +68,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("Opening again changes no schema and keeps everything")
+    @Test("Reopening a database changes no schema and keeps its rows")
     func migrationsAreIdempotent() async throws {
         try await withStorePath { path in
             var schemas: [[String]] = []
@@ -114,7 +114,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("Somebody else's file is refused and left as it was")
+    @Test("A foreign file is refused and left unchanged")
     func foreignFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/notes.db"
@@ -139,7 +139,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("A full disk refuses a commit as a whole, and the next one that fits is taken")
+    @Test("A full disk refuses a commit as a whole, and accepts it once it fits")
     func fullDisk() async throws {
         try await withSQLiteDatabase { database in
             let store = SQLAuditStore(database: database)
@@ -175,7 +175,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("A database that can't be written refuses changes and still answers")
+    @Test("A database that can't be written refuses changes and still answers reads")
     func readOnlyDisk() async throws {
         try await withSQLiteDatabase { database in
             let store = SQLDirectoryStore(database: database)
@@ -190,7 +190,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("A closed database answers with an error")
+    @Test("Calls of a closed database fail with an error")
     func closed() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")
@@ -203,7 +203,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("A closed database is one file and its lock")
+    @Test("Closing a database leaves only one file and its lock")
     func closingTidiesUp() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")
@@ -215,7 +215,7 @@ struct SQLiteDatabaseTests {
         }
     }
 
-    @Test("A deleted tenant's salt and secrets are in no file any more")
+    @Test("A deleted tenant's salt and secrets are erased from all files")
     func erasure() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")

@@ -8,7 +8,7 @@ import Testing
 struct SQLiteReadOnlyDatabaseTests {
     private let fixtures = AuditFixtures()
 
-    @Test("A store that nobody serves is verified without a trace")
+    @Test("Verifying a store without a server changes no file")
     func restingStore() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gate way?#%41.db"
@@ -33,7 +33,7 @@ struct SQLiteReadOnlyDatabaseTests {
             #expect(try await self.fixtures.verdict(on: path, isLive: true) == .intact(records: 20))
             #expect(try await self.fixtures.verdict(on: path) == .unclean(writer: 1, records: 20))
 
-            // A reader that stays open sees what is written later and hinders nobody.
+            // A reader that stays open sees later writes and does not block them.
             let open = try SQLiteReadOnlyDatabase(path: path)
             let reader = SQLAuditStore(database: open)
             #expect(try await reader.records(of: 1, after: 0, limit: 100).count == 20)
@@ -45,7 +45,7 @@ struct SQLiteReadOnlyDatabaseTests {
         }
     }
 
-    @Test("A store whose server was killed is verified with everything that was committed")
+    @Test("After a kill of its server, a store is verified with all committed records")
     func killedServer() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
@@ -56,7 +56,7 @@ struct SQLiteReadOnlyDatabaseTests {
                 recordsEach: 20,
                 lastState: .open
             )
-            // What a killed server leaves: the file and its log, without the memory map's file.
+            // As after a kill: the file and its log, without the shared-memory file.
             let copy = directory + "/copy.db"
             for suffix in ["", "-wal"] {
                 try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
@@ -70,7 +70,7 @@ struct SQLiteReadOnlyDatabaseTests {
         }
     }
 
-    @Test("A missing file is said to be missing, and not made")
+    @Test("A missing file is reported as missing, and not created")
     func missingFile() async throws {
         try await withTemporaryDirectory { directory async throws in
             await expectError(.notFound) { try SQLiteReadOnlyDatabase(path: directory + "/gateway.db") }
@@ -78,7 +78,7 @@ struct SQLiteReadOnlyDatabaseTests {
         }
     }
 
-    @Test("An empty file is a store that holds nothing yet")
+    @Test("An empty file is reported as a missing store and left unchanged")
     func emptyFile() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
@@ -88,7 +88,7 @@ struct SQLiteReadOnlyDatabaseTests {
         }
     }
 
-    @Test("A reader without locks notices that a server has started")
+    @Test("A reader without locks notices that a server has started meanwhile")
     func serverStartsMeanwhile() async throws {
         try await withStorePath { path in
             let first = try SQLiteDatabase(path: path)
@@ -105,7 +105,7 @@ struct SQLiteReadOnlyDatabaseTests {
         }
     }
 
-    @Test("Nothing can be written through it")
+    @Test("A read-only database refuses writes")
     func refusesWrites() async throws {
         try await withStorePath { path in
             let database = try SQLiteDatabase(path: path)

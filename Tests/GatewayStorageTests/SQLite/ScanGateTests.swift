@@ -5,12 +5,12 @@ import Testing
 @testable import GatewayStorage
 
 struct ScanGateTests {
-    /// Scans that run until they are told to end.
+    /// Scans that run until ``end(_:)`` is called.
     private final class Scans: Sendable {
         private let state = Mutex<(started: [String], running: [String: CheckedContinuation<Void, Never>])>(([], [:]))
         private let (news, continuation) = AsyncStream.makeStream(of: String.self)
 
-        /// Those that have begun, in their order.
+        /// The scans that have started, in order.
         var started: [String] { self.state.withLock { $0.started } }
 
         func run(_ name: String) async {
@@ -23,7 +23,7 @@ struct ScanGateTests {
             }
         }
 
-        /// Returns when so many have begun.
+        /// Returns once `count` scans have started.
         func wait(for count: Int) async {
             for await _ in self.news where self.started.count >= count { return }
         }
@@ -37,7 +37,7 @@ struct ScanGateTests {
         while gate.waitingCount < count { await Task.yield() }
     }
 
-    @Test("Two scans run at once, and one of each caller; nobody waits behind a caller's second")
+    @Test("Two scans run at once, one per caller, and other callers overtake a caller's second scan")
     func turns() async throws {
         let (gate, scans) = (ScanGate(), Scans())
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -65,7 +65,7 @@ struct ScanGateTests {
         }
     }
 
-    @Test("A queue that is full takes nobody, also where only one caller has filled its share")
+    @Test("A full queue refuses all scans, and a caller's full share refuses its own")
     func fullQueue() async throws {
         let gate = ScanGate(limits: ScanGate.Limits(running: 1, waiting: 3, waitingOfOneCaller: 2))
         let scans = Scans()
@@ -98,7 +98,7 @@ struct ScanGateTests {
         }
     }
 
-    @Test("Who gives up leaves the queue, and who gave up before gets no place in it")
+    @Test("A cancelled scan leaves the queue, and one cancelled before never enters it")
     func cancellation() async throws {
         let (gate, scans) = (ScanGate(limits: ScanGate.Limits(running: 1)), Scans())
         async let first: Void = gate.run(for: "a") { await scans.run("a1") }
@@ -119,7 +119,7 @@ struct ScanGateTests {
         #expect(scans.started == ["a1"])
     }
 
-    @Test("A gate that is shut lets those in it end, says so, and lets nobody in until it is open again")
+    @Test("A shut gate reports when the running scans have ended, and admits none until it opens")
     func shut() async throws {
         let (gate, scans) = (ScanGate(), Scans())
         let (idle, isIdle) = AsyncStream.makeStream(of: Int.self)

@@ -3,7 +3,7 @@ import GatewayStorage
 import Testing
 
 struct StoreLockTests {
-    @Test("A lock is held by one and free afterwards")
+    @Test("A lock has one holder and is free after its release")
     func oneHolder() async throws {
         try await withStorePath { path in
             #expect(try !StoreLock.isHeld(at: path))
@@ -19,7 +19,7 @@ struct StoreLockTests {
         }
     }
 
-    @Test("A lock that nobody refers to any more is free")
+    @Test("A deallocated lock is free")
     func forgottenLock() async throws {
         try await withStorePath { path in
             do {
@@ -31,7 +31,7 @@ struct StoreLockTests {
         }
     }
 
-    @Test("Asking makes no file")
+    @Test("Checking a lock creates no file")
     func askingLeavesNothing() async throws {
         try await withTemporaryDirectory { directory in
             let isHeld = try StoreLock.isHeld(at: directory + "/gateway.db")
@@ -40,14 +40,14 @@ struct StoreLockTests {
         }
     }
 
-    @Test("A lock in a directory that is not there is refused")
+    @Test("A lock in a missing directory is refused")
     func missingDirectory() async throws {
         try await withTemporaryDirectory { directory in
             await expectError(.storeUnavailable) { try StoreLock(at: directory + "/none/gateway.db") }
         }
     }
 
-    @Test("What a holder tells of itself is heard while it holds the lock, and forgotten with the next")
+    @Test("A holder's announcement can be read only while it holds the lock")
     func announcement() async throws {
         try await withStorePath { path in
             #expect(try StoreLock.announcement(at: path) == nil)

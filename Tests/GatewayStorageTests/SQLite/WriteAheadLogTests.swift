@@ -15,14 +15,14 @@ struct WriteAheadLogTests {
         return try #require(attributes[.size] as? Int)
     }
 
-    /// Writes until the log is longer than its limit, and a little more.
+    /// Writes somewhat more than the log's limit.
     private static func write(to database: SQLiteDatabase) async throws {
         for _ in 0..<80 {
             try await database.write { try $0.execute(sql: "INSERT INTO filler VALUES (randomblob(4000))") }
         }
     }
 
-    @Test("Pages are copied after each thousand, also of a log that is not begun anew, and of one that was")
+    @Test("A checkpoint is due after every thousand pages, whether the log was restarted or not")
     func checkpoints() {
         var state = WriteAheadLog.State(dueSize: 0)
         func due(_ pages: some Sequence<Int>) -> [Int] {
@@ -35,7 +35,7 @@ struct WriteAheadLogTests {
         #expect(due(stride(from: 4, through: 2_500, by: 4)) == [1_000, 2_000])
     }
 
-    @Test("Scans that overlap without a gap do not keep the log from being emptied")
+    @Test("The log is emptied even if scans overlap without a gap")
     func overlappingScans() async throws {
         try await withStorePath { path in
             let factory = TestMetrics()
@@ -61,13 +61,13 @@ struct WriteAheadLogTests {
                             return rows
                         }
                     }
-                    // The first is alone; the next ones are kept out until the one before has ended.
+                    // The first scan is alone; each later one waits until the one before it has ended.
                     if let elder = ends.last { elder.signal() }
                     _ = await starts.next()
                     sizes.append(try Self.size(of: path))
                     ends.append(end)
                     try await Self.write(to: database)
-                    // Serving goes on meanwhile.
+                    // Other reads continue meanwhile.
                     #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT 1") } == 1)
                 }
                 ends.last?.signal()
@@ -76,7 +76,7 @@ struct WriteAheadLogTests {
             #expect(sizes.allSatisfy { $0 <= 4 * Self.limit }, "\(sizes)")
             let shown = try factory.expectMeter("fcmgw_store_wal_bytes", [("store", "sqlite")]).values
             #expect(shown.contains { $0 > Double(Self.limit) })
-            // The schema's own pages are in the first log as well.
+            // The first log also contains the schema's pages.
             #expect(shown.max() ?? .infinity <= Double(5 * Self.limit))
             try database.close()
         }

@@ -24,7 +24,7 @@ struct AuditPagerTests {
         }
     }
 
-    @Test("A time range is found across a step's border")
+    @Test("A time range is found across the border of two steps")
     func timeRange() async throws {
         try await self.withStore { _, store in
             var query = AuditQuery(limit: 20)
@@ -36,7 +36,7 @@ struct AuditPagerTests {
         }
     }
 
-    @Test("A page whose time is up has looked at one step, and says where to go on")
+    @Test("A page whose time is up has read one step, and returns a cursor to continue")
     func boundedWork() async throws {
         try await self.withStore { database, _ in
             var query = AuditQuery(limit: 5)
@@ -48,7 +48,7 @@ struct AuditPagerTests {
         }
     }
 
-    @Test("Pages whose time is up lose nothing and show nothing twice", arguments: [nil, "rare"])
+    @Test("Pages whose time is up neither skip nor repeat a record", arguments: [nil, "rare"])
     func interruptedPages(tenant: String?) async throws {
         try await self.withStore { database, _ in
             var query = AuditQuery(limit: 500)
@@ -61,7 +61,7 @@ struct AuditPagerTests {
         }
     }
 
-    @Test("A tenant's own pages have its own life's records, and do not tell by their number what there was before")
+    @Test("A tenant's pages omit an earlier tenant's records, and their number does not reveal that there were any")
     func lives() async throws {
         try await withSQLiteDatabase { database in
             let store = SQLAuditStore(database: database)
@@ -69,7 +69,7 @@ struct AuditPagerTests {
             let records = (1...AuditPager.step + 10)
                 .map { number in
                     var record = AuditFixtures.record(number)
-                    // One moment for both lives, and a straggler of the first among the second's.
+                    // The same time for both tenants, and a late record of the first among the second's.
                     record.time = AuditFixtures.record(1).time
                     record.tenantUID = number <= AuditPager.step || number == AuditPager.step + 7 ? .max : 2
                     return record
@@ -85,14 +85,14 @@ struct AuditPagerTests {
             query.tenantUID = 2
             (found, pages) = try await Self.pages(of: query, in: database)
             #expect(found == [1, 2, 3, 4, 5, 6, 8, 9, 10].map { AuditPager.step + $0 }.reversed())
-            #expect(pages == 1, "the records of the first life are not looked at")
+            #expect(pages == 1, "the first tenant's records are not read")
             query.tenantUID = 3
             (found, pages) = try await Self.pages(of: query, in: database)
             #expect(found.isEmpty)
         }
     }
 
-    @Test("Every filter finds what it names and nothing else")
+    @Test("Every filter finds only matching records")
     func filters() async throws {
         let cases: [(expected: [Int], change: (inout AuditQuery) -> Void)] = [
             ([4_097], { $0.principal = "k4097" }),
@@ -113,7 +113,7 @@ struct AuditPagerTests {
         }
     }
 
-    /// The places that pages find of which each is out of time at once, and how many pages there are.
+    /// The sequences found by pages that are each out of time at once, and the number of pages.
     private static func pages(of query: AuditQuery, in database: SQLiteDatabase) async throws -> ([Int], Int) {
         var (query, records, pages) = (query, [Int](), 0)
         repeat {

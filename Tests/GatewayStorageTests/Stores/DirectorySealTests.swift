@@ -4,9 +4,9 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What becomes of rows of the directory that somebody else than the gateway wrote.
+/// Rows of the directory that were not written by the gateway.
 struct DirectorySealTests {
-    /// Two tenants with everything, changed by one statement.
+    /// Stores two complete tenants, changes them by one statement, and runs a body.
     private func changed(
         _ statement: String,
         _ body: (SQLDirectoryStore, Directory.Contents, SQLiteDatabase) async throws -> Void
@@ -42,7 +42,7 @@ struct DirectorySealTests {
     }
 
     @Test(
-        "A tenant is not served that somebody else changed, with its limits; the others are",
+        "A tenant is not served if its row or limits were changed outside the gateway; others are",
         arguments: [
             "UPDATE tenants SET upstream = 'v1' WHERE id = 'acme'",
             "UPDATE tenants SET upstream = 'carrier-pigeon' WHERE id = 'acme'",
@@ -77,7 +77,7 @@ struct DirectorySealTests {
             #expect(contents.refused.first?.tenant == (statement.contains("Not An Id") ? nil : TenantID("acme")))
             guard let acme = contents.refused.first?.tenant else { return }
 
-            // A change would seal what somebody else wrote; only to delete the tenant is left.
+            // A change would seal the foreign row, so the tenant can only be deleted.
             let changes: [Directory.Change] = [
                 .putTenant(try DirectoryFixtures.tenant(), salt: [1]), .putLimits(acme, LimitOverrides()),
                 .putCredential(try DirectoryFixtures.credential(version: 2)),
@@ -95,7 +95,7 @@ struct DirectorySealTests {
     }
 
     @Test(
-        "A key is not served that somebody else made or changed; the tenant's others are",
+        "A key that was added or changed outside the gateway is not served",
         arguments: [
             "UPDATE api_keys SET scopes = '[\"messages:send\"]' WHERE id = 'acme-1'",
             "UPDATE api_keys SET scopes = '{}' WHERE id = 'acme-1'",
@@ -118,7 +118,7 @@ struct DirectorySealTests {
             #expect(contents.refused.count == 1 && row.kind == .key)
             #expect(!contents.keys.contains { $0.id == row.name })
             let owner = try #require(row.tenant)
-            // A rotation of it would seal what somebody else wrote.
+            // A rotation would seal the foreign row.
             let old = try DirectoryFixtures.key(row.name, tenant: owner.text)
             let new = try DirectoryFixtures.key("new", tenant: owner.text)
             await expectError(.notFound) { try await store.apply(.rotateKey(new: new, old: old)) }
@@ -126,7 +126,7 @@ struct DirectorySealTests {
         }
     }
 
-    @Test("A credential of an unknown kind is not served; the tenant's keys are")
+    @Test("A credential of an unknown kind is not served; its tenant is")
     func credentials() async throws {
         try await self.changed("UPDATE credentials SET kind = 'v7' WHERE tenant = 'acme'") {
             _,
@@ -156,7 +156,7 @@ struct DirectorySealTests {
         }
     }
 
-    @Test("Rows that another gateway sealed are all refused, and none that is only looked at")
+    @Test("Rows that another gateway sealed are all refused, but not if read without a sealer")
     func otherSealer() async throws {
         try await self.changed("SELECT 1") { _, _, database in
             let stranger = RowSealer(keyPepper: Secret("another pepper"))

@@ -7,7 +7,7 @@ import Testing
 
 /// The change of the master key in a real file.
 struct SQLSecretStoreTests {
-    /// Two master keys, and secrets that the first has sealed in a store.
+    /// Two master keys, and secrets in a store, sealed under the first.
     private struct Fixture {
         static let serverKey = Secret("the server key")
 
@@ -66,7 +66,7 @@ struct SQLSecretStoreTests {
             return AuditSealer(auditKey: try GatewaySecrets(stored: own, masterKey: self.both).auditKey)
         }
 
-        /// By which of the two keys everything opens: all of it must open by the same one.
+        /// Returns the key that opens every secret; one key must open them all.
         func keyOfEverything(in path: String) async throws -> String {
             let database = try SQLiteDatabase(path: path)
             let all = try await SQLSecretStore(database: database).all()
@@ -90,7 +90,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    @Test("Everything that is sealed is moved, and the move is in the audit as a closed chain of its own")
+    @Test("A rewrap moves every secret to the new key, and is in the audit as a closed chain")
     func moves() async throws {
         let fixture = try Fixture()
         try await withStorePath { path in
@@ -112,7 +112,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    @Test("Of the old wrapped keys nothing is left in the store's files")
+    @Test("A rewrap erases the old wrapped keys from the store's files")
     func erased() async throws {
         let fixture = try Fixture()
         try await withTemporaryDirectory { directory in
@@ -121,7 +121,7 @@ struct SQLSecretStoreTests {
             try await fixture.fill(database, tenants: 40)
             let old = try await SQLSecretStore(database: database).all().map(\.envelope.wrappedKey)
             _ = try await fixture.rewrap(database)
-            // The store is still open: nothing waits for its end.
+            // The store is still open, so erasing does not depend on closing it.
             for (name, content) in try contents(of: directory) {
                 for key in old { #expect(content.range(of: key) == nil, "\(name)") }
             }
@@ -129,7 +129,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    @Test("A crash at any point leaves a store that one key opens whole", arguments: [1, 60])
+    @Test("After a crash at any point one key opens the whole store", arguments: [1, 60])
     func crash(tenants: Int) async throws {
         let fixture = try Fixture()
         try await withTemporaryDirectory { directory in
@@ -138,7 +138,7 @@ struct SQLSecretStoreTests {
             try await fixture.fill(first, tenants: tenants)
             try first.close()
             let before = try Data(contentsOf: URL(fileURLWithPath: path))
-            // All that the change writes goes to the log first, in one transaction; with a reader in the way it stays.
+            // The change first writes one transaction to the log, and a reader keeps it there.
             let database = try SQLiteDatabase(joining: path)
             let log = try await self.logOfRewrapping(database, path, fixture)
             try database.close()
@@ -172,7 +172,7 @@ struct SQLSecretStoreTests {
             #expect(change > 3)
             #expect(keys.last == "new")
 
-            // Pages that are moved into the file already, in any number; the log is still there, since it goes last.
+            // Any number of pages may already be copied to the file; the log still exists, since it is removed last.
             for pages in 0...after.count / 4_096 {
                 let moved = after.prefix(pages * 4_096)
                 let key = try await keyOfEverything(in: moved + before.dropFirst(moved.count), log)
@@ -181,7 +181,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    /// Rewraps while somebody reads, so that the write-ahead log can't be emptied, and returns its content.
+    /// Rewraps while a reader keeps the write-ahead log from being emptied, and returns the log.
     private func logOfRewrapping(_ database: SQLiteDatabase, _ path: String, _ fixture: Fixture) async throws -> Data {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
@@ -198,7 +198,7 @@ struct SQLSecretStoreTests {
         return log
     }
 
-    @Test("A store that is served with another master key is left alone; with the same one it is changed under way")
+    @Test("A store served with another master key is left unchanged; one served with the same key is rewrapped")
     func served() async throws {
         let fixture = try Fixture()
         try await withStorePath { path in
@@ -206,7 +206,7 @@ struct SQLSecretStoreTests {
             try await fixture.fill(serving, tenants: 3)
             let joined = try SQLiteDatabase(joining: path)
             let before = try await SQLSecretStore(database: serving).all()
-            // Nothing told, as by an earlier version, or the old key alone.
+            // No key announced, as by an earlier version, or only the old key.
             for key in [nil, fixture.old] {
                 if let key { try serving.announce(masterKey: key.fingerprint) }
                 await expectError(.conflict) { try await fixture.rewrap(joined) }
@@ -215,7 +215,7 @@ struct SQLSecretStoreTests {
             try serving.announce(masterKey: fixture.both.fingerprint)
             #expect(try await fixture.rewrap(joined) == 6)
             try joined.close()
-            // The first one has not noticed.
+            // The serving gateway is not disturbed.
             try await SQLDirectoryStore(database: serving)
                 .apply(.putTenant(try DirectoryFixtures.tenant("late"), salt: [1]))
             try serving.close()
@@ -223,7 +223,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    @Test("A secret that was replaced since it was looked at is left as it is")
+    @Test("A rewrap leaves secrets unchanged that were replaced since it read them")
     func replacedMeanwhile() async throws {
         let fixture = try Fixture()
         try await withSQLiteDatabase { database in
@@ -247,7 +247,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    @Test("While a command has a store that nobody serves, nobody begins to")
+    @Test("While a command has joined a store, no gateway can begin to serve it")
     func joinedAlone() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
@@ -261,7 +261,7 @@ struct SQLSecretStoreTests {
         }
     }
 
-    @Test("A store of an earlier version is not changed by a command of a later one")
+    @Test("A command refuses a store of an earlier version")
     func earlierVersion() async throws {
         try await withStorePath { path in
             let database = try SQLiteDatabase(path: path)

@@ -1,7 +1,7 @@
 import GatewayCore
 import GatewayStorage
 
-/// Chains for tests, and the store's calls to write them.
+/// Records and chains for tests, and functions that write them.
 struct AuditFixtures {
     static let start: Int64 = 1_790_000_000_000_000
 
@@ -41,12 +41,11 @@ struct AuditFixtures {
         return bytes
     }
 
-    /// The pseudonym of a numbered recipient.
     static func pseudonym(_ number: Int) -> Pseudonym {
         Pseudonym(bytes: (0..<16).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0 &* 7) })
     }
 
-    /// What a verifier says of a store that is opened for looking only.
+    /// Verifies a store that is opened read-only.
     func verdict(on path: String, isLive: Bool = false) async throws -> AuditVerifier.Verdict {
         let database = try SQLiteReadOnlyDatabase(path: path)
         let verifier = AuditVerifier(store: SQLAuditStore(database: database), sealer: self.sealer)
@@ -55,7 +54,7 @@ struct AuditFixtures {
         return verdict
     }
 
-    /// Writes records as one commit that ends a writer's chain as it then is.
+    /// Appends records to a chain, and writes them and its head in one commit.
     func write(
         _ records: [AuditRecord],
         to chain: inout AuditChain,
@@ -66,7 +65,7 @@ struct AuditFixtures {
         try await store.append(chained, head: self.sealer.head(of: chain, state: state))
     }
 
-    /// Fills a store with closed chains of writers from 1 on, each with records numbered on.
+    /// Fills a store with closed chains of writers from 1 on, with consecutively numbered records.
     func fill(_ store: any AuditStore, writers: Int, recordsEach: Int, lastState: AuditHead.State = .closed)
         async throws
     {

@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import Testing
 
-/// Values of the directory for tests.
 enum DirectoryFixtures {
     static let start = Timestamp(microseconds: 1_790_000_000_123_456)
 

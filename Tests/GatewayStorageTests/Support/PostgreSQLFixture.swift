@@ -5,27 +5,25 @@ import Testing
 
 @testable import GatewayStorage
 
-/// Databases for tests, each a copy of one that has been migrated, on the test process's own server.
+/// Databases for tests: copies of a migrated template, on the test process's own server.
 ///
-/// The schema belongs to a user who may make roles; tests connect as another, who is a member of those roles and
-/// nothing else.
+/// The schema's owner may create roles. Tests connect as another user, a member of those roles and nothing else.
 enum PostgreSQLFixture {
     private static let template = "gateway_template"
     private static let laterTemplate = "gateway_template_later"
     private static let lastNumber = Mutex(0)
 
-    /// Made once; blocks.
+    /// Created once; blocks.
     private static let prepared: Result<Void, any Error> = Result {
         try Self.run("CREATE ROLE owner LOGIN CREATEROLE; CREATE ROLE gateway LOGIN")
         try Self.run("CREATE DATABASE \(Self.template) OWNER owner")
         let owner = try PostgreSQLSession(PostgreSQLSettings(url: try Self.url(Self.template, user: "owner")))
         _ = try PostgreSQLSchema.migrate(owner)
-        // Another test's migration may have made the roles, so that the owner can't grant them.
+        // Another test's migration may have created the roles, and then the owner can't grant them.
         try Self.run("GRANT fcmgw_tenant, fcmgw_gateway TO owner, gateway")
     }
 
-    /// The same, but that the steps of the release before made the schema, this build brought it up to date, and the
-    /// release after it has added to it.
+    /// A template created by the previous release, migrated by this build, and extended by the next release.
     private static let preparedLater: Result<Void, any Error> = Result {
         try Self.prepared.get()
         try Self.run("CREATE DATABASE \(Self.laterTemplate) OWNER owner")
@@ -47,7 +45,7 @@ enum PostgreSQLFixture {
         try PostgreSQLSession(settings).run(script: script)
     }
 
-    /// Ends connections to a test's database, once there is one of which the condition holds; blocks.
+    /// Ends connections to a test's database that match a condition, once there is one; blocks.
     static func end(where condition: String, in settings: PostgreSQLSettings) throws {
         try self.run(
             """
@@ -66,7 +64,7 @@ enum PostgreSQLFixture {
         )
     }
 
-    /// Lets a transaction that writes an audit checkpoint lose its connection at COMMIT; blocks.
+    /// Makes a transaction that writes an audit checkpoint lose its connection at COMMIT; blocks.
     static func endConnectionAtCommit(in settings: PostgreSQLSettings) throws {
         try self.run(
             """
@@ -83,13 +81,12 @@ enum PostgreSQLFixture {
         )
     }
 
-    /// The name of a test's database.
     static func name(of settings: PostgreSQLSettings) throws -> String {
         let path = settings.url.split(separator: "?").first?.split(separator: "/").last
         return String(try #require(path))
     }
 
-    /// The name of a database that nobody else uses.
+    /// A database name that is not in use.
     static func newName() -> String {
         let number = self.lastNumber.withLock { number in
             number += 1
@@ -98,7 +95,7 @@ enum PostgreSQLFixture {
         return "test_\(number)"
     }
 
-    /// Runs a body with the settings of a new database that has the schema, or the next release's, and nothing in it.
+    /// Runs a body with the settings for a new, empty database with this build's schema, or the next release's.
     static func withSettings(
         later isLater: Bool = false,
         _ body: (PostgreSQLSettings) async throws -> Void
@@ -109,10 +106,10 @@ enum PostgreSQLFixture {
         }
     }
 
-    /// Runs a body with the name of a new database, which is removed afterwards, whoever is connected.
+    /// Runs a body with the name of a new database, which is dropped afterwards, even with open connections.
     static func withDatabase(like template: String, _ body: (String) async throws -> Void) async throws {
         let name = self.newName()
-        // A statement by itself, since a database is not made in a transaction.
+        // A separate statement, since CREATE DATABASE can't run in a transaction.
         try self.run("CREATE DATABASE \(name) TEMPLATE \(template)")
         let result: Result<Void, any Error>
         do {
@@ -125,7 +122,7 @@ enum PostgreSQLFixture {
     }
 }
 
-/// The schema's steps as they were released, and one that no release takes (Tests/Schemas).
+/// The schema's released steps, and one that no release has (Tests/Schemas).
 enum SchemaFile {
     static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../Schemas")

@@ -9,14 +9,13 @@ import Testing
 enum StoreKind: String, CaseIterable, Sendable {
     case sqlite
     case postgresql
-    /// A schema that the release before made and the release after this one has added to, as replicas meet it while a
-    /// fleet is upgraded.
+    /// A schema created by the previous release and extended by the next, as during a rolling upgrade.
     case upgradedPostgreSQL
 
-    /// Those that can be had where the tests run.
+    /// The back ends that are available to the tests.
     static var available: [StoreKind] { Self.allCases }
 
-    /// Runs a body with a database that has the schema and nothing in it.
+    /// Runs a body with a migrated, empty database.
     func withDatabase(_ body: (any SQLDatabase) async throws -> Void) async throws {
         switch self {
         case .sqlite: try await withSQLiteDatabase { try await body($0) }
@@ -25,12 +24,12 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Runs a body with a directory that holds nothing yet.
+    /// Runs a body with an empty directory.
     func withDirectoryStore(_ body: (any DirectoryStore) async throws -> Void) async throws {
         try await self.withDatabase { try await body(SQLDirectoryStore(database: $0)) }
     }
 
-    /// Runs a body with device groups of the tenants `acme` and `other`, of which there are none yet.
+    /// Runs a body with an empty store of device groups, with the tenants `acme` and `other`.
     func withGroupStore(_ body: (any GroupStore) async throws -> Void) async throws {
         try await self.withDatabase { database in
             let directory = SQLDirectoryStore(database: database)
@@ -41,7 +40,7 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Runs a body with a store of idempotency keys that holds nothing yet, and the directory of its tenants.
+    /// Runs a body with an empty store of idempotency keys, and the directory of its tenants.
     func withIdempotencyStore(
         of tenants: [String] = ["acme"],
         bounds: IdempotencyBounds = IdempotencyBounds(),
@@ -55,7 +54,7 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// Runs a body with an audit that holds nothing yet.
+    /// Runs a body with an empty audit.
     func withAuditStore(_ body: (SQLAuditStore) async throws -> Void) async throws {
         try await self.withDatabase { try await body(SQLAuditStore(database: $0)) }
     }
@@ -90,7 +89,7 @@ final class StoppedClock: WallClock {
 }
 
 extension SQLDatabase {
-    /// Waits until every transaction has ended that had begun when this was called.
+    /// Waits until all transactions that began before this call have ended.
     func whenSettled() async throws(GatewayError) {
         let number = try await self.write(scope: .gateway, isolation: .readCommitted) { db in
             try db.first("SELECT gateway_transaction()") { try $0.int64(0) } ?? 0
@@ -103,7 +102,7 @@ extension SQLDatabase {
         }
     }
 
-    /// Does to SQLite's file what no store does.
+    /// Writes to SQLite directly, as no store does.
     func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
         try await self.write(scope: .gateway, isolation: .serializable) { try body($0.sqlite()) }
     }
@@ -122,7 +121,7 @@ extension SQLConnection {
     }
 }
 
-/// A database that counts the rows that its transactions which write have read.
+/// A database that counts the rows read by its write transactions.
 final class CountingDatabase: SQLDatabase {
     private let database: any SQLDatabase
     let rows = Mutex(0)
@@ -163,7 +162,7 @@ final class CountingDatabase: SQLDatabase {
     func eraseDeleted() async { await self.database.eraseDeleted() }
 }
 
-/// A connection that counts what its server sends: all rows of a statement, wherever their reader stops.
+/// A connection that counts all rows of its statements, even those after the reader stops.
 final class CountingConnection: SQLConnection {
     private let connection: any SQLConnection
     private(set) var rows = 0
@@ -212,7 +211,7 @@ final class CountingConnection: SQLConnection {
 }
 
 extension DirectoryStore {
-    /// Makes a change of what the store has now.
+    /// Applies a change that is planned at the store's current version.
     @discardableResult
     func apply(_ change: Directory.Change) async throws(GatewayError) -> Directory.Contents {
         let contents = try await self.apply(change, plannedAt: try await self.load().version)
@@ -222,13 +221,13 @@ extension DirectoryStore {
 }
 
 extension SQLDirectoryStore {
-    /// A directory whose rows are sealed as those of all tests.
+    /// A directory with the sealer that all tests share.
     init(database: any SQLDatabase) {
         self.init(database: database, sealer: RowSealer(keyPepper: Secret("pepper")))
     }
 }
 
-/// Expects a body to throw an error of the gateway's own, whose message contains some words.
+/// Expects a body to throw a `GatewayError` with this code, whose message contains the words.
 func expectError<T>(
     _ code: GatewayError.Code,
     _ words: String = "",

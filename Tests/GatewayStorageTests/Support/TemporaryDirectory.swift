@@ -6,12 +6,11 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
     try await TemporaryDirectory.with { try await body($0.path) }
 }
 
-/// Runs a body with the path of a store that is not there yet, in a directory that is removed afterwards.
+/// Runs a body with the path of a store that does not exist yet, in a directory that is removed afterwards.
 func withStorePath(_ body: (String) async throws -> Void) async throws {
     try await withTemporaryDirectory { try await body($0 + "/gateway.db") }
 }
 
-/// The permission bits of a file.
 func permissions(_ path: String) throws -> Int? {
     (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
 }

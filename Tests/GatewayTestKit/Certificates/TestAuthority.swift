@@ -30,7 +30,7 @@ package struct TestAuthority: Sendable {
         self.certificate = try certificate.serializeAsPEM().pemString
     }
 
-    /// Certifies somebody with a fresh key.
+    /// Issues a certificate for a fresh key.
     package func certify(
         _ subject: String,
         dnsNames: [String] = [],

@@ -1,14 +1,14 @@
 package import GatewayCore
 
-/// Audit chains that live as long as the test, in a store that can refuse, hang, and be tampered with.
+/// An audit store in memory that can refuse, hang, and be tampered with.
 package final class InMemoryAuditStore: AuditStore {
-    /// Everything that the store holds and has seen.
+    /// The contents of the store, and counters of its calls.
     package struct Contents: Sendable {
         package var records: [ChainedAuditRecord] = []
         package var heads: [AuditHead] = []
         package var checkpoints: [SignedCheckpoint] = []
         package var sinks: [String: Int] = [:]
-        /// What is signed besides.
+        /// The other signed values.
         package var signatures = AuditSignatures()
         package var batches: [Int] = []
         package var refused = 0
@@ -42,10 +42,10 @@ package final class InMemoryAuditStore: AuditStore {
 
     package func hang(_ hangs: Bool = true) { self.contents.change { $0.hangs = hangs } }
 
-    /// Takes what it is given from now on, and answers as if nobody knew whether it did.
+    /// Makes appends throw an unknown outcome although they are stored, or succeed again.
     package func loseAnswers(_ loses: Bool = true) { self.contents.change { $0.losesAnswers = loses } }
 
-    /// Closes all open chains, as a leader does that takes their replicas for dead, and is well from then on.
+    /// Closes all open chains, as a leader does for dead replicas; from then on, appends succeed again.
     package func closeChains(_ sealer: AuditSealer = AuditSealer(auditKey: .sample("audit"))) {
         self.contents.change { contents in
             (contents.refuses, contents.losesAnswers) = (false, false)
@@ -171,7 +171,7 @@ extension InMemoryAuditStore: AuditChainRegistry {
         self.contents.change { $0.writers[record.writer] = replica }
     }
 
-    /// The open chains whose replica is not the one that is called `alive`.
+    /// The open chains of every replica except the one named `alive`.
     package func abandonedChains(silentFor age: Duration) async throws(GatewayError) -> [Int] {
         let contents = self.contents.current
         return contents.heads.filter { $0.state == .open && contents.writers[$0.writer]?.text != "alive" }.map(\.writer)
@@ -179,7 +179,6 @@ extension InMemoryAuditStore: AuditChainRegistry {
 }
 
 extension AuditSignatureReader {
-    /// All checkpoints that are stored.
     package func allCheckpoints() async throws(GatewayError) -> [SignedCheckpoint] {
         try await self.checkpoints(after: .min, limit: .max)
     }

@@ -2,7 +2,7 @@ package import FCMModel
 package import GatewayCore
 import Synchronization
 
-/// A management of device groups by FCM's rules: keys that differ, a limit of 20, deletion with the last member.
+/// Device groups in memory by FCM's rules: new keys in each answer, at most 20 members, deletion with the last.
 package final class InMemoryGroupUpstream: GroupUpstream {
     fileprivate struct Group {
         var number: Int
@@ -26,7 +26,7 @@ package final class InMemoryGroupUpstream: GroupUpstream {
 
     package var groupNames: [String] { self.state.withLock { $0.groups.keys.sorted() } }
 
-    /// Says which tokens no group takes.
+    /// Sets the tokens that every group refuses.
     package func refuse(tokens: Set<String>) {
         self.state.withLock { $0.invalidTokens = tokens }
     }

@@ -1,7 +1,7 @@
 import GatewayCore
 import Synchronization
 
-/// A lead that is held until it is given up.
+/// A lead that is held until it is resigned.
 package final class InMemoryLeadership: Leadership {
     private let isLeading = Atomic(true)
 

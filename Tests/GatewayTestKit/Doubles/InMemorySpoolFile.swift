@@ -1,15 +1,15 @@
 package import GatewayCore
 
-/// A spool that lives as long as the test, and that can refuse and be tampered with.
+/// A spool file in memory that can refuse and be tampered with.
 package final class InMemorySpoolFile: AuditSpoolFile {
-    /// What the file holds and has seen.
+    /// The contents of the file, and counters of its calls.
     package struct Contents: Sendable {
         package var bytes: [UInt8] = []
         package var writes = 0
         package var refused = 0
         package var aside: [String: [UInt8]] = [:]
         var refuses = false
-        /// How much of a refused write stays all the same.
+        /// The number of bytes that a refused write stores nevertheless.
         var remains = 0
         var refusesCuts = false
     }
@@ -24,7 +24,7 @@ package final class InMemorySpoolFile: AuditSpoolFile {
 
     package var current: Contents { self.contents.current }
 
-    /// Makes writes fail from now on, of which so many bytes stay, or succeed again.
+    /// Makes writes fail from now on after storing `remains` bytes, or succeed again.
     package func refuse(_ refuses: Bool = true, leaving remains: Int = 0) {
         self.contents.change { ($0.refuses, $0.remains) = (refuses, remains) }
     }
@@ -47,7 +47,7 @@ package final class InMemorySpoolFile: AuditSpoolFile {
         let isWritten = self.contents.change { contents in
             let isRefused = contents.refuses || offset > contents.bytes.count
             let written = isRefused ? bytes.prefix(contents.remains) : bytes[...]
-            // As in a file, what was there behind it stays.
+            // As in a file, the bytes after the write stay.
             let end = min(offset + written.count, contents.bytes.count)
             if offset <= end { contents.bytes.replaceSubrange(offset..<end, with: written) }
             contents.refused += isRefused ? 1 : 0

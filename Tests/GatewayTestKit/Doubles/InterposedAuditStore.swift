@@ -1,7 +1,7 @@
 package import GatewayCore
 import Synchronization
 
-/// An audit store in front of another, at whose calls something happens first.
+/// Wraps an audit store and runs a test's closures at some of its calls.
 package final class InterposedAuditStore: AuditStore {
     private let store: any AuditStore
     private let afterFirstHeads: @Sendable () async -> Void

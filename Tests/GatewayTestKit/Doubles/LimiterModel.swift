@@ -1,7 +1,7 @@
 package import GatewayCore
 
-/// A limiter as one would write it down first: buckets of credit that fills with time, every recipient judged by itself
-/// against all its quotas at once, nothing shared, nothing dropped.
+/// A naive limiter for comparison: buckets hold credit that grows with time, and each recipient is checked separately
+/// against all its quotas. Nothing is shared or dropped.
 package struct LimiterModel {
     private struct BucketName: Hashable {
         var scope: LimitScope
@@ -108,7 +108,7 @@ package struct LimiterModel {
             .reduce(0) { max($0, Self.price($1.0) - $1.1) }
     }
 
-    /// Nanoseconds until so many events fit into the tenant's quota at once, or as many as ever do.
+    /// Nanoseconds until `count` events fit into the tenant's quotas at once; a larger count waits for a full burst.
     private func tenantWait(for count: Int, _ request: LimitRequest) -> Int64 {
         zip(request.policies.tenant, self.credits(.tenant, request.tenant, request))
             .reduce(0) { max($0, Self.price($1.0) * Int64(min(count, $1.0.burst)) - $1.1) }

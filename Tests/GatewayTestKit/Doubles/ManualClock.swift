@@ -1,7 +1,7 @@
 package import GatewayCore
 import Synchronization
 
-/// A wall clock that stands still until somebody moves it.
+/// A wall clock that stands still until a test moves it.
 package final class ManualClock: WallClock {
     private let time: Mutex<Timestamp>
 
@@ -11,6 +11,6 @@ package final class ManualClock: WallClock {
 
     package func now() -> Timestamp { self.time.withLock { $0 } }
 
-    /// Moves the clock, with a negative duration backwards.
+    /// Moves the clock; a negative duration moves it backwards.
     package func advance(by duration: Duration) { self.time.withLock { $0 = $0.advanced(by: duration) } }
 }

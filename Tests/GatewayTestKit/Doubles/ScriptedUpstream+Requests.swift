@@ -2,7 +2,7 @@ package import FCMModel
 package import GatewayCore
 
 extension ScriptedUpstream {
-    /// Requests with the bodies that FCM would get, to a server and with fields that no other code knows.
+    /// Requests with the bodies that FCM would get, and with a URL and fields that no other code uses.
     package func requests(of call: UpstreamCall, limit: Int) -> [Message.Request] {
         let bodies =
             switch call.profile.tenant.upstream {

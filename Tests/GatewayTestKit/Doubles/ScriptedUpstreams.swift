@@ -2,7 +2,7 @@ package import FCMModel
 package import GatewayCore
 import Synchronization
 
-/// An upstream that answers as it is told and remembers what it was asked.
+/// An upstream that gives scripted answers and records its calls.
 package final class ScriptedUpstream: UpstreamSender {
     package typealias Responder = @Sendable (UpstreamCall) async -> SendResult
 
@@ -39,7 +39,7 @@ package final class ScriptedUpstream: UpstreamSender {
     }
 }
 
-/// A keeper of subscriptions that answers as it is told and remembers what it was asked.
+/// A topic upstream that gives scripted answers and records its calls.
 package final class ScriptedTopics: TopicUpstream {
     private struct State {
         var changes: [SubscriptionCall] = []
@@ -51,7 +51,7 @@ package final class ScriptedTopics: TopicUpstream {
     private let state = Mutex(State())
     private let hold: @Sendable () async -> Void
 
-    /// A keeper that does whatever it is asked, and knows of no subscriptions.
+    /// Without scripted answers, every change succeeds and no device has subscriptions.
     package init(hold: @escaping @Sendable () async -> Void = {}) {
         self.hold = hold
     }
@@ -83,7 +83,7 @@ package final class ScriptedTopics: TopicUpstream {
     }
 }
 
-/// A management of device groups that answers as it is told and remembers what it was asked.
+/// A device group upstream that gives scripted answers and records its requests.
 package final class ScriptedGroupUpstream: GroupUpstream {
     private struct State {
         var requests: [GroupRequest] = []
@@ -93,7 +93,7 @@ package final class ScriptedGroupUpstream: GroupUpstream {
     private let state = Mutex(State())
     private let hold: @Sendable () async -> Void
 
-    /// An upstream that has no group of any name and takes every change with the key `key-1`, unless it is told otherwise.
+    /// Without scripted answers, no group exists and every change succeeds with the key `key-1`.
     package init(hold: @escaping @Sendable () async -> Void = {}) {
         self.hold = hold
     }
@@ -126,7 +126,7 @@ extension GroupResult {
     }
 }
 
-/// A prover that finds what it is told to find.
+/// A credential prover that gives a scripted report.
 package struct ScriptedProver: CredentialProver {
     private let finding: @Sendable (UpstreamKind, TenantProfile) -> CredentialReport
 

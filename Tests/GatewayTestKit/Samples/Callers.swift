@@ -3,7 +3,7 @@ package import GatewayCore
 import Synchronization
 
 extension APIKey.Record {
-    /// The record of a key, with every scope unless told otherwise.
+    /// The record of a key, by default with every scope.
     package static func sample(
         of key: APIKey,
         tenant: String = "acme",
@@ -47,7 +47,7 @@ extension Principal {
 }
 
 extension Caller {
-    /// A caller of a sample tenant who waits a minute.
+    /// A caller of a sample tenant, by default with a deadline in one minute.
     package static func sample(_ principal: Principal? = nil, timeLeft: Duration = .seconds(60)) throws -> Caller {
         Caller(
             principal: try principal ?? .sample(),
@@ -77,7 +77,7 @@ extension SendCommand {
 extension RequestOrigin {
     /// A POST with a request id and a trace.
     package static let sample = RequestOrigin(method: "POST", requestID: "request-1", trace: .sample)
-    /// A POST with a request id that belongs to no trace.
+    /// A POST with a request id and without a trace.
     package static let untraced = RequestOrigin(method: "POST", requestID: "request-1")
 }
 
@@ -95,7 +95,7 @@ extension RequestTrace {
     }
 }
 
-/// Remembers spans in the order in which they ended.
+/// Records spans in the order in which they end.
 package final class SpanLog: Sendable {
     private let recorded = Mutex<[TraceSpan]>([])
 

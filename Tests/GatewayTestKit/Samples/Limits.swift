@@ -1,7 +1,7 @@
 package import GatewayCore
 
 extension LimitKey {
-    /// The bucket of a name; the same name has the same bucket.
+    /// Returns the same key for the same name.
     package static func sample(_ name: String) -> LimitKey {
         var generator = SeededGenerator(seed: SeededGenerator.seed(of: name))
         let words = [generator.next(), generator.next()]
@@ -29,7 +29,7 @@ extension LimitRequest {
 }
 
 extension MemoryRateLimiter {
-    /// A limiter whose waits are those of its buckets, to the second.
+    /// A limiter that adds no jitter to the waits of its buckets.
     package static func withoutJitter(
         maxEntries: Int = 4_000_000,
         metrics: GatewayMetrics? = nil
@@ -39,7 +39,7 @@ extension MemoryRateLimiter {
 }
 
 extension LimitDecision {
-    /// How many of so many recipients it admits.
+    /// The number of recipients out of `count` that it admits.
     package func admitted(of count: Int) -> Int {
         switch self.admission {
         case .all: count

@@ -1,7 +1,7 @@
 package import GatewayCore
 
 extension RatePolicy {
-    /// A small policy, so that a short test meets its bound.
+    /// A small policy, so that a short test reaches its limit.
     package static func random(using generator: inout some RandomNumberGenerator) throws -> RatePolicy {
         try .sample(
             .random(in: 1...40, using: &generator),
@@ -20,14 +20,14 @@ extension LimitPolicies {
         return LimitPolicies(tenant: try some(), device: try some(), deviceCollapsible: try some(), topic: try some())
     }
 
-    /// These device policies under a tenant that is never in the way.
+    /// These device policies without limits for the tenant or topics.
     package static func device(_ policies: [RatePolicy], collapsible: [RatePolicy] = []) -> LimitPolicies {
         LimitPolicies(tenant: [], device: policies, deviceCollapsible: collapsible, topic: [])
     }
 }
 
 extension Duration {
-    /// Nothing, a moment, or seconds.
+    /// Zero, or at most 20 seconds.
     package static func random(using generator: inout some RandomNumberGenerator) -> Duration {
         switch Int.random(in: 0..<6, using: &generator) {
         case 0...2: .zero
@@ -39,7 +39,7 @@ extension Duration {
 }
 
 extension LimitRequest {
-    /// Some devices, topics or calls of one of two tenants, few enough for limits to be met.
+    /// A few devices, topics or calls of one of two tenants, so that limits are reached.
     package static func random(_ policies: LimitPolicies, using generator: inout SeededGenerator) -> LimitRequest {
         // No two tenants have a key in common.
         let tenant = "tenant \(Int.random(in: 0..<2, using: &generator))"

@@ -23,7 +23,7 @@ extension MasterKey {
 }
 
 extension ServiceAccountCredential {
-    /// The members of a service-account file whose key is none that can sign, though it looks like one.
+    /// The members of a service-account file whose key looks valid but can't sign.
     package static func sampleMembers(_ name: String = "acme") -> [String: String] {
         var generator = SeededGenerator(seed: SeededGenerator.seed(of: "key of \(name)"))
         let key = Data((0..<1_200).map { _ in UInt8.random(in: 0...255, using: &generator) }).base64EncodedString()

@@ -5,14 +5,14 @@ package import ServiceLifecycle
 import ServiceLifecycleTestKit
 
 extension Service {
-    /// Runs beside a test, then shuts down gracefully and waits for the end.
+    /// Runs during a body, then shuts down gracefully and waits for the end.
     package func whileRunning<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         try await [self].whileRunning(body)
     }
 }
 
 extension Array where Element: Service {
-    /// Runs all beside a test, then shuts them down gracefully and waits for their end.
+    /// Runs all during a body, then shuts them down gracefully and waits for their end.
     package func whileRunning<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -27,7 +27,7 @@ extension Array where Element: Service {
 }
 
 extension Directory {
-    /// A directory under the sample master key. Its readings have no timeout unless a test gives one.
+    /// A directory with the sample master key. Its reads have no timeout unless a test sets one.
     package static func sample(
         store: any DirectoryStore,
         defaultLimits: LimitPolicies = LimitPolicies(),
@@ -52,7 +52,7 @@ extension Directory {
         )
     }
 
-    /// Makes a change of what is shown now.
+    /// Applies a change to the current snapshot.
     package func apply(_ change: Directory.Change) async throws {
         guard try await self.apply(change, plannedAt: self.snapshot.version(of: change.tenant)) else {
             throw SampleError(what: "snapshot that shows its tenant")
@@ -61,7 +61,7 @@ extension Directory {
 }
 
 extension AuditLog.Configuration {
-    /// No pause between batches, a millisecond between attempts, and no time that is up before a test's is.
+    /// No pause between batches, a millisecond between attempts, and timeouts longer than a test.
     package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(600)) -> Self {
         var configuration = AuditLog.Configuration()
         configuration.queueRecords = queueCapacity
@@ -130,15 +130,14 @@ extension AuditRecord {
 }
 
 extension IdempotentRequest {
-    /// A request whose message nobody looks at.
+    /// A request with an empty message.
     package static func sample(_ key: IdempotencyKey) -> IdempotentRequest {
         IdempotentRequest(key: key, route: .messages, method: "POST", path: [], target: .token("t"), message: Message())
     }
 }
 
 extension IdempotentSends {
-    /// Sends over a store that starts empty; expired records are dropped when a test says so, and the uptime passes
-    /// with the clock unless the test tells it.
+    /// Sends with an empty store. Only a test purges expired records; by default, the uptime follows the clock.
     package static func sample(
         pipeline: SendPipeline,
         store: any IdempotencyStore = TestIdempotencyStore(),
@@ -168,7 +167,7 @@ extension IdempotentSends {
 }
 
 extension RetiredTokens.Configuration {
-    /// Nothing is written, settled or trimmed but when a test says so, or at once where it runs the service.
+    /// A running service writes immediately. Only a test settles and trims.
     package static func sample(
         queueCapacity: Int = 50_000,
         queueBytes: Int = 32 * 1024 * 1024,
@@ -205,11 +204,10 @@ extension RetiredTokens {
         )
     }
 
-    /// Does what the service does in the course of time: writes reports and counts, feeds what is due, and reads the
-    /// news.
+    /// Does the service's periodic work: writes reports and counts, feeds due tokens, and reads the news.
     package func settleAndFlush() async {
         await self.flush()
-        // What is counted with the first settling is judged with the second.
+        // The second settling judges the counts of the first.
         await self.settle()
         await self.flush()
         await self.settle()

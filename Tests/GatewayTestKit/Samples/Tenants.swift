@@ -1,6 +1,6 @@
 package import GatewayCore
 
-/// A sample that breaks the rules of what it is a sample of.
+/// A sample value or resource that can't be created.
 package struct SampleError: Error, Hashable {
     package var what: String
 
@@ -22,7 +22,7 @@ extension TenantID {
 }
 
 extension Tenant {
-    /// A tenant, of a legacy upstream unless told otherwise, made at ``Timestamp/sample``.
+    /// A tenant created at ``Timestamp/sample``, by default with a legacy upstream.
     package static func sample(
         _ name: String = "acme",
         isDisabled: Bool = false,

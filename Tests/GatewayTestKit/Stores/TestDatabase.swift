@@ -7,11 +7,11 @@ import Synchronization
 ///
 /// Several views of one file have separate faults, so that one store can fail while others work.
 package final class TestDatabase: SQLDatabase {
-    /// The calls so far, and what becomes of further ones.
+    /// The calls so far, and the faults of further ones.
     package struct Calls: Sendable {
         /// Transactions that were committed.
         package fileprivate(set) var writes = 0
-        /// Calls that wait for the end of a hold.
+        /// Calls that wait while reads or writes are held.
         package fileprivate(set) var waiting = 0
         fileprivate var refuses = false
         fileprivate var holdsReads = false
@@ -22,7 +22,7 @@ package final class TestDatabase: SQLDatabase {
     private let file: File
     private let calls = Observed(Calls())
 
-    /// An empty database, but for sample tenants of these names. The clock is the database's own.
+    /// A database that uses this clock and contains only sample tenants of these names.
     ///
     /// A shared one has an origin, as if other processes served it too.
     package init(clock: any WallClock = ManualClock(), tenants: [String] = [], isShared: Bool = false) {
@@ -53,17 +53,17 @@ package final class TestDatabase: SQLDatabase {
     /// Makes calls fail from now on, or succeed again.
     package func refuse(_ refuses: Bool = true) { self.calls.change { $0.refuses = refuses } }
 
-    /// Makes reads wait until this is over or their task is cancelled.
+    /// Makes reads wait until they are released or their task is cancelled.
     package func holdReads(_ isHeld: Bool = true) { self.calls.change { $0.holdsReads = isHeld } }
 
-    /// Makes writes wait until this is over.
+    /// Makes writes wait until they are released.
     package func holdWrites(_ isHeld: Bool = true) { self.calls.change { $0.holdsWrites = isHeld } }
 
     package func wait(until isMet: @escaping @Sendable (Calls) -> Bool) async throws {
         try await self.calls.wait(until: isMet)
     }
 
-    /// Runs a statement that no store runs.
+    /// Runs any SQL statement.
     package func execute(_ sql: String) async throws {
         try await self.write(scope: .gateway, isolation: .serializable) { _ = try $0.executeMany(sql, [[]]) }
     }
@@ -148,7 +148,7 @@ package final class TestDatabase: SQLDatabase {
         deinit {
             self.directory.remove()
             let database = self.database
-            // The last reference may go on a thread of the database, which can't close it.
+            // A thread of the database may release the last reference, but can't close the database.
             DispatchQueue.global().async { try? database.close() }
         }
 

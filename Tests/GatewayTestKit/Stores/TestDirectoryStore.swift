@@ -14,7 +14,6 @@ package final class TestDirectoryStore: DirectoryStore {
     private let state = Observed(State())
     private let willApply: @Sendable (Directory.Change) -> Void
 
-    /// An empty directory.
     package init(willApply: @escaping @Sendable (Directory.Change) -> Void = { _ in }) {
         self.willApply = willApply
     }
@@ -25,10 +24,10 @@ package final class TestDirectoryStore: DirectoryStore {
 
     package func refuseChanges(_ refuses: Bool = true) { self.state.change { $0.refusesChanges = refuses } }
 
-    /// Makes changes throw although they are made, or succeed again.
+    /// Makes changes throw although they are stored, or succeed again.
     package func loseAnswers(_ loses: Bool = true) { self.state.change { $0.losesAnswers = loses } }
 
-    /// Puts an empty store in the place of this one.
+    /// Replaces the store with an empty one.
     package func failOver() { self.state.change { $0.database = TestDatabase(isShared: true) } }
 
     /// Breaks the seal of a tenant's row, or of the row of one of its keys.
@@ -45,13 +44,13 @@ package final class TestDirectoryStore: DirectoryStore {
         )
     }
 
-    /// How often it was read by a directory, failures included.
+    /// The number of reads by directories, including failed ones.
     package var reads: Int { self.state.current.reads }
 
-    /// What is stored, also while reads are refused.
+    /// The stored directory, even while reads are refused.
     package func contents() async throws -> Directory.Contents { try await self.store.load() }
 
-    /// Makes a change as another replica does that has seen everything.
+    /// Applies a change as an up-to-date replica does.
     package func apply(_ change: Directory.Change) async throws {
         let version = try await self.store.load().version
         guard try await self.store.apply(change, plannedAt: version) != nil else {

@@ -16,10 +16,10 @@ package final class TestGroupStore: GroupStore {
 
     package func refuse(_ refuses: Bool = true) { self.database.refuse(refuses) }
 
-    /// Makes look-ups wait until this is over or their task is cancelled.
+    /// Makes look-ups wait until they are released or their task is cancelled.
     package func hang(_ hangs: Bool = true) { self.database.holdReads(hangs) }
 
-    /// Asks before every write; a write that is not allowed fails.
+    /// Calls a closure before every write; the write fails if it returns false.
     package func ask(_ mayWrite: @escaping @Sendable () -> Bool) { self.mayWrite.withLock { $0 = mayWrite } }
 
     /// The name, or the keys, of each look-up of groups so far.

@@ -1,7 +1,7 @@
 package import GatewayCore
 import GatewayStorage
 
-/// Idempotency records in SQLite, which another replica can be made to hold.
+/// Idempotency records in SQLite; a test can let another replica hold them.
 package final class TestIdempotencyStore: IdempotencyStore {
     private struct State {
         var identities: Set<IdempotencyRecord.Identity> = []
@@ -18,7 +18,7 @@ package final class TestIdempotencyStore: IdempotencyStore {
         self.store = SQLIdempotencyStore(database: database)
     }
 
-    /// The records of all keys that were ever reserved and not released, in no order.
+    /// The records of all keys that were reserved and not released, in no particular order.
     package func records() async throws(GatewayError) -> [IdempotencyRecord.Stored] {
         var records: [IdempotencyRecord.Stored] = []
         for identity in self.state.current.identities {

@@ -13,17 +13,17 @@ package final class TestRetiredTokenStore: RetiredTokenStore {
         self.store = SQLRetiredTokenStore(database: database)
     }
 
-    /// The clock is the database's own.
+    /// Creates a sample database that uses this clock.
     package convenience init(clock: any WallClock) { self.init(in: .sample(clock: clock)) }
 
-    /// Gives the store another epoch, as a restored copy gets.
+    /// Gives the store a new epoch, as a restored backup gets.
     package func renewEpoch() async throws {
         try await self.database.write(scope: .gateway, isolation: .serializable) { try StoreEpoch.renew($0) }
     }
 
     package func entries() async throws(GatewayError) -> [RetiredToken.Entry] { try await self.store.load().entries }
 
-    /// How many changes each transaction made.
+    /// The number of changes in each transaction.
     package var batches: [Int] { self.sizes.withLock { $0 } }
 
     package func refuse(_ refuses: Bool = true) { self.database.refuse(refuses) }

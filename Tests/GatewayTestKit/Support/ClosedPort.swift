@@ -6,7 +6,7 @@ import Musl
 
 /// A port of 127.0.0.1 that refuses connections for as long as a test needs it.
 ///
-/// It is bound and never listened on. A port that was merely given back may belong to another test a moment later.
+/// It is bound without listening. If it were released, another test could get it.
 package enum ClosedPort {
     package static func with<Result>(_ body: (Int) async throws -> Result) async throws -> Result {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

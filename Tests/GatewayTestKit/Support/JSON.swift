@@ -2,7 +2,7 @@ package import Foundation
 
 /// A JSON value as tests write and compare it.
 ///
-/// Foundation reads it: the gateway's own reader can't find its mistakes.
+/// Foundation parses it, since the gateway's parser can't find its own mistakes.
 package enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)

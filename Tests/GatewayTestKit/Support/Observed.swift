@@ -1,6 +1,6 @@
 import Synchronization
 
-/// State that a test changes from one side and waits for from another, without a clock.
+/// State that one task changes while others wait for it, without a clock.
 package final class Observed<State: Sendable>: Sendable {
     private struct Waiter {
         let isMet: @Sendable (State) -> Bool
@@ -22,7 +22,7 @@ package final class Observed<State: Sendable>: Sendable {
 
     package var current: State { self.contents.withLock { $0.state } }
 
-    /// Reads or changes the state, then wakes whoever waits for what it has become.
+    /// Reads or changes the state, then resumes the waiters whose condition it meets.
     package func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         let (result, woken) = self.contents.withLock { contents in
             let result = body(&contents.state)

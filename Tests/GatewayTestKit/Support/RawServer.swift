@@ -10,13 +10,13 @@ import Musl
 import Darwin
 #endif
 
-/// A server that records what it receives, byte by byte, and answers with exactly the bytes that a test gives it.
+/// A server that records the bytes that it receives, and answers with exactly the bytes that a test gives it.
 package final class RawServer: Sendable {
-    /// What to do with a request.
+    /// The reaction to a request.
     package enum Reply: Sendable {
         case send(String)
         case sendAndClose(String)
-        /// Sends a head, then the same bytes again and again until the peer has had enough.
+        /// Sends a head, then the same bytes repeatedly until the peer closes.
         case flood(head: String, chunk: String)
         case close
         /// Closes so that the peer sees a reset.
@@ -24,13 +24,13 @@ package final class RawServer: Sendable {
         case nothing
     }
 
-    /// What the server has seen.
+    /// The requests and connections so far.
     package struct Seen: Sendable {
         /// The requests, head and body as they came.
         package var requests: [String] = []
         /// The number of connections that were accepted.
         package var accepted = 0
-        /// The number of them that are gone.
+        /// The number of them that are closed.
         package var closed = 0
     }
 
@@ -45,9 +45,9 @@ package final class RawServer: Sendable {
 
     private init() {}
 
-    /// Listens, and asks `reply` what to do with each request: its connection's number, from 1, and its bytes.
+    /// Listens, and calls `reply` for each request with the number of its connection, from 1, and its bytes.
     ///
-    /// A server that answers early does so to a request's first bytes, and reads no further until `readOn`.
+    /// A server that answers early answers a request's first bytes, and reads no further until `readOn`.
     package static func start(
         answersEarly: Bool = false,
         _ reply: @escaping @Sendable (Int, String) -> Reply
@@ -59,7 +59,7 @@ package final class RawServer: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     server.channels.withLock { $0.append(channel) }
-                    // Last: a test that has waited for it finds the connection.
+                    // Counted last, so that a test that waits for the count finds the connection.
                     let number = server.seen.change { seen in
                         seen.accepted += 1
                         return seen.accepted
@@ -120,17 +120,17 @@ package final class RawServer: Sendable {
         for channel in self.channels.withLock({ $0 }) { try? await channel.close() }
     }
 
-    /// Reads on, without which the end of a connection stays behind the bytes before it.
+    /// Continues reading, without which unread bytes hide the end of a connection.
     package func readOn() async throws {
         for channel in self.connections { try await channel.setOption(.autoRead, value: true).get() }
     }
 
-    /// Sends bytes that no request asked for on every connection.
+    /// Sends unsolicited bytes on every connection.
     package func push(_ text: String) {
         for channel in self.connections { channel.writeAndFlush(ByteBuffer(string: text), promise: nil) }
     }
 
-    /// Ends our side of every connection; those whose other side follows count as closed.
+    /// Closes the server's side of every connection; a connection counts as closed once the peer closes it too.
     package func halfClose() {
         for channel in self.connections { channel.close(mode: .output, promise: nil) }
     }
@@ -201,7 +201,7 @@ private final class RawServerHandler: ChannelInboundHandler {
         case .close:
             context.close(promise: nil)
         case .reset:
-            // With nothing to linger for, closing sends a reset.
+            // With a linger time of zero, closing sends a reset.
             let socket = context.channel as? any SocketOptionProvider
             _ = socket?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
             context.close(promise: nil)
@@ -214,7 +214,7 @@ private final class RawServerHandler: ChannelInboundHandler {
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
     }
 
-    /// Sends the repeated bytes for as long as the peer takes them.
+    /// Sends the repeated bytes as long as the peer accepts them.
     private func pour(_ context: ChannelHandlerContext) {
         guard let chunk = self.chunk else { return }
         while context.channel.isActive, context.channel.isWritable {

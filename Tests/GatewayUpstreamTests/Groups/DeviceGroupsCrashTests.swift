@@ -7,15 +7,15 @@ import Testing
 
 @testable import GatewayUpstream
 
-/// A gateway that dies at any moment of a change: the next declaration brings FCM to what it says.
+/// The gateway crashes after each step of a change; the next declaration or deletion must still take full effect.
 struct DeviceGroupsCrashTests {
-    /// Stops everything once a number of steps was taken, each of them a write or one half of a request.
+    /// Stops everything after a number of steps. A step is a write, or one half of a request.
     private final class Fuse: Sendable {
         private let left: Mutex<Int>
 
         init(_ steps: Int) { self.left = Mutex(steps) }
 
-        /// Whether another step is taken.
+        /// Counts a step; returns true if it may run.
         func burns() -> Bool {
             self.left.withLock { left in
                 left -= 1
@@ -23,11 +23,11 @@ struct DeviceGroupsCrashTests {
             }
         }
 
-        /// Whether it has gone out: the process is dead.
+        /// True if the process is dead.
         var isDead: Bool { self.left.withLock { $0 < 0 } }
     }
 
-    /// An FCM whose answers, or requests, are lost in the death of the process.
+    /// An FCM whose request or response is lost when the process dies.
     private struct MortalUpstream: GroupUpstream {
         let upstream: any GroupUpstream
         let fuse: Fuse
@@ -54,7 +54,7 @@ struct DeviceGroupsCrashTests {
         (Self.tokens("old", 4), []),
     ]
 
-    @Test("Whenever it dies, the next declaration is what FCM has, whatever it is", arguments: 0..<Self.scenes.count)
+    @Test("After a crash at any step, FCM has the members of the next declaration", arguments: 0..<Self.scenes.count)
     func deaths(scene: Int) async throws {
         let (before, after) = Self.scenes[scene]
         try await GroupFixture.legacy { fixture in
@@ -69,7 +69,7 @@ struct DeviceGroupsCrashTests {
                     let fuse = Fuse(steps)
                     await Self.change(name, to: after, fixture, until: fuse)
                     deaths += 1
-                    // Before the next declaration: nothing at FCM that the gateway has not written down.
+                    // Before the next declaration, the gateway has stored every member and group that FCM has.
                     let stored = try await fixture.store.groups().first { $0.name == name }
                     let possible = Set(stored?.members.map(\.token) ?? [])
                     let upstream = fixture.upstreamMembers(name)
@@ -87,7 +87,7 @@ struct DeviceGroupsCrashTests {
         }
     }
 
-    @Test("Whenever it dies, the next deletion leaves nothing", arguments: 0..<Self.scenes.count)
+    @Test("After a crash at any step, the next deletion removes the group", arguments: 0..<Self.scenes.count)
     func deletions(scene: Int) async throws {
         let (before, after) = Self.scenes[scene]
         try await GroupFixture.legacy { fixture in

@@ -6,14 +6,14 @@ import Testing
 
 @testable import GatewayUpstream
 
-/// Random lives of groups: after each step FCM has exactly what the tenant declared.
+/// Random sequences of group changes, compared with a model.
 struct DeviceGroupsModelTests {
     private static let steps = 120
 
-    /// What one group should be: its members, or `nil` where there is none.
+    /// The expected members of each group, by name.
     private typealias Model = [String: Set<String>]
 
-    @Test("After each step of a random life FCM's groups are the declared ones", arguments: 0..<UInt64(6))
+    @Test("After each random change, FCM's groups have exactly the declared members", arguments: 0..<UInt64(6))
     func lives(seed: UInt64) async throws {
         try await GroupFixture.legacy { fixture in
             var random = SeededGenerator(seed: seed &* 977 &+ 13)
@@ -50,7 +50,7 @@ struct DeviceGroupsModelTests {
                     #expect(code == (model[name] == nil ? .notFound : nil), "step \(step)")
                     model[name] = nil
                 case 6:
-                    // FCM forgets the group; what was declared comes back with the next declaration.
+                    // FCM loses the group; the next declaration creates it again.
                     fixture.emulator.deleteGroup(named: name, senderID: GroupFixture.senderID)
                     let wanted = Bool.random(using: &random) ? model[name].map { $0.sorted() } ?? tokens : tokens
                     _ = try await groups.put(name, tokens: wanted, by: fixture.caller())
@@ -69,7 +69,7 @@ struct DeviceGroupsModelTests {
                     #expect(stored?.isExact ?? true, "step \(step)")
                 }
             }
-            // No orphan: FCM has no group that the gateway does not know.
+            // FCM has no group that the gateway doesn't know.
             let known = try await fixture.store.groups().map(\.upstreamName)
             #expect(Set(fixture.emulator.groupNames(senderID: GroupFixture.senderID)) == Set(known))
         }
@@ -80,7 +80,7 @@ struct DeviceGroupsModelTests {
         return Array((0..<30).map { "token-\($0)" }.shuffled(using: &random).prefix(count))
     }
 
-    /// Loses a stored key, or replaces it by one that FCM never gave out.
+    /// Removes a stored key, or replaces it with one that FCM never issued.
     private static func loseKey(of name: String, _ fixture: GroupFixture, damaged: Bool) async throws {
         guard var group = try await fixture.store.group(named: name, of: fixture.profile.id) else { return }
         group.key = damaged ? "damaged" : nil

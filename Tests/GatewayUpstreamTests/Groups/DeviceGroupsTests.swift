@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayUpstream
 
 struct DeviceGroupsTests {
-    @Test("A declaration that is repeated asks FCM no more than whether it still has the group")
+    @Test("A repeated declaration sends FCM one look-up, and restores a group that FCM has lost")
     func idempotent() async throws {
         try await GroupFixture.legacy { fixture in
             let (_, isNew) = try await fixture.groups().put("g", tokens: ["a", "b"], by: fixture.caller())
@@ -22,14 +22,14 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("A group never lacks members while others take their places, and never has more than 20")
+    @Test("Replacing all 20 members of a group doesn't delete the group in between")
     func exchange() async throws {
         try await GroupFixture.legacy { fixture in
             let (old, new) = ((0..<20).map { "old-\($0)" }, (0..<20).map { "new-\($0)" })
             let (before, _) = try await fixture.groups().put("g", tokens: old, by: fixture.caller())
             let (after, _) = try await fixture.groups().put("g", tokens: new, by: fixture.caller())
             #expect(fixture.upstreamMembers("g") == Set(new))
-            // The old key still works, so that FCM has not deleted the group in between.
+            // The old key still works, so FCM did not delete the group in between.
             let key = try #require(before.key)
             let change = GroupChange(.remove, name: "g", key: key, tokens: ["new-0"])
             let result = await fixture.perform(.change(change))
@@ -38,7 +38,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("More than 20 members are refused before FCM is asked")
+    @Test("More than 20 members are refused without a request to FCM")
     func tooLarge() async throws {
         try await GroupFixture.legacy { fixture in
             let tokens = (0..<21).map { "t\($0)" }
@@ -54,7 +54,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("Tokens of which none is valid are refused, and nothing is kept of the group")
+    @Test("A change with only invalid tokens is refused and leaves the store unchanged")
     func noValidTokens() async throws {
         try await GroupFixture.legacy { fixture in
             fixture.emulator.refuse(tokens: ["bad"])
@@ -72,7 +72,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("A group that somebody else made is taken over, and known to be so")
+    @Test("A group found at FCM is adopted as inexact and keeps its unknown members until they are removed by name")
     func adopted() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["stranger"]))
@@ -82,14 +82,14 @@ struct DeviceGroupsTests {
             #expect(!group.isExact)
             await expectRefusal(.conflict) { try await fixture.groups().delete("g", by: fixture.caller()) }
             #expect(fixture.upstreamMembers("g") == ["stranger"])
-            // Whoever names the stranger gets rid of it, and of the group.
+            // Removing the last member by name deletes the group.
             _ = try await fixture.groups().remove(["stranger"], from: "g", by: fixture.caller())
             #expect(fixture.upstreamMembers("g") == nil)
             #expect(try await fixture.store.groups().isEmpty)
         }
     }
 
-    @Test("A name that the gateway does not know is asked of FCM once")
+    @Test("An unknown group name is looked up at FCM once and then stored")
     func lookedUpOnce() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
@@ -105,7 +105,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("Writers of one group do not mix, and what the last one declared is there", arguments: 0..<4)
+    @Test("Concurrent declarations of one group end with the members of exactly one of them", arguments: 0..<4)
     func writers(round: Int) async throws {
         try await GroupFixture.legacy { fixture in
             let groups = fixture.groups()
@@ -123,7 +123,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("What FCM refused leaves the group as it was; what it did not answer is open and settled later")
+    @Test("A change that FCM refuses leaves the group exact; a 503 makes it inexact until the next change")
     func failures() async throws {
         try await GroupFixture.legacy { fixture in
             let groups = fixture.groups()
@@ -142,7 +142,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("Removals that FCM does not answer are written down up to a bound, until they are settled")
+    @Test("At most 40 unanswered removals are stored; further ones are refused until a retry settles them")
     func openRemovals() async throws {
         try await GroupFixture.legacy { fixture in
             await fixture.perform(.change(GroupChange(.create, name: "g", tokens: ["stranger"])))
@@ -165,7 +165,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("A store that refuses stops everything before FCM is asked")
+    @Test("A change that the store refuses sends nothing to FCM")
     func refusingStore() async throws {
         try await GroupFixture.legacy { fixture in
             _ = try await fixture.groups().put("g", tokens: ["a"], by: fixture.caller())
@@ -177,7 +177,7 @@ struct DeviceGroupsTests {
         }
     }
 
-    @Test("By v1 a group lives as well")
+    @Test("A v1 tenant can create, change and delete a group")
     func v1() async throws {
         try await GroupFixture.run(.v1) { fixture in
             _ = try await fixture.groups().put("g", tokens: ["a", "b"], by: fixture.caller())

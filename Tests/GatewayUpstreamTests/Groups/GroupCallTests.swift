@@ -13,10 +13,7 @@ struct GroupCallTests {
         .lookUp(name: "a b&c/é"),
     ]
 
-    @Test(
-        "Exactly the vectors' fields go out, with the sender id and the gateway's own token or server key",
-        arguments: UpstreamKind.allCases
-    )
+    @Test("A group request carries only the credential, sender id and content type", arguments: UpstreamKind.allCases)
     func fields(upstream: UpstreamKind) async throws {
         try await GroupFixture.run(upstream) { fixture in
             for request in Self.requests { await fixture.perform(request) }
@@ -38,7 +35,7 @@ struct GroupCallTests {
         }
     }
 
-    @Test("A token that FCM no longer takes is replaced once")
+    @Test("A group request with a revoked access token succeeds with a new one")
     func refusedToken() async throws {
         try await GroupFixture.run(.v1) { fixture in
             let request = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
@@ -50,7 +47,7 @@ struct GroupCallTests {
         }
     }
 
-    @Test("Without a sender id, or without the credential of its protocol, nothing goes out")
+    @Test("A tenant without a sender id, or without a credential of its upstream, sends no group requests")
     func missing() async throws {
         try await GroupFixture.legacy { fixture in
             func perform(_ upstream: UpstreamKind, senderID: String?) async throws -> GroupResult {
@@ -75,7 +72,7 @@ struct GroupCallTests {
         }
     }
 
-    @Test("Trouble on the way is FCM's being unavailable, and its answers are read")
+    @Test("A lost connection, a 503, garbage and a passed deadline each map to a group failure")
     func trouble() async throws {
         try await GroupFixture.legacy { fixture in
             func perform(_ action: FaultAction) async -> GroupResult {

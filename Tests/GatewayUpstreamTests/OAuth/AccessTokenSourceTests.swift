@@ -8,7 +8,7 @@ import Testing
 
 @Suite("AccessTokenSource", .timeLimit(.minutes(10)))
 struct AccessTokenSourceTests {
-    /// An exchange that waits for its answer until the test gives one.
+    /// An exchange that waits until the test gives its answer.
     private final class HeldExchange: TokenExchange {
         struct State: Sendable {
             var asked = 0
@@ -32,7 +32,7 @@ struct AccessTokenSourceTests {
 
     private func whileRunning(_ body: @Sendable (AccessTokens, HeldExchange) async throws -> Void) async throws {
         let exchange = HeldExchange()
-        // A failure stands for as long as the test takes.
+        // The clock stands still, so a failure is remembered for the whole test.
         let now = ContinuousClock.now
         let tokens = AccessTokens(exchange: exchange) { now }
         try await testGracefulShutdown { trigger in
@@ -45,7 +45,7 @@ struct AccessTokenSourceTests {
         }
     }
 
-    @Test("All who wait share one result", arguments: [true, false])
+    @Test("Concurrent callers share one exchange and its result", arguments: [true, false])
     func sharing(succeeds: Bool) async throws {
         let answer: Result<IssuedToken, TokenFailure> =
             succeeds
@@ -67,7 +67,7 @@ struct AccessTokenSourceTests {
         }
     }
 
-    @Test("A cancelled caller leaves the exchange to the others")
+    @Test("Cancelling a caller doesn't cancel the exchange, and a later caller gets its token")
     func cancellation() async throws {
         try await self.whileRunning { tokens, exchange in
             let source = tokens.source(for: try .sample())
@@ -85,7 +85,7 @@ struct AccessTokenSourceTests {
         }
     }
 
-    @Test("After the end nobody is asked for tokens, and callers are told at once")
+    @Test("After shutdown, a caller gets a shutdown failure instead of a token")
     func afterTheEnd() async throws {
         let held = Observed<[AccessTokens]>([])
         try await self.whileRunning { tokens, _ in held.change { $0 = [tokens] } }
@@ -94,7 +94,7 @@ struct AccessTokenSourceTests {
         #expect(throws: TokenFailure.shutDown) { try outcome.get() }
     }
 
-    @Test("A token never shows itself")
+    @Test("A token's description and dump don't reveal it")
     func redaction() {
         let token = Authorization(accessToken: Secret("ya29.secret"))
         var dumped = "\(token)"

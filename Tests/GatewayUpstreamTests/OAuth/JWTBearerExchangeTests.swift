@@ -12,7 +12,7 @@ struct JWTBearerExchangeTests {
     }
 
     @Test(
-        "An answer that begins and never ends is given up, whatever of it has come",
+        "A token response that never completes ends at the timeout with an error span and a closed connection",
         arguments: [
             "",
             "HTTP/1.1 200 OK\r\nContent-Le",
@@ -34,7 +34,7 @@ struct JWTBearerExchangeTests {
             )
             let credential = try ServiceAccountCredential(json: Array(file.json.utf8), endpoint: nil, allowing: hosts)
             let result = await exchange.issue(for: credential, in: .recorded(in: log))
-            // Whatever comes out, and though a connection may have been made too late to be used.
+            // Also closes a connection that was established too late to be used.
             await pools.shutdown()
             guard case .failure(let failure) = result else {
                 Issue.record("a token without an answer")
@@ -42,7 +42,6 @@ struct JWTBearerExchangeTests {
             }
             #expect(failure == TokenFailure(.unreachable, "token_endpoint"))
             #expect(log.spans.map(\.isError) == [true])
-            // Nothing of it goes on.
             try await server.seen.wait { $0.closed == $0.accepted }
         }
     }

@@ -17,7 +17,7 @@ struct TokenReplyTests {
     }
 
     @Test(
-        "A token is taken with its life",
+        "A token is read with its lifetime, by default 300 seconds and at most a day",
         arguments: [
             (#"{"access_token":"ya29.x","expires_in":3599,"token_type":"Bearer"}"#, 3_599),
             (#"{"access_token":"ya29.x"}"#, 300),
@@ -32,7 +32,7 @@ struct TokenReplyTests {
     }
 
     @Test(
-        "What is no token is trouble of the endpoint's",
+        "A response without a valid token counts as an unreachable endpoint",
         arguments: [
             "", "<html>", "{}", #"{"access_token":""}"#, #"{"access_token":"a\r\nX: y"}"#, #"{"access_token":7}"#,
             #"{"access_token":"a","expires_in":0}"#, #"{"access_token":"a","expires_in":-1}"#,
@@ -45,7 +45,7 @@ struct TokenReplyTests {
     }
 
     @Test(
-        "Refusals are an operator's to mend, trouble is not",
+        "Token endpoint errors map to a credential error or an unavailable upstream",
         arguments: [
             (400, #"{"error":"invalid_grant"}"#, OutcomeCode.upstreamCredentials, "invalid_grant"),
             (401, #"{"error":"unauthorized_client"}"#, .upstreamCredentials, "unauthorized_client"),
@@ -62,7 +62,7 @@ struct TokenReplyTests {
         #expect(failure?.code == code)
     }
 
-    @Test("What the endpoint says besides is kept")
+    @Test("A failure keeps at most 200 characters of detail, the clock offset and Retry-After")
     func details() {
         let long = String(repeating: "x", count: 1_000)
         let failure = #expect(throws: TokenFailure.self) {

@@ -5,7 +5,7 @@ import Testing
 struct TokenStateTests {
     private final class Token: Sendable {}
 
-    /// The state behind a reference, so that a test can ask and change it in one expression.
+    /// A reference to the state, so that an expectation can call mutating methods.
     private final class State {
         private var state = TokenState<Token, ContinuousClock.Instant>()
 
@@ -15,7 +15,7 @@ struct TokenStateTests {
             self.state.current(at: now)
         }
 
-        /// The name of what a caller without a token does.
+        /// Returns the next step of a caller without a token, as text.
         @discardableResult
         func next(at now: ContinuousClock.Instant) -> String {
             switch self.state.next(at: now) {
@@ -65,7 +65,7 @@ struct TokenStateTests {
         #expect(state.next(at: self.at(2)) == "use \(ObjectIdentifier(token))")
     }
 
-    @Test("A token is renewed once, ahead of its end, and used until then", arguments: [(0.0, 800.0), (0.5, 750.0)])
+    @Test("A token is renewed once before its end, and used until its end", arguments: [(0.0, 800.0), (0.5, 750.0)])
     func renewal(chance: Double, renewal: Double) {
         let token = Token()
         let state = self.state(with: token, chance: chance)
@@ -88,7 +88,7 @@ struct TokenStateTests {
         #expect(state.isExchanging)
     }
 
-    @Test("Pauses double up to a minute, and chance takes at most half of them away")
+    @Test("Pauses double up to one minute, jitter halves them at most, and a success resets them")
     func pauses() {
         let state = State()
         var now = 0.0
@@ -104,10 +104,10 @@ struct TokenStateTests {
         state.succeeded(Token(), lifetime: .seconds(10), since: self.at(now), chance: 0)
         state.next(at: self.at(now + 10))
         state.failed(failure, at: self.at(now + 10), chance: 0)
-        #expect(state.next(at: self.at(now + 11)) == "exchange", "success forgives nothing")
+        #expect(state.next(at: self.at(now + 11)) == "exchange", "a success does not reset the pause")
     }
 
-    @Test("A pause that the endpoint asks for is kept, up to a minute", arguments: [(5, 5.0), (3_600, 60.0)])
+    @Test("The endpoint's Retry-After sets the pause, up to one minute", arguments: [(5, 5.0), (3_600, 60.0)])
     func demandedPause(seconds: Int, pause: Double) {
         let state = State()
         state.next(at: self.at(0))
@@ -116,21 +116,21 @@ struct TokenStateTests {
         #expect(state.next(at: self.at(pause)) == "exchange", "never asked again")
     }
 
-    @Test("Only the refused token is forgotten")
+    @Test("Refusing a token discards only that token")
     func refusal() {
         let (first, second) = (Token(), Token())
         let state = self.state(with: first)
         #expect(state.refused(first, at: self.at(1)))
         #expect(state.current(at: self.at(1)) == nil)
         #expect(state.next(at: self.at(1)) == "exchange", "no exchange began")
-        // Others whose calls were under way with the same token.
+        // Other calls in flight used the same token.
         #expect(state.refused(first, at: self.at(1)))
         state.succeeded(second, lifetime: .seconds(1_000), since: self.at(1), chance: 0)
         #expect(state.refused(first, at: self.at(2)))
         #expect(state.current(at: self.at(2))?.token === second)
     }
 
-    @Test("A replacement that is refused at once is not replaced again, one that has served is")
+    @Test("A new token refused in its first 5 seconds is kept; a later refusal discards it")
     func refusedReplacement() {
         let (first, second) = (Token(), Token())
         let state = self.state(with: first)

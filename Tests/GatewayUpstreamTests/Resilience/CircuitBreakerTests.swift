@@ -4,7 +4,7 @@ import Testing
 @testable import GatewayUpstream
 
 struct CircuitBreakerTests {
-    /// A breaker that expectations can ask.
+    /// A reference to a breaker, so that an expectation can call mutating methods.
     private final class Subject {
         private var breaker = CircuitBreaker()
 
@@ -21,7 +21,7 @@ struct CircuitBreakerTests {
 
     private func at(_ seconds: Double) -> ContinuousClock.Instant { self.start.advanced(by: .seconds(seconds)) }
 
-    /// A breaker that has just opened for the n-th time in a row, and when it may be asked again.
+    /// A breaker that has just opened for the n-th time in a row, the time when it opened, and its rest.
     private func opened(times: Int = 1) -> (breaker: Subject, at: Double, rest: Double) {
         let breaker = Subject()
         for _ in 1...5 { _ = breaker.report(.trouble, at: self.at(0)) }
@@ -35,14 +35,14 @@ struct CircuitBreakerTests {
         return (breaker, now, rest)
     }
 
-    @Test("Five failures in a row open it; an answer in between starts the count anew")
+    @Test("Five consecutive failures open the breaker; a success resets the count")
     func row() {
         let breaker = Subject()
         for _ in 1...3 {
             for _ in 1...4 { #expect(!breaker.report(.trouble, at: self.at(0))) }
             #expect(!breaker.report(.healthy, at: self.at(0)))
         }
-        // Twelve of fifteen failed, but fifteen calls are too few to judge by their share.
+        // Twelve of fifteen calls failed, but the failure rate needs 20 calls.
         #expect(breaker.condition == .closed)
         let other = Subject()
         for number in 1...5 { #expect(other.report(.trouble, at: self.at(0)) == (number == 5)) }
@@ -50,13 +50,13 @@ struct CircuitBreakerTests {
         #expect(other.permit(at: self.at(1)) == .refused(wait: .seconds(29)))
     }
 
-    @Test("Half of twenty recent calls open it, half of nineteen do not")
+    @Test("The failure rate opens the breaker at half of at least 20 recent calls")
     func share() {
         for (before, pairs, opens) in [(0, 10, true), (0, 9, false), (1, 9, false), (30, 100, false)] {
             let breaker = Subject()
             for _ in 0..<before { _ = breaker.report(.healthy, at: self.at(0)) }
             var isOpened = false
-            // In pairs, so that no five failures come in a row.
+            // Pairs avoid five consecutive failures.
             for _ in 1...pairs {
                 isOpened = breaker.report(.healthy, at: self.at(0)) || isOpened
                 isOpened = breaker.report(.trouble, at: self.at(0)) || isOpened
@@ -65,7 +65,7 @@ struct CircuitBreakerTests {
         }
     }
 
-    @Test("Failures of more than ten seconds ago are forgotten")
+    @Test("Failures older than ten seconds don't count")
     func window() {
         let breaker = Subject()
         for _ in 1...9 {
@@ -78,30 +78,29 @@ struct CircuitBreakerTests {
         #expect(breaker.condition == .closed)
     }
 
-    @Test("After its rest one call goes through to see, and no second one meanwhile")
+    @Test("After its rest the breaker permits one probe; an unreported probe blocks others for 15 seconds")
     func probe() {
         let (breaker, _, _) = self.opened()
         #expect(breaker.permit(at: self.at(29.9)) != .granted)
         #expect(breaker.permit(at: self.at(30)) == .granted)
         #expect(breaker.condition == .halfOpen)
         for _ in 1...100 { #expect(breaker.permit(at: self.at(31)) == .refused(wait: .seconds(1))) }
-        // One whose end is never reported does not keep the others out for good.
         #expect(breaker.permit(at: self.at(45)) == .granted)
     }
 
-    @Test("A call to see that is neither good nor bad, but turns out to be trouble, has it rest again, and for longer")
+    @Test("Trouble after a silent probe opens the breaker again for twice as long")
     func lateVerdict() {
         let (breaker, _, _) = self.opened()
         #expect(breaker.permit(at: self.at(30)) == .granted)
         #expect(!breaker.report(.silent, at: self.at(30.1)))
         #expect(breaker.report(.trouble, at: self.at(30.1)))
         #expect(breaker.permit(at: self.at(31)) == .refused(wait: .seconds(59.1)))
-        // One that had begun before the rest changes nothing.
+        // A call that began before the breaker opened changes nothing.
         #expect(!breaker.report(.trouble, at: self.at(40)))
         #expect(breaker.permit(at: self.at(91)) == .granted)
     }
 
-    @Test("A connection that is lost with a hundred calls is one failure; five such moments in a row are five")
+    @Test("Calls lost at the same time count as one failure; five such times in a row open the breaker")
     func lost() {
         let breaker = Subject()
         for moment in 1...4 {
@@ -113,13 +112,13 @@ struct CircuitBreakerTests {
         #expect(breaker.condition == .closed)
         #expect(breaker.report(.lost, at: self.at(5)))
         #expect(breaker.permit(at: self.at(5)) == .refused(wait: .seconds(30)))
-        // The one that is to see counts, however soon it is lost.
+        // A lost probe counts immediately.
         #expect(breaker.permit(at: self.at(35)) == .granted)
         #expect(breaker.report(.lost, at: self.at(35)))
         #expect(breaker.permit(at: self.at(36)) == .refused(wait: .seconds(59)))
     }
 
-    @Test("A relapse doubles the rest, up to five minutes", arguments: 1...7)
+    @Test("Each failed probe doubles the rest, up to five minutes", arguments: 1...7)
     func relapse(times: Int) {
         let (breaker, now, rest) = self.opened(times: times)
         #expect(rest == [30, 60, 120, 240, 300, 300, 300][times - 1])
@@ -127,7 +126,7 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(now + rest)) == .granted)
     }
 
-    @Test("A probe that says nothing makes room for another")
+    @Test("A silent probe permits another probe")
     func silentProbe() {
         let (breaker, _, _) = self.opened()
         #expect(breaker.permit(at: self.at(30)) == .granted)
@@ -135,7 +134,7 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(31)) == .granted)
     }
 
-    @Test("Once the server is well, calls follow little by little, and the next trouble rests the first time again")
+    @Test("After recovery, permitted calls ramp up over ten seconds, and the next rest is 30 seconds again")
     func ramp() {
         let (breaker, opened, rest) = self.opened(times: 3)
         let now = opened + rest
@@ -153,7 +152,7 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(now + 11)) == .refused(wait: .seconds(30)))
     }
 
-    @Test("Trouble while calls come back opens it again, for longer")
+    @Test("Trouble during the ramp-up opens the breaker again for twice as long")
     func rampRelapse() {
         let (breaker, _, _) = self.opened()
         _ = breaker.permit(at: self.at(30))
@@ -162,7 +161,7 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(32)) == .refused(wait: .seconds(60)))
     }
 
-    @Test("Calls that had begun before it opened change nothing when they end")
+    @Test("Reports of calls that began before the breaker opened change nothing")
     func latecomers() {
         let (breaker, _, _) = self.opened()
         for _ in 1...50 {
@@ -173,10 +172,7 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(30)) == .granted)
     }
 
-    @Test(
-        "Whatever happens, an open one lets no call through, and one that hears of health alone closes",
-        arguments: 0..<50
-    )
+    @Test("In random sequences, an open breaker permits only probes, and successes alone close it", arguments: 0..<50)
     func anything(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let breaker = Subject()

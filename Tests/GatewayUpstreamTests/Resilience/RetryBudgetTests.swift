@@ -4,7 +4,7 @@ import Testing
 @testable import GatewayUpstream
 
 struct RetryBudgetTests {
-    /// A budget that expectations can ask.
+    /// A reference to a budget, so that an expectation can call mutating methods.
     private final class Subject {
         private var budget = UpstreamHealth.RetryBudget()
 
@@ -13,13 +13,13 @@ struct RetryBudgetTests {
         func withdraw() -> Bool { self.budget.withdraw() }
     }
 
-    @Test("Three repeats are there from the start")
+    @Test("The budget starts with three retries")
     func start() {
         let budget = Subject()
         #expect((1...5).map { _ in budget.withdraw() } == [true, true, true, false, false])
     }
 
-    @Test("Ten calls pay for one repeat")
+    @Test("Ten calls earn one retry")
     func tenth() {
         let budget = Subject()
         while budget.withdraw() {}
@@ -30,14 +30,14 @@ struct RetryBudgetTests {
         #expect(!budget.withdraw())
     }
 
-    @Test("A quiet time saves up a hundred repeats and no more")
+    @Test("The budget holds at most 100 retries")
     func savings() {
         let budget = Subject()
         for _ in 1...1_000_000 { budget.deposit() }
         #expect((1...1_000).count { _ in budget.withdraw() } == 100)
     }
 
-    @Test("However calls and failures come, repeats stay within a tenth and three", arguments: 0..<50)
+    @Test("In random sequences, retries stay within a tenth of the calls plus three", arguments: 0..<50)
     func bound(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let budget = Subject()

@@ -10,7 +10,6 @@ struct RetryTests {
     private static let busy = WireAnswer.text("503 Service Unavailable", "")
     private static let accepted = SendResult.accepted("0:1")
 
-    /// A call of a tenant.
     private static func call(
         _ endpoint: String?,
         of tenant: String = "acme",
@@ -23,7 +22,7 @@ struct RetryTests {
         )
     }
 
-    @Test("A server that is busy for a moment is asked again, after a wait that grows", arguments: [1, 2])
+    @Test("Up to two 503 responses are retried, after waits of at most one and two seconds", arguments: [1, 2])
     func moment(failures: Int) async throws {
         let waits = Observed<[Duration]>([])
         let script: @Sendable (Int) -> String = { $0 <= failures ? Self.busy : WireAnswer.accepted }
@@ -39,13 +38,13 @@ struct RetryTests {
         }
     }
 
-    @Test("Those that were told the same delay together come back one after the other")
+    @Test("Jitter spreads retries over one second after the server's Retry-After")
     func spread() {
         let waits = [0, 0.25, 0.5, 1].map { Backoff.wait(after: 1, for: .trouble, retryAfter: 30, chance: $0) }
         #expect(waits == [.seconds(30), .milliseconds(30_250), .milliseconds(30_500), .seconds(31)])
     }
 
-    @Test("A repeat takes its part of the budget after the wait, and none when it is given up meanwhile")
+    @Test("A call that waits to retry, or is cancelled while it waits, uses none of the retry budget")
     func permit() async throws {
         let metrics = TestMetrics()
         let (waiting, isOver) = (Observed(0), Observed(false))
@@ -67,7 +66,7 @@ struct RetryTests {
     }
 
     @Test(
-        "The server's own delay is kept, from ten seconds up, where the caller has the time",
+        "A retry waits for Retry-After, at least ten seconds, if the caller's deadline allows",
         arguments: [("3", 10), ("300", 300), ("450", 450)]
     )
     func retryAfter(field: String, seconds: Int) async throws {
@@ -80,7 +79,7 @@ struct RetryTests {
                 let wait = try #require(waits.current.first)
                 #expect(waits.current.count == 1)
                 #expect(wait >= .seconds(seconds) && wait <= .seconds(seconds + 1))
-                // A caller without that much time is told instead.
+                // A caller with less time gets the delay instead.
                 upstream.seen.change { $0.requests = [] }
                 let hurried = await sender.send(try Self.call(upstream.endpoint, timeLeft: .seconds(9)))
                 #expect(hurried.refusal?.code == .upstreamUnavailable)
@@ -90,7 +89,7 @@ struct RetryTests {
         }
     }
 
-    @Test("Too many requests open no breaker")
+    @Test("Responses with status 429 don't open the breaker")
     func excess() async throws {
         try await FCMClient.run(against: .send(WireAnswer.text("429 Too Many Requests", ""))) { sender, upstream in
             for _ in 1...20 { _ = await sender.send(try Self.call(upstream.endpoint)) }
@@ -98,7 +97,7 @@ struct RetryTests {
         }
     }
 
-    @Test("What was not sent goes again at once, and is counted")
+    @Test("A request that was not sent is retried twice without a wait, and the retries are counted")
     func notSent() async throws {
         let metrics = TestMetrics()
         try await ClosedPort.with { port in
@@ -111,7 +110,7 @@ struct RetryTests {
         #expect(try metrics.expectCounter("fcmgw_retries_total", [("reason", "not_sent")]).totalValue == 2)
     }
 
-    @Test("While all fails, calls stay within a tenth more and three, and soon there are none; others notice nothing")
+    @Test("If every call fails, the breaker soon stops requests to that server; other tenants are unaffected")
     func storm() async throws {
         let metrics = TestMetrics()
         try await RawServer.run(.send(Self.busy)) { upstream in
@@ -122,7 +121,7 @@ struct RetryTests {
                     #expect(result.refusal?.code == .upstreamUnavailable)
                     if result.upstreamCode == "breaker_open" {
                         refused += 1
-                        // A rest is half a minute at first; after a probe that failed it is longer.
+                        // The rest is 30 seconds at first, and longer after a failed probe.
                         #expect((1...300).contains(result.retryAfter ?? 0))
                     }
                     #expect(try await sender.send(Self.call(healthy.endpoint, of: "other")) == Self.accepted)
@@ -139,7 +138,7 @@ struct RetryTests {
         #expect(other.lastValue == 0)
     }
 
-    @Test("The gauge follows the breaker down again")
+    @Test("The breaker gauge shows open, half-open and closed")
     func gauge() throws {
         let metrics = TestMetrics()
         let health = UpstreamHealth(
@@ -159,7 +158,7 @@ struct RetryTests {
         #expect(meter.lastValue == 0)
     }
 
-    @Test("Tenants without a label of their own share a gauge, which shows the worst of their breakers")
+    @Test("Tenants without their own label share a gauge that shows the worst state of their breakers")
     func sharedGauge() throws {
         let metrics = TestMetrics()
         let resilience = UpstreamHealth.Metrics(GatewayMetrics(factory: metrics))
@@ -178,7 +177,7 @@ struct RetryTests {
             resilience.show(condition, .legacy, of: tenants[index])
             #expect(meter.lastValue == shown)
         }
-        // By the other protocol it is another gauge, and a tenant with a label has its own.
+        // Each API has its own gauge, and so does a tenant with a label.
         resilience.show(.open, .v1, of: tenants[0])
         resilience.show(.open, .legacy, of: try .sample("t7"))
         #expect(meter.lastValue == 0)
@@ -186,7 +185,7 @@ struct RetryTests {
         #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "t7")]).lastValue == 2)
     }
 
-    @Test("A server key that FCM refuses rests for a while, and a new one is tried at once")
+    @Test("After five refusals, a server key is not sent to FCM for a while")
     func refusedKey() async throws {
         let refusal = WireAnswer.text("401 Unauthorized", "")
         try await FCMClient.run(against: .send(refusal)) { sender, upstream in
@@ -194,7 +193,7 @@ struct RetryTests {
                 let result = await sender.send(try Self.call(upstream.endpoint))
                 #expect(result.refusal?.code == .upstreamCredentials)
             }
-            // One more where half a minute passes meanwhile.
+            // One more if 30 seconds pass meanwhile.
             #expect((5...6).contains(upstream.seen.current.requests.count))
         }
     }

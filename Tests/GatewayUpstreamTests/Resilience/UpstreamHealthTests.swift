@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayUpstream
 
 struct UpstreamHealthTests {
-    @Test("A server in trouble is soon left alone in the midst of a list, and each token may be repeated")
+    @Test("Repeated 503 responses open the breaker in the middle of a list, and the list fails as unavailable")
     func trouble() async throws {
         try await V1Fixture.run(fanOut: 4) { fixture in
             _ = try await fixture.send()
@@ -21,17 +21,17 @@ struct UpstreamHealthTests {
             )
             let result = try await fixture.send(to: .tokens((0..<300).map { "device-\($0)" }))
             #expect(result.refusal?.code == .upstreamUnavailable)
-            // Five in a row open the breaker; three more may have been under way. A busy server is not asked again.
+            // Five failures open the breaker; three more calls may be in flight. A 503 is not retried here.
             #expect((5...8).contains(fixture.messages.count - 1))
             fixture.emulator.deleteFaults()
-            // The server is well again, but nobody asks it before its rest is over.
+            // The server has recovered, but the breaker is still open.
             let later = try await fixture.send()
             #expect(later.upstreamCode == "breaker_open")
             #expect((1...30).contains(later.retryAfter ?? 0))
         }
     }
 
-    @Test("A project's quota that is used up pauses the project, a device's own does not")
+    @Test("A device's exceeded quota doesn't pause its project")
     func quota() async throws {
         try await V1Fixture.run { fixture async throws in
             for _ in 1...6 {
@@ -42,7 +42,7 @@ struct UpstreamHealthTests {
         }
     }
 
-    @Test("A server in trouble with subscriptions is soon left alone, messages are not", arguments: TopicAPI.allCases)
+    @Test("Five failed topic calls open the breaker for topics but not for messages", arguments: TopicAPI.allCases)
     func topics(api: TopicAPI) async throws {
         try await V1Fixture.run(fanOut: 1, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
@@ -65,7 +65,7 @@ struct UpstreamHealthTests {
         }
     }
 
-    @Test("A project's quota of subscriptions that is used up keeps the next change back, and no message")
+    @Test("An exhausted subscription quota refuses the next topic change but no messages")
     func topicQuota() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.addFault(Fault(token: "device", action: .status(429, body: "{}", headers: [])))
@@ -79,7 +79,7 @@ struct UpstreamHealthTests {
         }
     }
 
-    @Test("A server in trouble with device groups is soon left alone")
+    @Test("Five failed device group calls open the breaker")
     func groups() async throws {
         try await GroupFixture.legacy { fixture in
             fixture.emulator.addFault(Fault(path: "/fcm/notification", times: 1_000, action: .page(503)))
@@ -94,7 +94,7 @@ struct UpstreamHealthTests {
         }
     }
 
-    @Test("What was not sent goes again within the budget, whatever it is about")
+    @Test("Topic, group and credential calls that were not sent are retried twice")
     func budget() async throws {
         let metrics = TestMetrics()
         try await ClosedPort.with { port in

@@ -9,9 +9,7 @@ import NIOPosix
 @testable import GatewayUpstream
 
 extension FCMClient {
-    /// Runs a body with a client whose connections are closed afterwards, and which gets no access tokens.
-    ///
-    /// It does not really wait before retries.
+    /// Runs a body with a client that gets no access tokens and doesn't wait before retries, then shuts it down.
     static func run(
         defaultEndpoint: String = "http://127.0.0.1:1",
         attemptTimeout: Duration = .seconds(600),
@@ -46,7 +44,7 @@ extension FCMClient {
         await client.shutdown()
     }
 
-    /// Runs a body with a client, and a server that answers each request alike.
+    /// Runs a body with a client, and a server that gives every request the same answer.
     static func run(
         against reply: RawServer.Reply,
         attemptTimeout: Duration = .seconds(600),
@@ -63,7 +61,7 @@ extension FCMClient {
 }
 
 extension JWTBearerExchange {
-    /// An exchange whose log is not kept.
+    /// An exchange without a log.
     convenience init(settings: UpstreamSettings, pools: OriginPools, clock: any WallClock) {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         self.init(settings: settings, pools: pools, clock: clock, logger: logger)
@@ -71,7 +69,7 @@ extension JWTBearerExchange {
 }
 
 extension UpstreamCall {
-    /// A call for a sample tenant whose credential names an endpoint.
+    /// A call for a sample tenant whose credential has this endpoint.
     static func sample(
         to target: Target = .token("device"),
         message: Message = Message(),
@@ -116,7 +114,7 @@ extension UpstreamCall {
 }
 
 extension TenantProfile {
-    /// A tenant with these credentials alone.
+    /// A tenant with only these credentials.
     convenience init(tenant: Tenant, legacyCredential: LegacyCredential?, v1Credential: ServiceAccountCredential?) {
         self.init(
             tenant: tenant,
@@ -130,7 +128,7 @@ extension TenantProfile {
 }
 
 extension SendResult {
-    /// The codes of each recipient's outcome, `nil` where it was accepted; none where the call failed as a whole.
+    /// The code of each recipient's outcome, `nil` if it was accepted; empty if the call failed as a whole.
     var codes: [OutcomeCode?] {
         guard case .recipients(let outcomes) = self.answer else { return [] }
         return outcomes.map { outcome in
@@ -143,7 +141,7 @@ extension SendResult {
 
     var isAccepted: Bool { self.codes == [nil] }
 
-    /// The one recipient's message was accepted under an id.
+    /// One recipient, whose message was accepted with an id.
     static func accepted(_ id: String) -> SendResult {
         SendResult([.accepted(Acceptance(messageID: id))], upstreamCode: "200")
     }
@@ -155,7 +153,7 @@ extension SendResult {
 }
 
 extension OriginPools {
-    /// Pools that nobody listens to the logs of.
+    /// Pools without a log.
     static func sample() -> OriginPools {
         OriginPools(
             configuration: .patient,
@@ -166,7 +164,7 @@ extension OriginPools {
 }
 
 extension HTTPClientConfiguration {
-    /// One that waits for connections for as long as a test may take, however busy the machine is.
+    /// Waits for a connection as long as a test may take, since the machine may be busy.
     static var patient: HTTPClientConfiguration {
         var configuration = HTTPClientConfiguration()
         configuration.connectTimeout = .seconds(600)
@@ -175,7 +173,7 @@ extension HTTPClientConfiguration {
 }
 
 extension UpstreamSettings {
-    /// Settings whose attempts may take as long as a test, and what it changes of them.
+    /// Settings whose attempts may take as long as a test, with the test's changes.
     static func sample(
         tokenHosts: TokenHosts? = nil,
         client: HTTPClientConfiguration = HTTPClientConfiguration(),

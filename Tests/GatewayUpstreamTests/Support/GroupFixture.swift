@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-/// An emulator, a tenant whose groups live there, and a store that outlives whoever manages them.
+/// An emulator, a tenant with groups there, and a store that outlives each `DeviceGroups`.
 struct GroupFixture: Sendable {
     static let senderID = "123456789012"
 
@@ -59,7 +59,7 @@ struct GroupFixture: Sendable {
         )
     }
 
-    /// Asks FCM without a store.
+    /// Sends a request to FCM without a store.
     @discardableResult
     func perform(
         _ request: GroupRequest,
@@ -70,12 +70,12 @@ struct GroupFixture: Sendable {
         await self.client.perform(request, of: profile ?? self.profile, deadline: deadline, origin: origin)
     }
 
-    /// The tenant, waiting ten minutes.
+    /// A caller of the tenant with a deadline in ten minutes.
     func caller() throws -> Caller {
         try .sample(Principal(profile: self.profile, key: .sample(of: .generate())), timeLeft: .seconds(600))
     }
 
-    /// The members at FCM; `nil` where there is no such group.
+    /// The members at FCM; `nil` if there is no such group.
     func upstreamMembers(_ name: String) -> Set<String>? {
         self.emulator.members(ofGroup: name, senderID: Self.senderID).map(Set.init)
     }
@@ -86,7 +86,6 @@ struct GroupFixture: Sendable {
     }
 }
 
-/// Expects a body to be refused with a code.
 func expectRefusal<T>(
     _ code: OutcomeCode,
     sourceLocation: SourceLocation = #_sourceLocation,

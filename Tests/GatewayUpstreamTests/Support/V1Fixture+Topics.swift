@@ -24,7 +24,6 @@ extension V1Fixture {
         )
     }
 
-    /// Changes subscriptions to a topic.
     func change(
         _ change: SubscriptionChange,
         _ tokens: [String],
@@ -47,7 +46,6 @@ extension V1Fixture {
         try await self.change(.subscribe, tokens, topic: topic, of: profile, timeLeft: timeLeft)
     }
 
-    /// Looks a device up.
     func look(
         up token: String,
         _ part: RegistrationCall.Part = .subscriptions,
@@ -64,7 +62,7 @@ extension V1Fixture {
 }
 
 extension SubscriptionResult {
-    /// The outcomes' codes; `nil` for what is done.
+    /// The codes of the outcomes, `nil` for success.
     var codes: [OutcomeCode?] {
         self.outcomes.map { outcome in
             switch outcome {
@@ -76,7 +74,7 @@ extension SubscriptionResult {
 }
 
 extension RegistrationResult {
-    /// What was found, if anything was.
+    /// The registration, if it was found.
     var found: RegistrationInfo? { try? self.answer.get() }
 }
 
@@ -88,7 +86,6 @@ extension JournalEntry {
 }
 
 extension SubscriptionCall {
-    /// A change that a tenant asks for.
     static func sample(
         _ tokens: [String],
         _ change: SubscriptionChange = .subscribe,
@@ -111,7 +108,6 @@ extension SubscriptionCall {
 }
 
 extension RegistrationCall {
-    /// A look-up that a tenant asks for.
     static func sample(
         _ token: String,
         _ part: Part,

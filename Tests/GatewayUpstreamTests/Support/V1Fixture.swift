@@ -12,13 +12,13 @@ import ServiceLifecycle
 /// An emulator with one service account, and a client of it.
 struct V1Fixture: Sendable {
     static let projectID = "demo-project"
-    /// One key for all tests, since making one takes its time.
+    /// One key for all tests, since generating a key is slow.
     private static let account = Result {
         try ServiceAccountFile(making: Self.projectID, tokenURI: "http://127.0.0.1/token")
     }
 
     let emulator: FCMEmulator
-    /// The time that assertions, access tokens and their lives go by.
+    /// The clock of assertions, access tokens and their lifetimes.
     let clock: ManualClock
     let endpoint: String
     let file: ServiceAccountFile
@@ -165,7 +165,6 @@ struct V1Fixture: Sendable {
 }
 
 extension Result where Failure == any Error {
-    /// The result of a body.
     fileprivate init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())

@@ -1,6 +1,5 @@
-/// Answers as they come off the wire.
+/// HTTP responses as text.
 enum WireAnswer {
-    /// One message accepted.
     static let accepted = text(
         "200 OK",
         #"{"multicast_id":1,"success":1,"failure":0,"canonical_ids":0,"results":[{"message_id":"0:1"}]}"#

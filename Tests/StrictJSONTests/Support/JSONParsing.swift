@@ -8,7 +8,7 @@ enum JSONParsing {
         try JSONDocument(parsing: ByteBuffer(string: text), limits: limits).root
     }
 
-    /// Reads a text that should be refused.
+    /// Parses a text and returns its error, or `nil` if it is accepted.
     static func refusal(_ bytes: some Sequence<UInt8>, limits: JSONLimits = JSONLimits()) -> JSONParseError? {
         do throws(JSONParseError) {
             _ = try JSONDocument(parsing: ByteBuffer(bytes: bytes), limits: limits)

@@ -6,9 +6,9 @@ import Testing
 @testable import FCMGateway
 @testable import GatewayService
 
-@Suite("What audit verify says")
+@Suite("Findings of audit verify")
 struct AuditFindingTests {
-    /// A finding, and all that is made of it.
+    /// A finding, with its text, JSON and exit code.
     struct Row: Sendable, CustomTestStringConvertible {
         let finding: AuditFinding
         let text: String
@@ -24,7 +24,7 @@ struct AuditFindingTests {
 
     private static let place = AuditChain.Position(writer: 2, sequence: 7)
 
-    // A row is a finding and what is made of it, where the formatter would have a line for each bracket.
+    // One finding per entry; the formatter would put each bracket on its own line.
     // swift-format-ignore
     private static let store = [
         Row(AuditFinding(.intact(records: 12)),
@@ -54,7 +54,7 @@ struct AuditFindingTests {
             + "dead replica, which has not come back with its spool."
     }
 
-    @Test("Of many chains without their spools the latest are told one by one, and programs get all")
+    @Test("The text lists the latest 20 abandoned chains and counts earlier ones; JSON lists all")
     func manyAbandoned() throws {
         let places = (1...25).map { AuditChain.Position(writer: 2, sequence: $0) }
         let finding = AuditFinding(AuditVerifier.Report(.intact(records: 12), abandoned: places))
@@ -80,7 +80,7 @@ struct AuditFindingTests {
             #"{"file":"a.jsonl","line":1,"reason":"the line was changed","verdict":"tampered"}"#, 1),
     ]
 
-    @Test("Text, JSON and exit code of every finding", arguments: store + sink)
+    @Test("Every finding has its text, JSON and exit code", arguments: store + sink)
     func row(row: Row) throws {
         #expect(row.finding.text.plain == row.text)
         #expect(row.finding.exitCode.rawValue == row.exitCode)

@@ -13,7 +13,7 @@ struct AuditTrailTests {
         trail.unseen(page).map { $0.integer("seq") }
     }
 
-    @Test("No record is given out twice, also when it arrives below a newer one")
+    @Test("Each record is returned once, also one that appears later below a newer record")
     func unseen() throws {
         var trail = AuditTrail()
         #expect(Self.unseen(&trail, [try Self.record(3), try Self.record(1)]) == [1, 3])
@@ -22,7 +22,7 @@ struct AuditTrailTests {
         #expect(Self.unseen(&trail, [try Self.record(4, writer: "v")]) == [4])
     }
 
-    @Test("Records without a number are told apart by their content")
+    @Test("Records without a number are distinguished by their content")
     func withoutNumber() throws {
         var trail = AuditTrail()
         let first = try JSONValue(parsing: #"{"time":"a"}"#)
@@ -40,7 +40,7 @@ struct AuditTrailTests {
         #expect(Self.unseen(&trail, [try Self.record(0)]) == [0])
     }
 
-    @Test("A table shows the usual members that occur, or else all")
+    @Test("A table has the known columns that occur, or all members if none does")
     func columns() throws {
         let tenant = try JSONValue(parsing: #"{"tenant":null}"#)
         #expect(AuditTrail.columns(of: [try Self.record(1), tenant]) == ["seq", "tenant"])

@@ -1,6 +1,6 @@
 import FCMModel
 
-/// What holds for every text that stands where a condition over topics belongs.
+/// Properties of every text in the place of a topic condition.
 enum ConditionProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let text = String(validating: input, as: UTF8.self) else { return }

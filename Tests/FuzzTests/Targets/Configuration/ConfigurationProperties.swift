@@ -1,6 +1,6 @@
 @testable import GatewayService
 
-/// What holds for every text in the place of a configuration file.
+/// Properties of every text in the place of a configuration file.
 enum ConfigurationProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let text = String(validating: input, as: UTF8.self) else { return }
@@ -12,7 +12,7 @@ enum ConfigurationProperties {
         for line in file.lines.values {
             try FuzzFinding.require((1...lineCount).contains(line), "a key in line \(line) of \(lineCount)")
         }
-        // Reading the values takes most of the time: a file with problems says little about it.
+        // Reading the values takes most of the time, so only one in eight files with problems is read.
         guard file.problems.isEmpty || input.count % 8 == 0 else { return }
         let configuration = ConfigurationInput(file: file, environment: [:])
         do {
@@ -36,7 +36,7 @@ enum ConfigurationProperties {
         try FuzzFinding.requireEqual(rows.count, ConfigurationTable.keys.count, "the rows that are shown")
     }
 
-    /// The lines of a text, an empty one behind the last break left out.
+    /// The number of lines of a text, without an empty one after the last line break.
     private static func lineCount(of text: String) -> Int {
         var lines = 1
         var isFresh = true
@@ -60,7 +60,7 @@ enum ConfigurationProperties {
     private static func check(_ problem: ConfigurationProblem, lineCount: Int) throws(FuzzFinding) {
         try FuzzFinding.require(!problem.message.isEmpty, "a problem without words")
         guard case .file("f", let line) = problem.source else { throw FuzzFinding("a problem of nowhere: \(problem)") }
-        // Bytes that may not stand in YAML at all are found before there are lines.
+        // Bytes that YAML forbids are found before the text is split into lines.
         guard let line else {
             try FuzzFinding.require(
                 problem.message.contains("control characters"),

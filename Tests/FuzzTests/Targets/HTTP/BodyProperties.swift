@@ -2,14 +2,14 @@ import NIOCore
 
 @testable import EventLoopHTTP
 
-/// What holds for every body, however it is framed and in whatever pieces it comes.
+/// Properties of every body, for each framing and for any division into pieces.
 ///
 /// The first two bytes of an input choose framing and limits.
 enum BodyProperties {
     private struct Reading: Equatable {
         var step: HTTPBodyReader.Step
         var body: [UInt8]
-        /// What was left alone.
+        /// The number of bytes that were not read.
         var leftBytes: Int
     }
 
@@ -23,7 +23,7 @@ enum BodyProperties {
             case 2: .untilClose
             default: .chunked
             }
-        // Rarely tight, so that what lies behind the limits is seen too.
+        // Not always tight, so that the code behind the limits runs too.
         let isTight = input[0] >= 128
         let maxBodyBytes = isTight ? amount : 4_096
         let maxOverheadBytes = isTight ? 64 : 8_192
@@ -82,7 +82,7 @@ enum BodyProperties {
         case (.tooLarge, _), (.incomplete, .incomplete), (.malformed, .malformed):
             break
         case (.malformed, .incomplete):
-            // Seen before the line's end: then no ending may make a body of it.
+            // The fault was found before the end of the line, so no ending can complete this body.
             break
         case (.complete, _), (.incomplete, _), (.malformed, .complete):
             throw FuzzFinding("\(reading.step), but \(naive) when read naively")

@@ -1,11 +1,11 @@
-/// A head taken apart at its line ends and colons, without any doubt about what it may hold.
+/// A head split at its line ends and colons, without validation.
 struct NaiveHead {
     /// The first line.
     let startLine: [UInt8]
-    /// Names as written, and values without the blanks around them.
+    /// Names as written, and values without surrounding blanks.
     let fields: [(name: String, value: String)]
 
-    /// Takes a head that ends with its empty line apart; nil where a line has no colon.
+    /// Splits a head that ends with its empty line; nil if a line has no colon.
     init?(_ head: [UInt8]) {
         var lines = Self.lines(head)
         lines = Array(lines.drop(while: \.isEmpty))
@@ -25,7 +25,7 @@ struct NaiveHead {
         self.fields.filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// Whether names and values were read as they stand here; white space around a value means nothing.
+    /// Throws a finding if names or values differ from those of this head, apart from white space around a value.
     func requireFields(_ names: [String], _ values: [String]) throws(FuzzFinding) {
         try FuzzFinding.require(self.isPlainText, "accepted with control characters")
         try FuzzFinding.requireEqual(names, self.fields.map(\.name), "other names")
@@ -33,7 +33,7 @@ struct NaiveHead {
         try FuzzFinding.requireEqual(values.map { RequestProperties.trimmed($0) }, own, "other values")
     }
 
-    /// Whether nothing but text stands in the lines: no control characters, no line ends of other kinds.
+    /// True if the lines contain no control characters and no other kinds of line end.
     var isPlainText: Bool {
         let texts = [self.startLine] + self.fields.map { Array($0.name.utf8) + Array($0.value.utf8) }
         return texts.joined().allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
@@ -55,11 +55,9 @@ struct NaiveHead {
     }
 }
 
-/// A chunked body read in one go from all its bytes, to compare with.
+/// Reads a chunked body in one go from all its bytes, for comparison.
 enum NaiveChunks {
-    /// What comes of it; nil where the bytes end before the body does.
-    ///
-    /// - Returns: the data and how many bytes were read, or that the body is malformed.
+    /// Returns the data and the number of bytes read, or that the body is incomplete or malformed.
     static func read(_ bytes: [UInt8]) -> Reading {
         var data: [UInt8] = []
         var position = 0
@@ -90,7 +88,7 @@ enum NaiveChunks {
         return .incomplete
     }
 
-    /// What comes of a body.
+    /// The result of reading a body.
     enum Reading: Equatable {
         case incomplete
         case malformed

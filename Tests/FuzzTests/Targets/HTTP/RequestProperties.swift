@@ -4,7 +4,7 @@ import NIOHTTP1
 
 @testable import EventLoopHTTP
 
-/// What holds for all bytes that a client may send to the server.
+/// Properties of all bytes that a client may send to the server.
 enum RequestProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let whole = RequestStream.read([ByteBuffer(bytes: input)])
@@ -17,10 +17,10 @@ enum RequestProperties {
             case (.waiting, .refused), (.waiting, .waiting):
                 throw FuzzFinding("pieces are waited for where the whole is refused")
             case (.refused, .refused):
-                // Which of several faults is noticed first may depend on what has arrived.
+                // The order in which several faults are found may depend on the pieces that have arrived.
                 break
             case (.refused, .waiting):
-                // Seen early: then no ending may make a request of it.
+                // The fault was found early, so no ending can complete this request.
                 let ended = RequestStream.read([ByteBuffer(bytes: input + Array("\r\n\r\n".utf8))])
                 try FuzzFinding.requireEqual(ended.requests, whole.requests, "a piece was refused, the whole is not")
             }
@@ -40,7 +40,7 @@ enum RequestProperties {
             request.path.first == UInt8(ascii: "/") || request.path == [UInt8(ascii: "*")],
             "neither a path nor *"
         )
-        // The absolute form may lack the path before the query, or the path at all.
+        // The absolute form may lack the path, with or without a query.
         let path = request.path.starts(with: Array("/?".utf8)) ? request.path.dropFirst() : request.path[...]
         try FuzzFinding.require(
             words[1].suffix(path.count) == path || request.path.count == 1,
@@ -66,11 +66,11 @@ enum RequestProperties {
         try Self.checkOtherParser(request)
     }
 
-    /// SwiftNIO's parser accepts it, and reads the same.
+    /// SwiftNIO's parser accepts the request and reads the same values.
     private static func checkOtherParser(_ request: RequestStream.Request) throws(FuzzFinding) {
         let hasTab = request.head.contains(0x09)
         guard let theirs = Self.otherHead(request.head) else {
-            // It takes no tab behind a length or coding, though white space may be one (RFC 9110, 5.6.3).
+            // It refuses a tab after a length or coding, although white space may be a tab (RFC 9110, 5.6.3).
             try FuzzFinding.require(hasTab && Self.isFramed(request.names), "refused by another parser")
             return
         }
@@ -87,12 +87,12 @@ enum RequestProperties {
         )
     }
 
-    /// Whether one of some fields says where a body ends.
+    /// True if one of the fields frames a body.
     static func isFramed(_ names: [String]) -> Bool {
         names.contains { ["content-length", "transfer-encoding"].contains($0.lowercased()) }
     }
 
-    /// White space around a value means nothing, and the two leave different parts of it.
+    /// Removes the white space around a value, of which the two parsers leave different parts.
     static func trimmed(_ value: String) -> Substring {
         let start = value.drop { $0 == " " || $0 == "\t" }
         return start.lastIndex { $0 != " " && $0 != "\t" }.map { start[...$0] } ?? ""

@@ -3,9 +3,8 @@ import NIOCore
 
 @testable import EventLoopHTTP
 
-/// Takes requests off the bytes of a connection as the server does, without the server: scanner, parser, body reader.
+/// Reads requests from a connection's bytes with the server's scanner, parser and body reader, without the server.
 struct RequestStream {
-    /// A request that was read.
     struct Request: Equatable {
         var method: String
         var path: [UInt8]
@@ -14,15 +13,15 @@ struct RequestStream {
         var framing: HTTPBodyFraming
         var keepsAlive: Bool
         var body: [UInt8]
-        /// The bytes of the head, with whatever stands before its first line.
+        /// The bytes of the head, including those before its first line.
         var head: [UInt8]
     }
 
-    /// How the reading stands.
+    /// The state of reading.
     enum End: Equatable {
         /// More bytes may follow.
         case waiting
-        /// A request was refused; nothing is read any more.
+        /// A request was refused, and reading has stopped.
         case refused(status: Int)
     }
 
@@ -47,7 +46,6 @@ struct RequestStream {
     private var pending = ByteBuffer()
     private var head = ByteBuffer()
 
-    /// What comes of all pieces.
     static func read(_ pieces: [ByteBuffer]) -> RequestStream {
         var stream = RequestStream()
         for piece in pieces {

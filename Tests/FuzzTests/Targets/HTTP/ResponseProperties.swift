@@ -5,7 +5,7 @@ import NIOHTTP1
 
 @testable import EventLoopHTTP
 
-/// What holds for every head that a server may answer with.
+/// Properties of every head that a server may answer with.
 ///
 /// The first byte of an input chooses the request's method.
 enum ResponseProperties {
@@ -31,7 +31,7 @@ enum ResponseProperties {
         let (whole, head) = Self.read([ByteBuffer(bytes: bytes)], method)
         for pieces in Pieces.cuts(of: bytes) {
             let (cut, _) = Self.read(pieces, method)
-            // A fault may be seen before the head is complete.
+            // A fault may be found before the head is complete.
             guard cut != whole, !(cut == .refused && whole == .waiting) else { continue }
             throw FuzzFinding("\(cut) when the bytes come in pieces, \(whole) as a whole")
         }
@@ -40,7 +40,7 @@ enum ResponseProperties {
         try FuzzFinding.require((200...599).contains(status), "accepted with status \(status)")
         try naive.requireFields(names, values)
         try Self.check(framing, keepsAlive, of: naive, isBodiless: method == .head || status == 204 || status == 304)
-        // A length that no integer holds is refused there even where it says nothing about this answer.
+        // SwiftNIO refuses a length that no integer holds, even if this response has no body.
         guard naive.values(of: "content-length").allSatisfy({ Int($0) != nil }) else { return }
         try Self.checkOtherParser(head, method, status: status, names: names)
     }
@@ -105,7 +105,7 @@ enum ResponseProperties {
         return (.waiting, [])
     }
 
-    /// SwiftNIO's parser accepts it, and reads the same.
+    /// SwiftNIO's parser accepts the response and reads the same values.
     private static func checkOtherParser(
         _ head: [UInt8],
         _ method: HTTPRequest.Method,
@@ -125,7 +125,7 @@ enum ResponseProperties {
             try channel.writeOutbound(HTTPClientRequestPart.head(request))
             try channel.writeInbound(ByteBuffer(bytes: head))
         } catch {
-            // It takes no tab behind a length or coding, though white space may be one (RFC 9110, 5.6.3).
+            // It refuses a tab after a length or coding, although white space may be a tab (RFC 9110, 5.6.3).
             let mayDiffer = head.contains(0x09) && RequestProperties.isFramed(names)
             try FuzzFinding.require(mayDiffer, "refused by another parser: \(error)")
             return

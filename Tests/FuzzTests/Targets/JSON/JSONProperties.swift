@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import StrictJSON
 
-/// What holds for every text that `StrictJSON` reads.
+/// Properties of every text that `StrictJSON` reads.
 enum JSONProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let expected = NaiveJSON.read(input)
@@ -25,7 +25,7 @@ enum JSONProperties {
         try Self.checkPlaceInBuffer(input, refusal: nil)
     }
 
-    /// The value by way of the public views of a document, which have to agree with each other.
+    /// Reads a value through the public views of a document, which must agree with each other.
     private static func value(_ value: JSONValue, _ byteCount: Int) throws(FuzzFinding) -> NaiveJSON {
         try FuzzFinding.require((0..<byteCount).contains(value.offset), "a value lies outside of the text")
         switch value.kind {
@@ -79,7 +79,7 @@ enum JSONProperties {
         try FuzzFinding.requireEqual(again.canonicalText, canonical, "another canonical form")
         let own = try? JSONDocument(parsing: ByteBuffer(string: canonical)).root.canonicalText
         try FuzzFinding.requireEqual(own, canonical, "the canonical form has another one")
-        // A copied value keeps its escapes; one that is written piece by piece is escaped anew.
+        // A copied value keeps its escapes; a value written piece by piece is escaped again.
         var pieces = JSONWriter()
         Self.write(root, to: &pieces)
         let rebuilt = Array(pieces.finish().readableBytesView)
@@ -109,7 +109,7 @@ enum JSONProperties {
         }
     }
 
-    /// Foundation accepts what is accepted here, but for numbers beyond any `Double`.
+    /// Foundation accepts every accepted text, except for numbers that overflow a `Double`.
     private static func checkFoundation(_ input: [UInt8], _ expected: NaiveJSON) throws(FuzzFinding) {
         guard !Self.hasHugeNumber(expected) else { return }
         let isRead = (try? JSONSerialization.jsonObject(with: Data(input), options: .fragmentsAllowed)) != nil
@@ -125,7 +125,7 @@ enum JSONProperties {
         }
     }
 
-    /// Tighter limits refuse more, never anything else, and no later in the text.
+    /// Tighter limits add refusals at no later offset, and don't change other refusals.
     private static func checkTightLimits(_ input: [UInt8], default refusal: JSONParseError?) throws(FuzzFinding) {
         guard let tight = Self.refusal(of: ByteBuffer(bytes: input), JSONLimits(maxDepth: 3, maxMembers: 6)) else {
             try FuzzFinding.require(refusal == nil, "tighter limits accept what is refused otherwise")
@@ -140,7 +140,7 @@ enum JSONProperties {
         }
     }
 
-    /// Where the text stands in its buffer makes no difference.
+    /// The position of the text in its buffer makes no difference.
     private static func checkPlaceInBuffer(_ input: [UInt8], refusal: JSONParseError?) throws(FuzzFinding) {
         var window = ByteBuffer(bytes: Array("{}".utf8) + input + Array("]".utf8))
         window.moveReaderIndex(forwardBy: 2)

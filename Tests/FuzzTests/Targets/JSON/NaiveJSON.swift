@@ -1,4 +1,4 @@
-/// A JSON text read in the plainest way that RFC 8259 allows, to compare with.
+/// A JSON text read in the plainest way that RFC 8259 allows, for comparison.
 indirect enum NaiveJSON: Equatable {
     case object([Member])
     case array([NaiveJSON])
@@ -29,7 +29,7 @@ indirect enum NaiveJSON: Equatable {
         }
     }
 
-    /// Reads a text within the default limits; nil where it is none, or exceeds them.
+    /// Reads a text within the default limits; nil if it isn't JSON or exceeds them.
     static func read(_ bytes: [UInt8]) -> NaiveJSON? {
         guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
         var reader = NaiveJSONReader(bytes)
@@ -106,7 +106,7 @@ private struct NaiveJSONReader {
         return self.take("]") ? .array(elements) : nil
     }
 
-    /// Gathers UTF-16, which is what escapes are written in, and refuses what is none.
+    /// Collects UTF-16 code units, as escapes are written in them, and refuses invalid UTF-16.
     private mutating func string() -> [UInt8]? {
         self.position += 1
         var units: [UInt16] = []
@@ -185,9 +185,9 @@ private struct NaiveJSONReader {
     }
 }
 
-/// The whole number that a JSON number stands for, by moving digits about.
+/// Converts a JSON number to an integer by shifting its digits.
 enum NaiveInteger {
-    /// The value; nil for fractions and for what does not fit.
+    /// The value; nil for a fraction or an overflow.
     static func value(of text: [UInt8]) -> Int? {
         let isNegative = text.first == UInt8(ascii: "-")
         let parts = text.drop { $0 == UInt8(ascii: "-") }
@@ -198,7 +198,7 @@ enum NaiveInteger {
         var power = -(mantissa.count > 1 ? mantissa[1].count : 0)
         if parts.count > 1 {
             let exponent = String(decoding: parts[1], as: UTF8.self)
-            // No text that is tried has digits enough to make up for a larger exponent.
+            // No tested text has enough digits to offset a larger exponent.
             power +=
                 Int(exponent).map { min(max($0, -100_000), 100_000) } ?? (exponent.hasPrefix("-") ? -100_000 : 100_000)
         }

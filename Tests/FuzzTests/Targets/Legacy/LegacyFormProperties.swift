@@ -2,7 +2,7 @@ import NIOCore
 
 @testable import FCMModel
 
-/// What holds for every form sent to `/fcm/send`.
+/// Properties of every form sent to `/fcm/send`.
 enum LegacyFormProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let body = ByteBuffer(bytes: input)
@@ -29,7 +29,7 @@ enum LegacyFormProperties {
             let again = try? LegacyFormDecoder.decode(ByteBuffer(bytes: Self.form(of: request)))
             try FuzzFinding.requireEqual(again, request, "read differently when written as a form again")
         }
-        // Beyond ASCII, the emulator takes names for equal that differ in their normalisation.
+        // Beyond ASCII, the emulator treats names as equal that differ only in their normalisation.
         guard let parameters, parameters.allSatisfy({ Self.isASCII($0.name) && Self.isASCII($0.value) }) else {
             return
         }
@@ -45,7 +45,7 @@ enum LegacyFormProperties {
         text.utf8.allSatisfy { $0 < 0x80 }
     }
 
-    /// A request as a form, every byte but letters and digits escaped.
+    /// A request as a form, with every byte escaped except letters and digits.
     private static func form(of request: LegacySendRequest) -> [UInt8] {
         var pairs: [(String, String)] = []
         if case .token(let token) = request.target { pairs.append(("registration_id", token)) }

@@ -1,7 +1,7 @@
 import FCMModel
 import NIOCore
 
-/// What holds for every JSON body sent to `/fcm/send`.
+/// Properties of every JSON body sent to `/fcm/send`.
 enum LegacyJSONProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let request: LegacySendRequest
@@ -19,10 +19,10 @@ enum LegacyJSONProperties {
         try FuzzFinding.requireEqual(LegacyRequests.words(request), theirs, "the emulator reads it differently")
     }
 
-    /// The emulator is the stricter one: what it accepts is accepted here.
+    /// The emulator is stricter, so every body that it accepts is accepted here.
     private static func checkRefusal(_ refusal: Refusal, of input: [UInt8]) throws(FuzzFinding) {
         guard Self.isReadAlike(input), EmulatorOpinion.json(input) != nil else { return }
-        // It reads numbers as Foundation does, rounded, and writes them back in fewer or more bytes.
+        // It reads numbers through Foundation, which rounds them, and writes them in fewer or more bytes.
         let holdsLongNumber = input.contains { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }
         switch refusal.code {
         case .messageTooBig: return
@@ -31,8 +31,8 @@ enum LegacyJSONProperties {
         }
     }
 
-    /// Whether Foundation, by which the emulator reads, leaves texts as they are: beyond ASCII it drops a byte-order mark
-    /// at their start, and takes names for equal that differ in their normalisation.
+    /// True if Foundation, which the emulator uses, reads the text unchanged. Beyond ASCII it drops a byte-order mark
+    /// at the start and treats names as equal that differ only in their normalisation.
     private static func isReadAlike(_ input: [UInt8]) -> Bool {
         var previous: UInt8 = 0
         for byte in input {

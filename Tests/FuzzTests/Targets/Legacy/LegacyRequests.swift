@@ -1,9 +1,9 @@
 import FCMModel
 import NIOCore
 
-/// What holds for every legacy request that was accepted, however it was written.
+/// Properties of every accepted legacy request, in either format.
 enum LegacyRequests {
-    /// Checks the request's own promises, and that it says the same after it was written and read again.
+    /// Checks the request's limits, and that writing and reading it again gives the same request.
     static func check(_ request: LegacySendRequest) throws(FuzzFinding) {
         try Self.checkPromises(request)
         let encoded: ByteBuffer
@@ -16,7 +16,7 @@ enum LegacyRequests {
         do {
             again = try LegacyRequestDecoder.decode(encoded)
         } catch  where error.code == .messageTooBig {
-            // Lists are counted as they are written, which may take more bytes in canonical form (L-SIZE).
+            // The size counts lists as written; their canonical form may take more bytes (L-SIZE).
             try FuzzFinding.require(
                 request.message.payloadBytes > request.target.maxPayloadBytes,
                 "written larger than it is"
@@ -33,7 +33,7 @@ enum LegacyRequests {
         try FuzzFinding.requireEqual(twice, encoded, "written differently the second time")
     }
 
-    /// A request in the words that the emulator knows too.
+    /// The parts of a request that the emulator knows too.
     static func words(_ request: LegacySendRequest) -> EmulatorOpinion.Request {
         EmulatorOpinion.Request(
             isDryRun: request.message.dryRun,
@@ -78,7 +78,7 @@ enum LegacyRequests {
         }
     }
 
-    /// A group's key is written where a token stands, and read as one.
+    /// A group's key is written in the place of a token, and read as a token.
     private static func tokens(_ target: Target) -> Target {
         if case .notificationKey(let key) = target { .token(key) } else { target }
     }

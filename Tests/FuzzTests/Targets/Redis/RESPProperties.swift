@@ -2,12 +2,12 @@ import NIOCore
 
 @testable import RedisClient
 
-/// What holds for whatever a server sends, in whatever pieces it comes.
+/// Properties of all bytes that a server may send, for any division into pieces.
 ///
 /// The first byte of an input chooses the limits.
 enum RESPProperties {
     private struct Reading: Equatable {
-        /// In words, as some numbers are not equal to themselves.
+        /// As text, since NaN is not equal to itself.
         var values: [String] = []
         var error: RESPError?
         var isBetweenReplies = true
@@ -47,7 +47,7 @@ enum RESPProperties {
         for pieces in Pieces.cuts(of: bytes) {
             try FuzzFinding.requireEqual(read(pieces), whole, "another reading when the bytes come in pieces")
         }
-        // After whole replies, one more is read as if it came first.
+        // A reply after complete replies is read as if it came first.
         guard whole.error == nil, whole.isBetweenReplies else { return }
         let more = read([ByteBuffer(bytes: bytes + Array(":1\r\n".utf8))])
         let expected = whole.values + ["\(RESPValue.integer(1))"]

@@ -1,6 +1,6 @@
 import GatewayCore
 
-/// What holds for every pair of `traceparent` and `tracestate` that a caller may send, with a line's end between them.
+/// Properties of every pair of `traceparent` and `tracestate` that a caller may send, separated by a line feed.
 enum TraceContextProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let text = String(validating: input, as: UTF8.self) else { return }
@@ -20,7 +20,7 @@ enum TraceContextProperties {
         try FuzzFinding.requireEqual(parent.isSampled, isSampled, "whether it is recorded")
     }
 
-    /// The standard's form by the places of its bytes, for every version.
+    /// True if the bytes at each position fit the standard, for every version.
     private static func isParent(_ bytes: [UInt8]) -> Bool {
         let dashes: Set = [2, 35, 52]
         guard bytes.count == 55 || bytes.count > 55 && bytes[55] == UInt8(ascii: "-") else { return false }

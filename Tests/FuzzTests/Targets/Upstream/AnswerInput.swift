@@ -1,8 +1,8 @@
 import FCMModel
 import NIOCore
 
-/// An input as an upstream's answer: three bytes choose a status, a case of the target's own, and how much of what follows
-/// is `Retry-After`; the rest is the body.
+/// An input as an upstream's answer. Three bytes choose a status, a case of the target, and the length of
+/// `Retry-After`; the rest is the body.
 struct AnswerInput {
     /// Seconds since 1970 at which answers are read.
     static let now = 1_700_000_000
@@ -11,12 +11,12 @@ struct AnswerInput {
     private static let maxFieldBytes = 64
 
     let status: Int
-    /// Chooses a case of the target's own, such as whom a message was for.
+    /// Chooses a case of the target, such as the recipient of a message.
     let choice: Int
     let retryAfter: String?
     let body: [UInt8]
 
-    /// Takes an input apart; `nil` where it is too short.
+    /// Splits an input; `nil` if it is too short.
     init?(_ input: [UInt8]) {
         guard input.count >= 3 else { return nil }
         self.status = Self.statuses[Int(input[0]) % Self.statuses.count]
@@ -42,7 +42,7 @@ struct AnswerInput {
         )
     }
 
-    /// Whether a word stands in the body, in whichever spelling; escapes can spell it as well.
+    /// True if the body contains a word in any spelling, or escapes that may spell it.
     func says(_ word: String) -> Bool {
         if self.body.contains(UInt8(ascii: "\\")) { return true }
         let text = String(decoding: self.body, as: UTF8.self)

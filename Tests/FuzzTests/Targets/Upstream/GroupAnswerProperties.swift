@@ -5,9 +5,8 @@ import HTTPTypes
 @testable import GatewayCore
 @testable import GatewayHTTP
 
-/// What holds for everything that `/fcm/notification` may answer with.
+/// Properties of every answer of `/fcm/notification`.
 enum GroupAnswerProperties {
-    /// Checks an answer.
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let answer = AnswerInput(input), let principal = SendConsequences.principal else { return }
         let result = GroupResponseReader.read(answer.legacy, now: AnswerInput.now)

@@ -1,6 +1,6 @@
 import FCMModel
 
-/// What holds for everything that a legacy upstream may answer with.
+/// Properties of every answer of a legacy upstream.
 enum LegacyAnswerProperties {
     private static let targets: [Target] =
         [.token("a"), .tokens(["a", "b", "c"]), .notificationKey("k"), .installation("f")]
@@ -32,7 +32,7 @@ enum LegacyAnswerProperties {
             for case .rejected(let rejection) in outcomes { codes.append(rejection.code) }
         }
         if codes.contains(.unregistered) {
-            // What can't be understood never is the death of a token (N-UNKNOWN, N-GONE).
+            // An unknown answer never retires a token (N-UNKNOWN, N-GONE).
             let isEmptyGroup = target == .notificationKey("k") && answer.body.isEmpty && answer.status == 200
             try FuzzFinding.require(
                 isEmptyGroup || answer.says("notregistered"),

@@ -7,12 +7,12 @@ import StrictJSON
 @testable import GatewayCore
 @testable import GatewayHTTP
 
-/// What follows from an upstream's answer once it is read: the outcome, the audit's record, metrics, what an
-/// idempotency key keeps, and the replies to callers of every surface.
+/// Checks everything that is made from an upstream's answer: the outcome, the audit record, metrics, the progress of a
+/// reservation, and the replies of every surface.
 ///
-/// Nothing of it may stop the process, and nothing may grow with what the upstream wrote beyond the readers' bounds.
+/// None of it may stop the process or exceed the bounds of the readers.
 enum SendConsequences {
-    /// The caller whose message was answered; `nil` would be a mistake of this file's.
+    /// The caller of the answered message; never `nil`, unless this file has a mistake.
     static let principal: Principal? = TenantID("fuzz")
         .map { id in
             Principal(
@@ -43,12 +43,12 @@ enum SendConsequences {
         }
     static let time = Timestamp(microseconds: Int64(AnswerInput.now) * 1_000_000)
     static let origin = RequestOrigin(method: "POST", requestID: "request")
-    /// A record's names and codes, and one message id.
+    /// Room for a record's names and codes, and one message id.
     private static let maxRecordBytes = 1_024
     private static let longestDelay = 86_400
     private static let metrics = TenantCounters(.messages, GatewayMetrics())
 
-    /// Goes on from the result of a send.
+    /// Checks the result of a send.
     static func check(_ result: SendResult, to target: Target) throws(FuzzFinding) {
         guard let principal = Self.principal else { throw FuzzFinding("there is no caller") }
         try Self.checkBounds(result)
@@ -68,7 +68,7 @@ enum SendConsequences {
         try Self.checkReplies(outcome, to: target)
     }
 
-    /// Whether a record counts right, and is read again as it was written.
+    /// Checks a record's counts, and that encoding and decoding it gives the same record.
     static func check(_ record: AuditRecord) throws(FuzzFinding) {
         try FuzzFinding.require((0...record.recipients).contains(record.accepted), "more accepted than asked for")
         try FuzzFinding.require(record.recipients <= 2_000, "\(record.recipients) recipients")
@@ -79,12 +79,12 @@ enum SendConsequences {
         try FuzzFinding.requireEqual(again, record, "another record")
     }
 
-    /// Whether a delay can be slept for.
+    /// Checks that a delay is at most a day.
     static func checkDelay(_ seconds: Int?) throws(FuzzFinding) {
         try FuzzFinding.require((0...Self.longestDelay).contains(seconds ?? 0), "a delay of \(seconds ?? 0) seconds")
     }
 
-    /// Whether a reply is JSON by the strict rules, and may be sent at all.
+    /// Checks that a reply has a valid status and is strict JSON.
     static func checkJSON(_ body: ByteBuffer, status: Int) throws(FuzzFinding) {
         try FuzzFinding.require((200...599).contains(status), "a reply with status \(status)")
         let document = try? JSONDocument(parsing: body, limits: JSONLimits(maxMembers: 100_000))

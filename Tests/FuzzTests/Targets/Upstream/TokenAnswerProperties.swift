@@ -4,11 +4,11 @@ import NIOCore
 
 @testable import GatewayUpstream
 
-/// What holds for everything that a token endpoint may answer with.
+/// Properties of every answer of a token endpoint.
 enum TokenAnswerProperties {
     private final class Token: Sendable {}
 
-    /// Checks an answer; what would be `Retry-After` is the date too.
+    /// Checks an answer, whose `Retry-After` is its `Date` too.
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let answer = AnswerInput(input) else { return }
         let reply = TokenReply(

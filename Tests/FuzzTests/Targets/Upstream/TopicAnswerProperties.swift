@@ -5,7 +5,7 @@ import HTTPTypes
 @testable import GatewayCore
 @testable import GatewayHTTP
 
-/// What holds for everything that the two interfaces to subscriptions may answer with.
+/// Properties of every answer of the two APIs for subscriptions.
 enum TopicAnswerProperties {
     private static let tokens = ["a", "b", "c"]
 
@@ -29,7 +29,7 @@ enum TopicAnswerProperties {
             isBatch
             ? InstanceIDResponseReader.batch(answer.v1, count: Self.tokens.count, now: AnswerInput.now)
             : InstanceIDResponseReader.info(answer.v1, now: AnswerInput.now)
-        // A 404 with a text is how the API calls a device unknown.
+        // The API reports an unknown device by a 404 with a text.
         try Self.check(reading, answer, devices: isBatch ? Self.tokens.count : 1, death: isBatch ? "notfound" : "error")
     }
 
@@ -55,7 +55,7 @@ enum TopicAnswerProperties {
             let v1 = V1ReplyWriter(project: "p")
                 .reply(listing: info.subscriptions, of: "a", nextPage: nextPage)
             try SendConsequences.checkJSON(v1.body, status: v1.status)
-            // Members of an object: what v1 lists twice is never written in this form.
+            // Topics are members of an object here; a topic that v1 lists twice is never written in this form.
             if Set(info.subscriptions.map(\.topic)).count == info.subscriptions.count {
                 let reply = InstanceIDReplyWriter.reply(with: info, includingTopics: true)
                 try SendConsequences.checkJSON(reply.body, status: reply.status)

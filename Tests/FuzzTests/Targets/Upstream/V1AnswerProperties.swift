@@ -1,6 +1,6 @@
 import FCMModel
 
-/// What holds for everything that `messages:send` may answer with.
+/// Properties of every answer of `messages:send`.
 enum V1AnswerProperties {
     private static let targets: [Target] =
         [.token("a"), .tokens(["a", "b", "c"]), .notificationKey("k"), .installation("f")]

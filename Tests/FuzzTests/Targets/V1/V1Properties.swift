@@ -2,7 +2,7 @@ import NIOCore
 
 @testable import FCMModel
 
-/// What holds for every body sent to the v1 facade.
+/// Properties of every body sent to the v1 facade.
 enum V1Properties {
     private static let now = 1_700_000_000
 
@@ -50,7 +50,7 @@ enum V1Properties {
         try FuzzFinding.requireEqual(again.payloadBytes, request.payloadBytes, "another size")
     }
 
-    /// In the words of the legacy protocol it is a request that the legacy decoder accepts, or it is refused.
+    /// The translation to the legacy protocol gives a valid legacy request, or is refused.
     private static func checkLegacy(_ request: V1SendRequest) throws(FuzzFinding) {
         let legacy: LegacySendRequest
         do {
