@@ -6,7 +6,7 @@ import HTTPTypes
 /// Subscriptions by v1's own API or by the Instance ID API (V-TOPICS).
 ///
 /// The Instance ID API serves legacy tenants. V1's own API serves tenants that send by the v1 protocol, unless the
-/// configuration or FCM itself says otherwise.
+/// configuration or FCM itself says otherwise. Only v1's own API knows installation ids.
 extension FCMClient: TopicUpstream {
     package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
         switch self.route(for: call.profile, call.origin, call.deadline) {
@@ -18,6 +18,7 @@ extension FCMClient: TopicUpstream {
                 return SubscriptionResult(TopicReading(failure), call)
             }
             guard let v1 = route.v1 else {
+                guard call.kind == .token else { return SubscriptionResult(.tokensOnly, call) }
                 return SubscriptionResult(await self.changeAll(call, call.tokens, by: route), call)
             }
             return await self.changeEach(call, by: route, v1)
@@ -34,6 +35,7 @@ extension FCMClient: TopicUpstream {
                 let reading = await self.list(call.token, by: v1, of: route.account)
                 if reading.signal != .apiMissing { return RegistrationResult(reading) }
             }
+            guard call.kind == .token else { return RegistrationResult(.tokensOnly) }
             let request = TopicCall(context: route.instanceID, content: InstanceIDRequest.info(call.token)) {
                 InstanceIDResponseReader.info($0, now: $1)
             }
@@ -104,6 +106,7 @@ extension FCMClient: TopicUpstream {
         }
         let missing = readings.indices.filter { readings[$0].signal == .apiMissing }
         if !missing.isEmpty {
+            guard call.kind == .token else { return SubscriptionResult(.tokensOnly, call) }
             let reading = await self.changeAll(call, missing.map { call.tokens[$0] }, by: route)
             if missing.count == readings.count, case .changed(let outcomes) = reading.answer, outcomes.contains(.done) {
                 route.account.noteTopicAPI(isMissing: true, at: .now)
@@ -199,6 +202,9 @@ extension TopicReading {
             upstreamCode: failure.upstreamCode
         )
     }
+
+    /// A call about installation ids, which the Instance ID API does not know.
+    fileprivate static let tokensOnly = TopicReading(rejected: .invalidTarget, upstreamCode: "tokens_only")
 
     fileprivate func outcomes(count: Int) -> [SubscriptionOutcome] {
         switch self.answer {

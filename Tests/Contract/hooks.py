@@ -112,7 +112,7 @@ EXEMPTIONS = [
         "The legacy protocol tells most errors, those of values among them, in an answer with 200.",
     ),
     Exemption(
-        "AcceptedNegativeData", "POST /v1/(projects/{project}/messages:send|tenants/{tenant}/messages/explain)",
+        "AcceptedNegativeData", "POST /v1/(projects/{project}/messages:send|tenants/{tenant}/messages(/explain)?)",
         has_absentee,
         "To HTTP v1, as to the legacy protocol, null and an empty text are as good as nothing.",
     ),
@@ -135,6 +135,10 @@ EXEMPTIONS = [
     ),
     Exemption(
         "RejectedPositiveData", "DELETE /v1/tenants/{tenant}/retired-tokens", says("Name the token or the fid to remove"),
+        "That one of two parameters is needed, and not both, is nothing that a schema can say.",
+    ),
+    Exemption(
+        "RejectedPositiveData", "GET /v1/tenants/{tenant}/subscriptions", says("Either token or fid must name the device"),
         "That one of two parameters is needed, and not both, is nothing that a schema can say.",
     ),
     Exemption(

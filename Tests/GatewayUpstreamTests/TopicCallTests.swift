@@ -49,6 +49,25 @@ struct TopicCallTests {
         }
     }
 
+    @Test("Installation ids are sent to the v1 API, and never to the Instance ID API", arguments: TopicAPI.allCases)
+    func installations(api: TopicAPI) async throws {
+        try await V1Fixture.run(topicAPI: api) { fixture in
+            for profile in [try fixture.profile(), try fixture.profile(.legacy)] {
+                let isKnown = api == .v1 && profile.tenant.upstream == .v1
+                let before = fixture.topicRequests.count
+                let call = try SubscriptionCall.sample(["fid-1"], kind: .installation, of: profile)
+                #expect(await fixture.client.change(call).codes == [isKnown ? nil : .invalidTarget])
+                let found = await fixture.client
+                    .lookUp(try .sample("fid-1", .subscriptions, kind: .installation, of: profile)).found
+                #expect(found?.subscriptions.map(\.topic) == (isKnown ? ["news"] : nil))
+                #expect(fixture.topicRequests.count == before + (isKnown ? 2 : 0))
+                #expect(
+                    fixture.topicRequests.allSatisfy { $0.path.contains("/registrations/fid-1/topicSubscriptions") }
+                )
+            }
+        }
+    }
+
     @Test(
         "A legacy tenant uses the Instance ID API with its server key, whichever API is configured",
         arguments: [TopicAPI.v1, .instanceID]

@@ -337,7 +337,7 @@ package enum LegacyRequestEncoder {
     }
 
     package static func encode(_ message: Message, to target: Target) throws(Inexpressible) -> ByteBuffer {
-        guard message.passThrough == nil else { throw .passThrough }
+        guard message.passThrough == nil, message.platforms == nil else { throw .passThrough }
         var writer = JSONWriter(reservingCapacity: 512)
         writer.beginObject()
         try Self.write(target, to: &writer)

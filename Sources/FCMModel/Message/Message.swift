@@ -23,6 +23,8 @@ package struct Message: Sendable, Hashable {
     package var mutableContent = false
     package var restrictedPackageName: String?
     package var dryRun = false
+    /// `nil` if the message is the same for all platforms.
+    package var platforms: PlatformBlocks?
 
     /// The message of an HTTP v1 caller, for an upstream that also speaks v1 (V-FACADE). It is one JSON object without
     /// blanks and without the target. Members keep the caller's order and spelling of names and numbers.
@@ -34,13 +36,17 @@ package struct Message: Sendable, Hashable {
     package init() {}
 
     /// True if a user waits for the message. If the gateway can't serve all messages, urgent ones precede others.
-    package var isUrgent: Bool { self.priority == .high }
+    package var isUrgent: Bool { self.priority == .high || self.platforms?.isUrgent == true }
+
+    /// True if a device shows only the newest of such messages.
+    package var isCollapsible: Bool { self.collapseKey != nil || self.platforms?.isCollapsible == true }
 
     /// The payload's size in bytes by FCM's rules (L-SIZE): the sum of the UTF-8 lengths of keys and values of `data`
     /// and `notification`. Integers count as digits, and lists as compact JSON. Targets, options and JSON punctuation
-    /// don't count.
+    /// don't count. If platforms have their own data, the largest counts (V-SIZE).
     package var payloadBytes: Int {
-        self.data.reduce(self.notification?.payloadBytes ?? 0) { $0 + $1.payloadBytes }
+        let dataBytes = self.data.reduce(0) { $0 + $1.payloadBytes }
+        return (self.notification?.payloadBytes ?? 0) + max(dataBytes, self.platforms?.dataBytes ?? 0)
     }
 }
 

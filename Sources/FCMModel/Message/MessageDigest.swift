@@ -61,6 +61,7 @@ package struct MessageDigest {
         self.add("mutable_content", message.mutableContent) { $0.add($1) }
         self.add("restricted_package_name", message.restrictedPackageName) { $0.add($1) }
         self.add("dry_run", message.dryRun) { $0.add($1) }
+        self.add("platforms", message.platforms) { $0.add($1.content) }
         self.add("v1", message.passThrough) { digest, members in
             // Parsing can't fail, because the members were written from a checked document.
             guard let root = (try? JSONDocument(parsing: members))?.root else { return }

@@ -9,20 +9,32 @@ struct V1LegacyTranslation {
     /// differ, and the request takes time.
     private static let toleratedDrift = 5
 
+    /// A field that legacy can't express.
+    enum Failure: Error {
+        case notCarried(V1Path)
+        /// The field differs from the same option of another platform.
+        case disagreement(V1Path)
+        case badDataKey(String)
+    }
+
     private let now: Int
-    private var message = Message()
-    private var notification = Notification()
+    private var message: Message
+    private var notification: Notification
     /// APNs headers, kept until the rest of the message has been read.
     private var apnsPriority: String?
     private var apnsPushType: String?
     private var apnsExpiration: Int?
 
-    init(now: Int, dryRun: Bool) {
+    /// Begins with a message to which the translated fields are added.
+    init(of message: Message, now: Int) {
         self.now = now
-        self.message.dryRun = dryRun
+        self.message = message
+        self.notification = message.notification ?? Notification()
     }
 
-    mutating func message(from content: JSONValue) throws(Refusal) -> Message {
+    /// Returns the translated message. If `null` has a meaning, it removes a platform's field, which legacy can't do.
+    mutating func message(from content: JSONValue, refusingNull: Bool = false) throws(Failure) -> Message {
+        if refusingNull, let path = Self.null(in: content, at: "") { throw .notCarried(path) }
         for (name, value) in Self.fields(of: content, .message) {
             switch name {
             case "token", "fid", "topic", "condition": break
@@ -31,7 +43,7 @@ struct V1LegacyTranslation {
             case "android": try self.readAndroid(value)
             case "apns": try self.readAPNS(value)
             case "webpush": try self.readWebpush(value)
-            default: throw .notCarried("message.\(name)")
+            default: throw .notCarried("\(name)")
             }
         }
         if !self.notification.isEmpty { self.message.notification = self.notification }
@@ -40,14 +52,22 @@ struct V1LegacyTranslation {
         return self.message
     }
 
+    private static func null(in value: JSONValue, at path: V1Path) -> V1Path? {
+        guard !value.isNull else { return path }
+        for member in value.members.map(Array.init) ?? [] {
+            if let found = Self.null(in: member.value, at: path.appending(member.key)) { return found }
+        }
+        return nil
+    }
+
     // MARK: Agreement
 
     /// Stores a text under a key that other platforms may set too.
-    private mutating func carry(_ text: String, as key: NotificationKey, from path: String) throws(Refusal) {
+    private mutating func carry(_ text: String, as key: NotificationKey, from path: V1Path) throws(Failure) {
         self.notification[key] = try Self.agreed(self.notification[key], text, path)
     }
 
-    private mutating func carryPriority(_ word: String, from path: String) throws(Refusal) {
+    private mutating func carryPriority(_ word: String, from path: V1Path) throws(Failure) {
         guard let priority = (word.protocolWord?.lowercased()).flatMap(Message.Priority.init) else {
             throw .notCarried(path)
         }
@@ -55,18 +75,18 @@ struct V1LegacyTranslation {
         self.message.priority = priority
     }
 
-    private mutating func carryTimeToLive(_ seconds: Int, from path: String) throws(Refusal) {
+    private mutating func carryTimeToLive(_ seconds: Int, from path: V1Path) throws(Failure) {
         guard ValueRules.isTimeToLive(seconds) else { throw .notCarried(path) }
         guard self.message.timeToLive ?? seconds == seconds else { throw .disagreement(path) }
         self.message.timeToLive = seconds
     }
 
-    private mutating func carryCollapseKey(_ key: String, from path: String) throws(Refusal) {
+    private mutating func carryCollapseKey(_ key: String, from path: V1Path) throws(Failure) {
         self.message.collapseKey = try Self.agreed(self.message.collapseKey, key, path)
     }
 
     /// Returns the text if no other platform has set a different text. Compares bytes.
-    private static func agreed(_ present: String?, _ text: String, _ path: String) throws(Refusal) -> String {
+    private static func agreed(_ present: String?, _ text: String, _ path: V1Path) throws(Failure) -> String {
         guard present?.utf8.elementsEqual(text.utf8) ?? true else { throw .disagreement(path) }
         return text
     }
@@ -75,8 +95,8 @@ struct V1LegacyTranslation {
     private mutating func carry(
         _ value: JSONValue,
         as arguments: WritableKeyPath<Notification, [String]?>,
-        from path: String
-    ) throws(Refusal) {
+        from path: V1Path
+    ) throws(Failure) {
         guard let texts = value.texts else { throw .notCarried(path) }
         guard !texts.isEmpty else { return }
         let present = self.notification[keyPath: arguments] ?? texts
@@ -86,9 +106,9 @@ struct V1LegacyTranslation {
 
     // MARK: Headers of APNs
 
-    private mutating func settleExpiration() throws(Refusal) {
+    private mutating func settleExpiration() throws(Failure) {
         guard let expiration = self.apnsExpiration else { return }
-        let path = "message.apns.headers.apns-expiration"
+        let path: V1Path = "apns.headers.apns-expiration"
         let drift = Self.toleratedDrift
         let left = expiration - self.now
         if let seconds = self.message.timeToLive {
@@ -102,13 +122,13 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func settleAPNSPriority() throws(Refusal) {
-        let path = "message.apns.headers.apns-priority"
+    private mutating func settleAPNSPriority() throws(Failure) {
+        let path: V1Path = "apns.headers.apns-priority"
         let isSilent = self.message.contentAvailable && self.message.notification == nil
         if self.apnsPushType != nil {
             // FCM derives the push type itself. Only a silent push states it (TR-SILENT).
             guard isSilent, self.apnsPushType?.protocolWord == "background" else {
-                throw .notCarried("message.apns.headers.apns-push-type")
+                throw .notCarried("apns.headers.apns-push-type")
             }
         }
         switch self.apnsPriority.map({ $0.protocolWord ?? "" }) {
@@ -122,7 +142,7 @@ struct V1LegacyTranslation {
 
     // MARK: The common parts
 
-    private mutating func readData(_ value: JSONValue) throws(Refusal) {
+    private mutating func readData(_ value: JSONValue) throws(Failure) {
         for member in value.members.map(Array.init) ?? [] {
             let key = member.key
             guard !ValueRules.isRefusedDataKey(key) else { throw .badDataKey(key) }
@@ -131,10 +151,10 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func readNotification(_ value: JSONValue) throws(Refusal) {
+    private mutating func readNotification(_ value: JSONValue) throws(Failure) {
         for (name, value) in Self.fields(of: value, .notification) {
             guard let key = NotificationKey(rawValue: name), let text = value.string else { continue }
-            try self.carry(text, as: key, from: "message.notification.\(name)")
+            try self.carry(text, as: key, from: "notification.\(name)")
         }
     }
 
@@ -153,9 +173,9 @@ struct V1LegacyTranslation {
 
     // MARK: Android
 
-    private mutating func readAndroid(_ value: JSONValue) throws(Refusal) {
+    private mutating func readAndroid(_ value: JSONValue) throws(Failure) {
         for (name, value) in Self.fields(of: value, .android) {
-            let path = "message.android.\(name)"
+            let path: V1Path = "android.\(name)"
             let text = value.string ?? ""
             switch name {
             case "collapse_key": try self.carryCollapseKey(text, from: path)
@@ -170,9 +190,9 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func readAndroidNotification(_ value: JSONValue) throws(Refusal) {
+    private mutating func readAndroidNotification(_ value: JSONValue) throws(Failure) {
         for (name, value) in Self.fields(of: value, .androidNotification) {
-            let path = "message.android.notification.\(name)"
+            let path: V1Path = "android.notification.\(name)"
             switch name {
             case "title_loc_args": try self.carry(value, as: \.titleLocArgs, from: path)
             case "body_loc_args": try self.carry(value, as: \.bodyLocArgs, from: path)
@@ -195,19 +215,19 @@ struct V1LegacyTranslation {
 
     // MARK: Apple
 
-    private mutating func readAPNS(_ value: JSONValue) throws(Refusal) {
+    private mutating func readAPNS(_ value: JSONValue) throws(Failure) {
         for (name, value) in Self.fields(of: value, .apns) {
             switch name {
             case "headers": try self.readAPNSHeaders(value)
             case "payload": try self.readPayload(value)
-            default: throw .notCarried("message.apns.\(name)")
+            default: throw .notCarried("apns.\(name)")
             }
         }
     }
 
-    private mutating func readAPNSHeaders(_ value: JSONValue) throws(Refusal) {
+    private mutating func readAPNSHeaders(_ value: JSONValue) throws(Failure) {
         for (name, text) in Self.headers(value) {
-            let path = Refusal.path("message.apns.headers", name)
+            let path = V1Path("apns.headers").appending(name)
             switch name.protocolWord?.lowercased() {
             case "apns-priority": self.apnsPriority = try Self.agreed(self.apnsPriority, text, path)
             case "apns-push-type": self.apnsPushType = try Self.agreed(self.apnsPushType, text, path)
@@ -221,9 +241,9 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func readPayload(_ value: JSONValue) throws(Refusal) {
+    private mutating func readPayload(_ value: JSONValue) throws(Failure) {
         for member in value.members.map(Array.init) ?? [] where !member.value.isNull {
-            let path = Refusal.path("message.apns.payload", member.key)
+            let path = V1Path("apns.payload").appending(member.key)
             guard member.keyEquals("aps"), let aps = member.value.members else { throw .notCarried(path) }
             for member in aps where !member.value.isNull {
                 try self.readAPS(member.key, member.value)
@@ -231,8 +251,8 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func readAPS(_ name: String, _ value: JSONValue) throws(Refusal) {
-        let path = Refusal.path("message.apns.payload.aps", name)
+    private mutating func readAPS(_ name: String, _ value: JSONValue) throws(Failure) {
+        let path = V1Path("apns.payload.aps").appending(name)
         switch name.protocolWord {
         case "badge":
             guard let badge = value.number?.integer, (0...ValueRules.maxBadge).contains(badge) else {
@@ -257,8 +277,8 @@ struct V1LegacyTranslation {
     }
 
     /// Reads one key of an alert object (TR-ALERT).
-    private mutating func readAlert(_ name: String, _ value: JSONValue) throws(Refusal) {
-        let path = Refusal.path("message.apns.payload.aps.alert", name)
+    private mutating func readAlert(_ name: String, _ value: JSONValue) throws(Failure) {
+        let path = V1Path("apns.payload.aps.alert").appending(name)
         switch name.protocolWord {
         case "title": try self.carry(Self.text(value, path), as: .title, from: path)
         case "subtitle": try self.carry(Self.text(value, path), as: .subtitle, from: path)
@@ -273,30 +293,30 @@ struct V1LegacyTranslation {
 
     // MARK: Web
 
-    private mutating func readWebpush(_ value: JSONValue) throws(Refusal) {
+    private mutating func readWebpush(_ value: JSONValue) throws(Failure) {
         for (name, value) in Self.fields(of: value, .webpush) {
             switch name {
             case "headers": try self.readWebpushHeaders(value)
             case "notification":
                 for member in value.members.map(Array.init) ?? [] where !member.value.isNull {
-                    let path = Refusal.path("message.webpush.notification", member.key)
+                    let path = V1Path("webpush.notification").appending(member.key)
                     guard member.keyEquals("icon") else { throw .notCarried(path) }
                     try self.carry(Self.text(member.value, path), as: .icon, from: path)
                 }
             case "fcm_options":
                 for (name, value) in Self.fields(of: value, .webpushOptions) {
-                    let path = "message.webpush.fcm_options.\(name)"
+                    let path: V1Path = "webpush.fcm_options.\(name)"
                     guard name == "link" else { throw .notCarried(path) }
                     try self.carry(Self.text(value, path), as: .clickAction, from: path)
                 }
-            default: throw .notCarried("message.webpush.\(name)")
+            default: throw .notCarried("webpush.\(name)")
             }
         }
     }
 
-    private mutating func readWebpushHeaders(_ value: JSONValue) throws(Refusal) {
+    private mutating func readWebpushHeaders(_ value: JSONValue) throws(Failure) {
         for (name, text) in Self.headers(value) {
-            let path = Refusal.path("message.webpush.headers", name)
+            let path = V1Path("webpush.headers").appending(name)
             switch name.protocolWord?.lowercased() {
             case "ttl":
                 guard let seconds = Int(digits: text) else { throw .notCarried(path) }
@@ -315,8 +335,39 @@ struct V1LegacyTranslation {
 
     /// Returns the text in a field for which v1 accepts any value. Refuses the empty text, because legacy has no empty
     /// texts.
-    private static func text(_ value: JSONValue, _ path: String) throws(Refusal) -> String {
+    private static func text(_ value: JSONValue, _ path: V1Path) throws(Failure) -> String {
         guard let text = value.string, !text.isEmpty else { throw .notCarried(path) }
         return text
+    }
+}
+
+extension V1LegacyTranslation.Failure {
+    /// The refusal by the v1 facade.
+    var refusal: Refusal {
+        switch self {
+        case .notCarried(let path): .notCarried(V1Path("message").appending(path))
+        case .disagreement(let path): .disagreement(V1Path("message").appending(path))
+        case .badDataKey(let key): .badDataKey(key)
+        }
+    }
+
+    /// The failure in the words of the REST API.
+    var field: Refusal.Field {
+        switch self {
+        case .notCarried(let path):
+            Refusal.Field(
+                .invalidField,
+                at: path.pointer.description,
+                "This tenant sends by the legacy protocol, which can't express this"
+            )
+        case .disagreement(let path):
+            Refusal.Field(
+                .invalidField,
+                at: path.pointer.description,
+                "This differs from the same option elsewhere; the legacy protocol, by which this tenant sends, has one for all "
+                    + "platforms"
+            )
+        case .badDataKey: Refusal.Field(.invalidDataKey, at: "/data", "FCM reserves this key")
+        }
     }
 }

@@ -27,7 +27,8 @@ package struct V1Calls: Sendable {
             writer.beginObject()
             V1MessageWriter(message, now: now).writeMembers(to: &writer)
             writer.endObject()
-            suffix = writer.finish()
+            let members = writer.finish()
+            suffix = message.platforms?.applied(to: members) ?? members
         }
         if suffix.readableBytes <= "{}".utf8.count {
             suffix = ByteBuffer(string: "}}")

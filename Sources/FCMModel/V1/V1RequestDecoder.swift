@@ -24,8 +24,15 @@ package struct V1SendRequest: Sendable {
         case .token, .tokens, .topic, .condition, .notificationKey, .deviceGroup:
             break
         }
-        var translation = V1LegacyTranslation(now: now, dryRun: self.message.dryRun)
-        let message = try translation.message(from: self.content)
+        var base = Message()
+        base.dryRun = self.message.dryRun
+        var translation = V1LegacyTranslation(of: base, now: now)
+        let message: Message
+        do throws(V1LegacyTranslation.Failure) {
+            message = try translation.message(from: self.content)
+        } catch {
+            throw error.refusal
+        }
         let payloadBytes = message.payloadBytes
         guard payloadBytes <= self.target.maxPayloadBytes else {
             throw .tooBig(payloadBytes, limit: self.target.maxPayloadBytes)
@@ -43,21 +50,20 @@ package enum V1RequestDecoder {
 
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> V1SendRequest {
         let root = try Self.parse(body)
-        var checker = V1Schema.Checker()
-        try checker.check(root, .request, at: "")
+        var checker = V1Schema.Checker(limit: 1)
+        checker.check(root, .message(.request), at: "")
+        if let problem = checker.misformed.first { throw problem.refusal }
         guard let content = root.field("message"), let members = content.members else { throw .noTarget }
         let target = try Self.target(of: content)
-        if let refusal = checker.badValue { throw refusal }
-        try Self.checkCollapseID(of: content)
+        if let problem = checker.badValues.first { throw problem.refusal }
         for member in content.field("data")?.members.map(Array.init) ?? [] where Self.isRefused(member.key) {
             throw .badDataKey(member.key)
         }
         let payloadBytes = Self.payloadBytes(of: content)
         guard payloadBytes <= target.maxPayloadBytes else { throw .tooBig(payloadBytes, limit: target.maxPayloadBytes) }
-        var message = Message()
+        var message = Self.options(of: content)
         message.dryRun = root.field("validate_only", or: "validateOnly")?.bool ?? false
         message.passThrough = Self.passThrough(members, maxBytes: body.readableBytes)
-        Self.readOptions(of: content, into: &message)
         return V1SendRequest(target: target, message: message, payloadBytes: payloadBytes, content: content)
     }
 
@@ -100,16 +106,10 @@ package enum V1RequestDecoder {
             || bytes.starts(with: "google.".utf8) || bytes.starts(with: "gcm.notification.".utf8)
     }
 
-    private static func checkCollapseID(of content: JSONValue) throws(Refusal) {
-        let id = content.field("apns")?.field("headers")?.text("apns-collapse-id")
-        guard let id, id.utf8.count > V1MessageWriter.maxCollapseIDBytes else { return }
-        throw .badValue("message.apns.headers.apns-collapse-id", "at most \(V1MessageWriter.maxCollapseIDBytes) bytes")
-    }
-
     /// Returns the payload's size by L-SIZE (V-SIZE): the common notification, and the largest data of any platform.
     ///
     /// FCM also counts other parts. If those make a message too big, FCM refuses it.
-    private static func payloadBytes(of content: JSONValue) -> Int {
+    static func payloadBytes(of content: JSONValue) -> Int {
         let notification = Self.bytes(of: content.field("notification"))
         let common = Self.bytes(of: content.field("data"))
         let android = Self.bytes(of: content.field("android")?.field("data"))
@@ -140,7 +140,9 @@ package enum V1RequestDecoder {
         return writer.finish()
     }
 
-    private static func readOptions(of content: JSONValue, into message: inout Message) {
+    /// Returns a message with only those options of a checked message that limits and load shedding need.
+    static func options(of content: JSONValue) -> Message {
+        var message = Message()
         let android = content.field("android")
         message.collapseKey =
             android?.text("collapse_key", or: "collapseKey")
@@ -152,6 +154,7 @@ package enum V1RequestDecoder {
         case .some, nil: break
         }
         message.timeToLive = android?.text("ttl").flatMap(V1Duration.init)?.seconds
+        return message
     }
 }
 
@@ -161,23 +164,14 @@ package enum V1RequestDecoder {
 extension Refusal {
     private static func v1(
         _ code: OutcomeCode,
-        _ path: String,
+        _ path: V1Path,
         _ detail: String,
         isSyntactic: Bool = false
     ) -> Refusal {
         var refusal = Refusal(code, detail)
-        refusal.fields = [Field(code, at: path, detail)]
+        refusal.fields = [Field(code, at: path.text, detail)]
         refusal.isSyntactic = isSyntactic
         return refusal
-    }
-
-    /// Returns the path to a member. A name longer than any real name is truncated, because it may be the caller's
-    /// payload.
-    static func path(_ parent: String, _ name: String) -> String {
-        let scalars = name.unicodeScalars
-        let cut = scalars.prefix(64)
-        let name = cut.endIndex < scalars.endIndex ? "\(String(cut))…" : name
-        return parent.isEmpty ? name : "\(parent).\(name)"
     }
 
     // MARK: Refused by Google's front end
@@ -185,35 +179,35 @@ extension Refusal {
     static func unreadable(_ error: JSONParseError) -> Refusal {
         let text = "Invalid JSON payload received. \(error.reason) at position \(error.offset)."
         let names = error.pointer.description.split(separator: "/").map(String.init)
-        return .v1(OutcomeCode(error.code), names.reduce("") { Self.path($0, $1) }, text, isSyntactic: true)
+        return .v1(OutcomeCode(error.code), names.reduce("") { $0.appending($1) }, text, isSyntactic: true)
     }
 
-    static func unknown(_ field: String) -> Refusal {
-        let text = "Invalid JSON payload received. Cannot find field: \(field)"
+    static func unknown(_ field: V1Path) -> Refusal {
+        let text = "Invalid JSON payload received. Cannot find field: \(field.text)"
         return .v1(.unknownField, field, text, isSyntactic: true)
     }
 
-    static func wrongType(_ field: String, _ type: String) -> Refusal {
-        .v1(.invalidField, field, "Invalid value at '\(field)' (\(type))", isSyntactic: true)
+    static func wrongType(_ field: V1Path, _ type: String) -> Refusal {
+        .v1(.invalidField, field, "Invalid value at '\(field.text)' (\(type))", isSyntactic: true)
     }
 
-    static func repeated(_ field: String) -> Refusal {
-        let text = "Invalid JSON payload received. '\(field)' is given twice"
+    static func repeated(_ field: V1Path) -> Refusal {
+        let text = "Invalid JSON payload received. '\(field.text)' is given twice"
         return .v1(.duplicateKey, field, text, isSyntactic: true)
     }
 
     // MARK: Refused by FCM
 
-    static func badValue(_ field: String, _ demand: String) -> Refusal {
-        .v1(.invalidField, field, "Invalid value at '\(field)': \(demand)")
+    static func badValue(_ field: V1Path, _ demand: String) -> Refusal {
+        .v1(.invalidField, field, "Invalid value at '\(field.text)': \(demand)")
     }
 
     static var noTarget: Refusal { .v1(.invalidTarget, "message", "Recipient of the message is not set.") }
 
-    static func badTarget(_ field: String, _ text: String) -> Refusal { .v1(.invalidTarget, field, text) }
+    static func badTarget(_ field: V1Path, _ text: String) -> Refusal { .v1(.invalidTarget, field, text) }
 
     static func badDataKey(_ key: String) -> Refusal {
-        .v1(.invalidDataKey, "message.data", "Invalid data payload key: \(Self.path("", key))")
+        .v1(.invalidDataKey, "message.data", "Invalid data payload key: \(V1Path("").appending(key).text)")
     }
 
     static func tooBig(_ bytes: Int, limit: Int) -> Refusal {
@@ -226,14 +220,14 @@ extension Refusal {
 
     // MARK: Refused by the gateway
 
-    static func notCarried(_ field: String) -> Refusal {
-        .v1(.invalidField, field, "'\(field)' can't be sent by the legacy protocol, which serves this project")
+    static func notCarried(_ field: V1Path) -> Refusal {
+        .v1(.invalidField, field, "'\(field.text)' can't be sent by the legacy protocol, which serves this project")
     }
 
     /// Refuses a field that differs from the same option of another platform. Legacy has one option for all platforms.
-    static func disagreement(_ field: String) -> Refusal {
+    static func disagreement(_ field: V1Path) -> Refusal {
         let text =
-            "'\(field)' differs from the same option elsewhere; the legacy protocol, which serves this project, "
+            "'\(field.text)' differs from the same option elsewhere; the legacy protocol, which serves this project, "
             + "has one for all platforms"
         return .v1(.invalidField, field, text)
     }

@@ -21,6 +21,9 @@ struct V1Schema: Sendable {
         case durations
         /// An object whose values are strings.
         case textMap
+        /// An object of texts with the id by which APNs collapses messages.
+        case appleHeaders
+        case collapseID
         /// An object that v1 passes through.
         case structure
         case message(V1Schema)
@@ -51,6 +54,14 @@ struct V1Schema: Sendable {
     subscript(name: String) -> Field? {
         name.protocolWord.flatMap { self.fields[$0] }
     }
+
+    /// Returns the end of a sentence that names a similar field, or an empty text.
+    func hint(for name: String) -> String {
+        name.protocolWord.map { NearestName.hint(for: $0, among: self.names) } ?? ""
+    }
+
+    /// The names in `snake_case`.
+    var names: [String] { Set(self.fields.values.map(\.name)).sorted() }
 
     private static func camelCase(_ name: String) -> String {
         let words = name.split(separator: "_")
@@ -125,7 +136,7 @@ extension V1Schema {
     ])
 
     static let apns = V1Schema([
-        "headers": .textMap,
+        "headers": .appleHeaders,
         "payload": .structure,
         "fcm_options": .message(Self.apnsOptions),
         "live_activity_token": .text,
@@ -149,60 +160,102 @@ extension V1Schema {
 
     static let webpushOptions = V1Schema(["link": .link, "analytics_label": .label])
 
-    /// Checks a body against v1's fields. Like Google's front end and then FCM, checks all names and types before any
-    /// value.
-    struct Checker {
-        /// The first invalid value.
-        private(set) var badValue: Refusal?
-
-        /// Checks an object and all known parts of it. Throws the first unknown name or wrong type. `null` counts as
-        /// absent everywhere.
-        mutating func check(_ value: JSONValue, _ schema: V1Schema, at path: String) throws(Refusal) {
-            guard let members = value.members else { throw .wrongType(path, "an object") }
-            var seen = Array(repeating: false, count: schema.count)
-            for member in members {
-                let name = member.key
-                guard let field = schema[name] else { throw .unknown(Refusal.path(path, name)) }
-                guard !seen[field.index] else { throw .repeated(Refusal.path(path, field.name)) }
-                seen[field.index] = true
-                guard !member.value.isNull else { continue }
-                try self.check(member.value, field.kind, at: Refusal.path(path, field.name))
-            }
+    /// A part of a body that HTTP v1 refuses.
+    struct Problem {
+        enum Reason {
+            /// The hint names a similar field.
+            case unknown(hint: String)
+            /// The type in Google's words, and in plain ones.
+            case wrongType(String, String)
+            case repeated
+            case badValue(String)
         }
 
-        private mutating func check(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) throws(Refusal) {
+        let reason: Reason
+        let path: V1Path
+    }
+
+    /// Checks a body against v1's fields. Google's front end checks all names and types, and then FCM checks the values.
+    struct Checker {
+        /// The most problems that are noted of either sort.
+        private let limit: Int
+        /// The wrong names and types.
+        private(set) var misformed: [Problem] = []
+        private(set) var badValues: [Problem] = []
+
+        init(limit: Int) {
+            self.limit = limit
+        }
+
+        private var isFull: Bool { self.misformed.count >= self.limit }
+
+        /// Checks a value and all known parts of it. `null` counts as absent everywhere.
+        mutating func check(_ value: JSONValue, _ kind: V1Schema.Kind, at path: @autoclosure () -> V1Path) {
+            guard !value.isNull, !self.isFull else { return }
             switch kind {
             case .text, .color, .label, .link, .choice, .duration, .timeToLive:
-                guard value.kind == .string else { throw .wrongType(path, "TYPE_STRING") }
-                self.checkText(value, kind, at: path)
+                guard value.kind == .string else { return self.note(.notText, at: path()) }
+                self.checkText(value, kind, at: path())
             case .flag:
-                guard value.bool != nil else { throw .wrongType(path, "TYPE_BOOL") }
+                guard value.bool != nil else { return self.note(.wrongType("TYPE_BOOL", "true or false"), at: path()) }
             case .count:
-                guard Self.isWhole(value) else { throw .wrongType(path, "TYPE_INT32") }
+                guard Self.isWhole(value) else {
+                    return self.note(.wrongType("TYPE_INT32", "a whole number of 32 bits"), at: path())
+                }
             case .number:
-                guard value.number != nil else { throw .wrongType(path, "TYPE_FLOAT") }
+                guard value.number != nil else { return self.note(.wrongType("TYPE_FLOAT", "a number"), at: path()) }
             case .texts, .durations:
-                guard let elements = value.elements else { throw .wrongType(path, "a list of TYPE_STRING") }
-                for element in elements {
-                    guard element.kind == .string else { throw .wrongType(path, "a list of TYPE_STRING") }
-                    if case .durations = kind { self.checkText(element, .duration, at: path) }
+                guard let elements = value.elements, !elements.contains(where: { $0.kind != .string }) else {
+                    return self.note(.wrongType("a list of TYPE_STRING", "an array of strings"), at: path())
                 }
-            case .textMap:
-                guard let members = value.members else { throw .wrongType(path, "a map of TYPE_STRING") }
-                for member in members where member.value.kind != .string && !member.value.isNull {
-                    throw .wrongType(Refusal.path(path, member.key), "TYPE_STRING")
+                guard case .durations = kind else { return }
+                for element in elements { self.checkText(element, .duration, at: path()) }
+            case .textMap, .appleHeaders:
+                guard let members = value.members else {
+                    return self.note(.wrongType("a map of TYPE_STRING", "an object of strings"), at: path())
                 }
+                for member in members where !member.value.isNull && !self.isFull {
+                    guard member.value.kind == .string else {
+                        self.note(.notText, at: path().appending(member.key))
+                        continue
+                    }
+                    guard case .appleHeaders = kind, member.keyEquals("apns-collapse-id") else { continue }
+                    self.checkText(member.value, .collapseID, at: path().appending(member.key))
+                }
+            case .collapseID: break
             case .structure:
-                guard value.members != nil else { throw .wrongType(path, "an object") }
+                guard value.members != nil else { return self.note(.noObject, at: path()) }
             case .message(let schema):
-                try self.check(value, schema, at: path)
+                self.check(value, schema, at: path())
             }
         }
 
-        /// Records an invalid text. The empty text counts as absent.
-        private mutating func checkText(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) {
+        private mutating func check(_ value: JSONValue, _ schema: V1Schema, at path: @autoclosure () -> V1Path) {
+            guard let members = value.members else { return self.note(.noObject, at: path()) }
+            var seen = Array(repeating: false, count: schema.count)
+            for member in members where !self.isFull {
+                let name = member.key
+                guard let field = schema[name] else {
+                    self.note(.unknown(hint: schema.hint(for: name)), at: path().appending(name))
+                    continue
+                }
+                guard !seen[field.index] else {
+                    self.note(.repeated, at: path().appending(field.name))
+                    continue
+                }
+                seen[field.index] = true
+                self.check(member.value, field.kind, at: path().appending(field.name))
+            }
+        }
+
+        private mutating func note(_ reason: Problem.Reason, at path: V1Path) {
+            self.misformed.append(Problem(reason: reason, path: path))
+        }
+
+        /// Notes an invalid text. The empty text counts as absent.
+        private mutating func checkText(_ value: JSONValue, _ kind: V1Schema.Kind, at path: @autoclosure () -> V1Path) {
             if case .text = kind { return }
-            guard self.badValue == nil, let text = value.string, !text.isEmpty else { return }
+            guard self.badValues.count < self.limit, let text = value.string, !text.isEmpty else { return }
             let demand: String? =
                 switch kind {
                 case .color: ValueRules.isColor(text) ? nil : "# and six hexadecimal digits"
@@ -214,9 +267,13 @@ extension V1Schema {
                 case .duration: V1Duration(text) == nil ? "a duration such as 3.5s" : nil
                 case .timeToLive:
                     Self.isTimeToLive(text) ? nil : "a duration such as 3600s, at most \(Message.maxTimeToLive)s"
-                case .text, .flag, .count, .number, .texts, .durations, .textMap, .structure, .message: nil
+                case .collapseID:
+                    text.utf8.count <= V1MessageWriter.maxCollapseIDBytes
+                        ? nil : "at most \(V1MessageWriter.maxCollapseIDBytes) bytes"
+                case .text, .flag, .count, .number, .texts, .durations, .textMap, .appleHeaders, .structure, .message:
+                    nil
                 }
-            if let demand { self.badValue = .badValue(path, demand) }
+            if let demand { self.badValues.append(Problem(reason: .badValue(demand), path: path())) }
         }
 
         private static func isWhole(_ value: JSONValue) -> Bool {
@@ -231,6 +288,34 @@ extension V1Schema {
         private static func isTimeToLive(_ text: String) -> Bool {
             guard let duration = V1Duration(text) else { return false }
             return ValueRules.isTimeToLive(duration.roundedUp)
+        }
+    }
+}
+
+extension V1Schema.Problem.Reason {
+    fileprivate static let notText = Self.wrongType("TYPE_STRING", "a string")
+    fileprivate static let noObject = Self.wrongType("an object", "an object")
+}
+
+extension V1Schema.Problem {
+    /// The refusal by the v1 facade.
+    var refusal: Refusal {
+        switch self.reason {
+        case .unknown: .unknown(self.path)
+        case .wrongType(let type, _): .wrongType(self.path, type)
+        case .repeated: .repeated(self.path)
+        case .badValue(let demand): .badValue(self.path, demand)
+        }
+    }
+
+    /// The problem in the words of the REST API.
+    var field: Refusal.Field {
+        let pointer = self.path.pointer.description
+        return switch self.reason {
+        case .unknown(let hint): Refusal.Field(.unknownField, at: pointer, "This field is not known here\(hint)")
+        case .wrongType(_, let type): Refusal.Field(.invalidField, at: pointer, "This must be \(type)")
+        case .repeated: Refusal.Field(.duplicateKey, at: pointer, "This field is given twice, in different spellings")
+        case .badValue(let demand): Refusal.Field(.invalidField, at: pointer, "This must be \(demand)")
         }
     }
 }

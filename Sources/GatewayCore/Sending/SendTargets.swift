@@ -66,7 +66,7 @@ extension LimitRequest {
             tenant: command.profile.limitKey,
             policies: command.profile.limits,
             recipients: command.message.dryRun ? .tenantOnly(targets.count) : targets.limited,
-            isCollapsible: command.message.collapseKey != nil
+            isCollapsible: command.message.isCollapsible
         )
         if !command.message.dryRun { self.members = targets.members }
     }

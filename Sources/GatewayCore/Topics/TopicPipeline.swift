@@ -218,12 +218,18 @@ package struct SubscriptionCall: Sendable {
     package let topic: TopicName
     /// 1 to 1,000 devices; from callers in order and as often as they were named, to the upstream each once.
     package let tokens: [String]
+    /// What ``tokens`` holds.
+    package let kind: RetiredToken.Kind
 
-    package init(_ change: SubscriptionChange, of tokens: [String], to topic: TopicName, by caller: Caller) {
-        self.caller = caller
-        self.change = change
-        self.topic = topic
-        self.tokens = tokens
+    package init(
+        _ change: SubscriptionChange,
+        of tokens: [String],
+        _ kind: RetiredToken.Kind = .token,
+        to topic: TopicName,
+        by caller: Caller
+    ) {
+        (self.caller, self.change, self.topic) = (caller, change, topic)
+        (self.tokens, self.kind) = (tokens, kind)
     }
 
     package var profile: TenantProfile { self.caller.profile }
@@ -231,7 +237,7 @@ package struct SubscriptionCall: Sendable {
     package var deadline: ContinuousClock.Instant { self.caller.deadline }
 
     func addressing(_ tokens: [String]) -> SubscriptionCall {
-        SubscriptionCall(self.change, of: tokens, to: self.topic, by: self.caller)
+        SubscriptionCall(self.change, of: tokens, self.kind, to: self.topic, by: self.caller)
     }
 }
 
@@ -258,12 +264,11 @@ package struct RegistrationCall: Sendable {
 
     package let caller: Caller
     package let token: String
+    package let kind: RetiredToken.Kind
     package let part: Part
 
-    package init(_ part: Part, of token: String, by caller: Caller) {
-        self.caller = caller
-        self.token = token
-        self.part = part
+    package init(_ part: Part, of token: String, _ kind: RetiredToken.Kind = .token, by caller: Caller) {
+        (self.caller, self.token, self.kind, self.part) = (caller, token, kind, part)
     }
 
     package var profile: TenantProfile { self.caller.profile }

@@ -200,6 +200,11 @@ struct FieldProblems {
         return Refusal(self.list)
     }
 
+    /// Reports the problems of a block for one platform.
+    mutating func check(_ value: JSONValue, asPlatform name: String) {
+        self.list += PlatformBlocks.problems(of: value, in: name, atMost: Self.maxCount - self.list.count)
+    }
+
     mutating func members(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> JSONMembers? {
         guard let members = value.members else {
             self.report(.invalidField, at: pointer(), "This must be an object")

@@ -31,14 +31,9 @@ struct ExplainRoutes {
             contentType: exchange.contentType,
             form: Self.form(of: exchange)
         )
-        let command = SendCommand(
-            by: caller,
-            to: body.target,
-            message: body.message,
-            payloadBytes: body.payloadBytes
-        )
+        let command = try body.command(by: caller, at: exchange.time)
         let preview = try await self.pipeline.preview(command, maxRequests: SendExplanation.maxShownRequests)
-        return HTTPServerResponse(json: SendExplanation(command, preview).json)
+        return HTTPServerResponse(json: SendExplanation(of: body.message, command, preview).json)
     }
 
     private static func form(of exchange: Exchange) throws(Refusal) -> Body.Form {
@@ -63,8 +58,9 @@ extension ExplainRoutes {
         private static let maxOptionBytes = 64 * 1024
 
         let message: Message
-        let payloadBytes: Int
         let target: Target
+        /// The payload's size in a legacy form.
+        private let legacyBytes: Int?
 
         /// Reads a body. Throws a refusal if no send would accept it.
         init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
@@ -73,7 +69,7 @@ extension ExplainRoutes {
                 let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
                 self.target = body.target
                 self.message = body.message
-                self.payloadBytes = body.message.payloadBytes
+                self.legacyBytes = nil
             case .legacy:
                 guard JSONBody.isJSON(contentType) else {
                     throw Refusal(.unsupportedMediaType, "Send the body as application/json")
@@ -84,12 +80,19 @@ extension ExplainRoutes {
                 }
                 self.target = target
                 self.message = request.message
-                self.payloadBytes = request.payloadBytes
+                self.legacyBytes = request.payloadBytes
             }
             let options = [self.message.collapseKey, self.message.restrictedPackageName]
             guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
                 throw Refusal(.invalidField, "The collapse key and the package name are too long to be shown")
             }
+        }
+
+        func command(by caller: Caller, at time: Timestamp) throws(Refusal) -> SendCommand {
+            guard let legacyBytes else {
+                return try SendCommand(self.message, to: self.target, by: caller, at: time)
+            }
+            return SendCommand(by: caller, to: self.target, message: self.message, payloadBytes: legacyBytes)
         }
 
         private static func legacyRequest(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {

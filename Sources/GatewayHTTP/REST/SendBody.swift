@@ -12,31 +12,40 @@ struct SendBody {
         for member in members where !reader.problems.isFull {
             reader.read(member.key, member.value)
         }
-        guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {
-            throw Refusal(reader.problems.list)
-        }
-        self.target = target
-        self.message = reader.message
+        let (target, message) = (reader.finishedTarget(), reader.finishedMessage())
+        guard let target, reader.problems.list.isEmpty else { throw Refusal(reader.problems.list) }
+        (self.target, self.message) = (target, message)
     }
+}
 
-    func command(by caller: Caller) -> SendCommand {
-        SendCommand(by: caller, to: self.target, message: self.message, payloadBytes: self.message.payloadBytes)
+extension SendCommand {
+    /// Creates the command to send a message in the form of the tenant's upstream. Throws the refusal of the first field
+    /// that the legacy protocol can't express.
+    convenience init(_ message: Message, to target: Target, by caller: Caller, at time: Timestamp) throws(Refusal) {
+        let message =
+            switch caller.profile.tenant.upstream {
+            case .v1: message
+            case .legacy: try message.withoutPlatforms(now: time.seconds)
+            }
+        self.init(by: caller, to: target, message: message, payloadBytes: message.payloadBytes)
     }
 }
 
 extension SendBody {
     /// Reads the members of a send one by one.
     struct Reader {
-        private static let names = [
-            "token", "tokens", "fid", "fids", "topic", "condition", "device_group", "notification", "data", "priority",
-            "ttl",
-            "collapse_key", "content_available", "mutable_content", "restricted_package_name", "dry_run",
-        ]
+        private static let names =
+            [
+                "token", "tokens", "fid", "fids", "topic", "condition", "device_group", "notification", "data",
+                "priority",
+                "ttl", "collapse_key", "content_available", "mutable_content", "restricted_package_name", "dry_run",
+            ] + PlatformBlocks.names
 
         private(set) var message = Message()
         private(set) var problems = FieldProblems()
         private var target: Target?
         private var targetCount = 0
+        private var blocks: [(name: String, value: JSONValue)] = []
 
         private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
 
@@ -63,6 +72,9 @@ extension SendBody {
                 self.message.restrictedPackageName = self.problems.text(value, at: Self.pointer(key))
             case "dry_run":
                 self.message.dryRun = self.problems.bool(value, at: Self.pointer(key)) ?? false
+            case "android", "apns", "webpush", "fcm_options":
+                self.problems.check(value, asPlatform: key)
+                self.blocks.append((key, value))
             default:
                 self.problems.unknown(key, among: Self.names)
             }
@@ -80,6 +92,22 @@ extension SendBody {
                 return nil
             }
             return self.target
+        }
+
+        /// Returns the message after all members were read. It is complete if there are no problems.
+        mutating func finishedMessage() -> Message {
+            guard self.problems.list.isEmpty else { return self.message }
+            self.message.platforms = PlatformBlocks(self.blocks)
+            if let bytes = self.message.platforms?.byteCount, bytes > PlatformBlocks.maxBytes {
+                self.problems.report(
+                    .messageTooBig,
+                    at: JSONPointer(),
+                    """
+                    \(PlatformBlocks.names.joined(separator: ", ")) may have at most \(PlatformBlocks.maxBytes) bytes of JSON together
+                    """
+                )
+            }
+            return self.message
         }
 
         // MARK: Target

@@ -33,9 +33,9 @@ struct SendExplanation {
     private let limits: LimitStatus
     private let warnings: [Warning]
 
-    /// Explains a send after the pipeline's preview.
-    init(_ command: SendCommand, _ preview: SendPipeline.Preview) {
-        let (message, target, payloadBytes) = (command.message, command.target, command.payloadBytes)
+    /// Explains the send of a message as the caller wrote it, after the pipeline's preview.
+    init(of message: Message, _ command: SendCommand, _ preview: SendPipeline.Preview) {
+        let (target, payloadBytes) = (command.target, command.payloadBytes)
         let isTooBig = payloadBytes > target.maxPayloadBytes
         let tooBig = isTooBig ? Refusal.messageTooBig(payloadBytes, to: target) : nil
         let kind = command.profile.tenant.upstream
@@ -224,12 +224,16 @@ extension SendExplanation {
             if let root = (try? JSONDocument(parsing: body))?.root {
                 Self.gather(root, at: JSONPointer(), into: &leaves)
             }
+            var ofPlatforms: [String] = []
+            if let content = message.platforms?.content { Self.gather(content, at: JSONPointer(), into: &ofPlatforms) }
+            let platformLeaves = Set(ofPlatforms.map { "/message\($0)" })
             let isSilent = leaves.contains(Self.pushType)
             var members: [String: [String]] = [:]
             for leaf in leaves {
                 let field: String? =
                     switch kind {
                     case .legacy: leaf == "/time_to_live" ? "/ttl" : leaf
+                    case .v1 where platformLeaves.contains(leaf): String(leaf.dropFirst("/message".count))
                     // In a silent push, `apns-priority` comes from `content_available`, otherwise from `priority`.
                     case .v1:
                         leaf == "/message/apns/headers/apns-priority" && isSilent
@@ -237,11 +241,18 @@ extension SendExplanation {
                     }
                 if let field { members[field, default: []].append(leaf) }
             }
-            return Self.fields(of: message).map { FieldTrace(pointer: $0, becomes: members[$0] ?? []) }
+            let traces = Self.fields(of: message).map { FieldTrace(pointer: $0, becomes: members[$0] ?? []) }
+            return traces
+                + ofPlatforms.map { leaf in
+                    let field = kind == .v1 ? leaf : Self.fieldsOfV1["/message\(leaf)"]
+                    return FieldTrace(pointer: leaf, becomes: field.flatMap { members[$0] } ?? [])
+                }
         }
 
-        /// Collects the pointers of all members that are not objects. The caller's `data` counts as one member.
+        /// Collects the pointers of all members that are not objects. The caller's `data` counts as one member. A `null`
+        /// only removes a member.
         private static func gather(_ value: JSONValue, at pointer: JSONPointer, into leaves: inout [String]) {
+            guard !value.isNull else { return }
             guard let members = value.members, !Self.dataPointers.contains(pointer.description) else {
                 leaves.append(pointer.description)
                 return

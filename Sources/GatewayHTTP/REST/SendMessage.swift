@@ -20,7 +20,7 @@ struct SendMessage: SendEndpoint {
 
     func read(_ exchange: Exchange) throws -> Sending<AnswerWriter> {
         let body = try SendBody(exchange.members())
-        let command = body.command(by: try exchange.caller)
+        let command = try SendCommand(body.message, to: body.target, by: exchange.caller, at: exchange.time)
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
         }
@@ -30,8 +30,8 @@ struct SendMessage: SendEndpoint {
                 route: .messages,
                 method: "POST",
                 path: exchange.request.head.pathBytes,
-                target: command.target,
-                message: command.message
+                target: body.target,
+                message: body.message
             )
         }
         return Sending(command: command, idempotent: idempotent, writer: AnswerWriter(target: command.target))

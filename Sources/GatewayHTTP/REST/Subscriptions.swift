@@ -31,6 +31,20 @@ enum Subscriptions {
         ]
     }
 
+    /// Refuses installation ids of a tenant that sends by the legacy protocol.
+    private static func check(
+        _ kind: RetiredToken.Kind,
+        named field: String,
+        for profile: TenantProfile
+    ) throws(Refusal) {
+        guard kind == .installation, profile.tenant.upstream == .legacy else { return }
+        throw Refusal(
+            .invalidTarget,
+            "This tenant sends by the legacy protocol, which supports registration tokens only",
+            field: field
+        )
+    }
+
     private struct Change: Endpoint {
         let route: Route
         private let change: SubscriptionChange
@@ -45,14 +59,16 @@ enum Subscriptions {
 
         func read(_ exchange: Exchange) throws -> SubscriptionCall {
             let topic = try Self.topic(in: exchange)
-            let tokens = try Self.tokens(exchange.members())
-            return SubscriptionCall(self.change, of: tokens, to: topic, by: try exchange.caller)
+            let (kind, tokens) = try Self.devices(exchange.members())
+            let caller = try exchange.caller
+            try Subscriptions.check(kind, named: "\(kind.rawValue)s", for: caller.profile)
+            return SubscriptionCall(self.change, of: tokens, kind, to: topic, by: caller)
         }
 
         func load(of call: SubscriptionCall) -> RequestLoad { .subscriptions(devices: call.tokens.count) }
 
         func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
-            Answer.response(to: call.tokens, await self.topics.change(call))
+            Answer.response(to: call, await self.topics.change(call))
         }
 
         /// Returns the topic in a path, unescaped.
@@ -70,13 +86,24 @@ enum Subscriptions {
         }
 
         /// Returns the devices that a body names, in order and with repetitions.
-        private static func tokens(_ members: JSONMembers) throws(Refusal) -> [String] {
+        private static func devices(_ members: JSONMembers) throws(Refusal) -> (RetiredToken.Kind, [String]) {
             var problems = FieldProblems()
-            let tokens: [String]? = problems.only("tokens", of: members, missing: "This must be present") {
-                $0.registrations($1, at: JSONPointer().appending("tokens"))
+            var devices: [(RetiredToken.Kind, [String]?)] = []
+            for member in members where !problems.isFull {
+                let pointer = JSONPointer().appending(member.key)
+                if member.keyEquals("tokens") {
+                    devices.append((.token, problems.registrations(member.value, at: pointer)))
+                } else if member.keyEquals("fids") {
+                    devices.append((.installation, problems.registrations(member.value, at: pointer)))
+                } else {
+                    problems.unknown(member.key, among: ["tokens", "fids"])
+                }
             }
-            guard let tokens, problems.list.isEmpty else { throw Refusal(problems.list) }
-            return tokens
+            if devices.count != 1 { problems.report(.invalidField, at: JSONPointer(), "Give either tokens or fids") }
+            guard problems.list.isEmpty, case (let kind, let tokens?)? = devices.first else {
+                throw Refusal(problems.list)
+            }
+            return (kind, tokens)
         }
     }
 
@@ -91,15 +118,20 @@ enum Subscriptions {
         }
 
         func read(_ exchange: Exchange) throws -> Work {
-            let query = try exchange.query(["token", "limit", "cursor"])
+            let query = try exchange.query(["token", "fid", "limit", "cursor"])
             let (limit, cursor) = (try query.limit(), try query.cursor())
-            guard let token = query.text("token") else {
-                throw Refusal(.invalidField, "token must name the device to look up")
+            let devices = RetiredToken.Kind.allCases.compactMap { kind in
+                query.text(kind.rawValue).map { (kind: kind, text: $0) }
             }
-            guard RegistrationToken.isPlausible(token) else {
-                throw Refusal(.invalidToken, "token is not a registration token")
+            guard devices.count == 1, let (kind, text) = devices.first else {
+                throw Refusal(.invalidField, "Either token or fid must name the device to look up")
             }
-            let call = RegistrationCall(.subscriptions, of: token, by: try exchange.caller)
+            guard RegistrationToken.isPlausible(text) else {
+                throw Refusal(.invalidToken, "\(kind.rawValue) can't be that of a device")
+            }
+            let caller = try exchange.caller
+            try Subscriptions.check(kind, named: kind.rawValue, for: caller.profile)
+            let call = RegistrationCall(.subscriptions, of: text, kind, by: caller)
             return Work(call: call, cursor: cursor, limit: limit)
         }
 
@@ -116,13 +148,13 @@ extension FieldProblems {
             self.report(
                 .invalidField,
                 at: pointer,
-                "This must be an array of 1 to \(Target.maxRecipients) registration tokens"
+                "This must be an array of 1 to \(Target.maxRecipients) devices"
             )
             return nil
         }
         guard let texts = self.strings(value, at: pointer) else { return nil }
         for (index, text) in texts.enumerated() where !RegistrationToken.isPlausible(text) {
-            self.report(.invalidToken, at: pointer.appending(index), "This is not a registration token")
+            self.report(.invalidToken, at: pointer.appending(index), "This can't be that of a device")
         }
         return texts
     }
@@ -132,13 +164,14 @@ extension Subscriptions {
     /// Writes the answers to requests about subscriptions.
     enum Answer {
         /// The answer: each device's outcome in the request's order, or the one cause that stopped them all.
-        static func response(to tokens: [String], _ answer: ChargedAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse
+        static func response(to call: SubscriptionCall, _ answer: ChargedAnswer<[SubscriptionOutcome]>)
+            -> HTTPServerResponse
         {
             switch answer.result {
             case .failure(let refusal): Self.response(refusal, answer.quotas)
             case .success(let outcomes):
                 Self.response(
-                    Self.results(tokens, outcomes),
+                    Self.results(call, outcomes),
                     answer.quotas,
                     code: outcomes.lazy.compactMap(\.code).first
                 )
@@ -169,16 +202,17 @@ extension Subscriptions {
             }
         }
 
-        private static func results(_ tokens: [String], _ outcomes: [SubscriptionOutcome]) -> ByteBuffer {
+        private static func results(_ call: SubscriptionCall, _ outcomes: [SubscriptionOutcome]) -> ByteBuffer {
             let accepted = outcomes.count { $0 == .done }
             var writer = JSONWriter(reservingCapacity: 64 + outcomes.count * 224)
             writer.beginObject()
             writer.member("accepted", accepted)
             writer.member("rejected", outcomes.count - accepted)
             writer.beginArray("results")
-            for (token, outcome) in zip(tokens, outcomes) {
+            for (token, outcome) in zip(call.tokens, outcomes) {
                 writer.beginObject()
-                writer.member("token", token)
+                writer.key(call.kind.rawValue)
+                writer.string(token)
                 switch outcome {
                 case .done: writer.member("status", "accepted")
                 case .rejected(let rejection): writer.write(rejection)

@@ -144,7 +144,7 @@ struct MessageDigestTests {
         #expect(
             message == [
                 "notification", "data", "priority", "timeToLive", "collapseKey", "contentAvailable", "mutableContent",
-                "restrictedPackageName", "dryRun", "passThrough",
+                "restrictedPackageName", "dryRun", "platforms", "passThrough",
             ]
         )
         let notification = Mirror(reflecting: Notification()).children.compactMap(\.label)

@@ -196,7 +196,7 @@ struct BodyFaultTests {
     ]
 
     private static let subscriptions: [(body: String, faults: [String])] = [
-        (#"{}"#, ["/tokens: invalid_field"]),
+        (#"{}"#, [": invalid_field"]),
         (#"{"tokens":[]}"#, ["/tokens: invalid_field"]),
         (#"{"tokens":"a"}"#, ["/tokens: invalid_field"]),
         (#"{"tokens":null}"#, ["/tokens: invalid_field"]),
@@ -205,6 +205,7 @@ struct BodyFaultTests {
         (#"{"tokens":["a","/topics/x",".."]}"#, ["/tokens/1: invalid_token", "/tokens/2: invalid_token"]),
         (#"{"tokens":["a","b\u0000c"]}"#, ["/tokens/1: invalid_token"]),
         (#"{"tokens":["a"],"topic":"x"}"#, ["/topic: unknown_field"]),
+        (#"{"tokens":["a"],"fids":["b"]}"#, [": invalid_field"]), (#"{"fids":[1]}"#, ["/fids/0: invalid_field"]),
     ]
 
     private static let devices: [Table] = [

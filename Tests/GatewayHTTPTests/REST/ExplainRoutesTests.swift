@@ -294,6 +294,51 @@ struct ExplainRoutesTests {
         }
     }
 
+    @Test("Blocks for platforms are traced to their members, and fields that they replace lose theirs")
+    func platforms() async throws {
+        try await TestGateway.run { gateway, key in
+            let body = #"""
+                {"token":"t","ttl":60,"collapse_key":"c",
+                 "android":{"ttl":"60s","collapseKey":null},"apns":{"headers":{"Apns-Collapse-Id":"c"}},"webpush":{}}
+                """#
+            let legacy = await gateway.data(.post, Self.path, key: key, body: body)
+            #expect(try legacy.faults() == ["/android/collapse_key: invalid_field"])
+            try await gateway.setUpstream(.v1)
+            let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+            #expect(json["requests"]?[0]?["body"]?["message"]?["android"] == ["ttl": "60s"])
+            #expect(
+                json["fields"]?.elements.dropFirst().map(\.self) == [
+                    [
+                        "pointer": "/ttl",
+                        "becomes": ["/message/apns/headers/apns-expiration", "/message/webpush/headers/TTL"],
+                    ],
+                    ["pointer": "/collapse_key", "becomes": []],
+                    ["pointer": "/android/ttl", "becomes": ["/message/android/ttl"]],
+                    [
+                        "pointer": "/apns/headers/Apns-Collapse-Id",
+                        "becomes": ["/message/apns/headers/Apns-Collapse-Id"],
+                    ],
+                ]
+            )
+            #expect(json["warnings"]?.elements.map { $0["pointer"]?.text } == ["", "", "/collapse_key"])
+        }
+    }
+
+    @Test("A legacy tenant's block is traced to the option that it becomes")
+    func legacyPlatforms() async throws {
+        try await TestGateway.run { gateway, key in
+            let body = #"{"token":"t","data":{"k":"v"},"android":{"ttl":"60s"},"apns":{"payload":{"aps":{"badge":2}}}}"#
+            let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+            #expect(json["requests"]?[0]?["body"]?["time_to_live"] == 60)
+            #expect(
+                json["fields"]?.elements.dropFirst(2).map(\.self) == [
+                    ["pointer": "/android/ttl", "becomes": ["/time_to_live"]],
+                    ["pointer": "/apns/payload/aps/badge", "becomes": ["/notification/badge"]],
+                ]
+            )
+        }
+    }
+
     @Test("No credential is shown or logged")
     func credentials() async throws {
         try await TestGateway.run { gateway, key in

@@ -1,3 +1,4 @@
+import FCMModel
 import GatewayCore
 import GatewayTestKit
 import Testing
@@ -154,6 +155,20 @@ struct SendBodyTests {
             }
     }
 
+    static let platforms: [Fault] = [
+        Fault(#"{"token":"t","android":5}"#, "/android: invalid_field"),
+        Fault(
+            #"{"token":"t","android":{"ttl":60,"x":1},"apns":[],"ttl":"x","webpush":{"headers":{"TTL":1}}}"#,
+            "/android/ttl: invalid_field",
+            "/android/x: unknown_field",
+            "/apns: invalid_field",
+            "/ttl: invalid_field",
+            "/webpush/headers/TTL: invalid_field"
+        ),
+        Fault(#"{"token":"t","fcm_options":{"analytics_label":"a b"}}"#, "/fcm_options/analytics_label: invalid_field"),
+        Fault(#"{"token":"t","fcmOptions":{}}"#, "/fcmOptions: unknown_field"),
+    ]
+
     static let unknownFields: [Fault] = [
         Fault(#"{"token":"t","colour":"red"}"#, "/colour: unknown_field"),
         Fault(#"{"token":"t","to":"x"}"#, "/to: unknown_field"),
@@ -176,7 +191,7 @@ struct SendBodyTests {
         "Every fault is listed with its pointer, and the problem has the first fault's code",
         arguments: [
             mistypedTexts, mistypedTargets, mistypedFlags, badNumbers, lists, targets, payloads, notificationTexts,
-            unknownFields,
+            platforms, unknownFields,
         ]
     )
     func faults(table: [Fault]) async throws {
@@ -225,9 +240,12 @@ struct SendBodyTests {
     func manyFaults() async throws {
         try await TestGateway.run { gateway, key async throws in
             let fields = (0..<50).map { #""f\#($0)":1"# }.joined(separator: ",")
-            let answer = await gateway.send("{\(fields)}", key: key)
-            #expect(answer.status == 422)
-            #expect(try answer.faults() == (0..<20).map { "/f\($0): unknown_field" })
+            for (body, parent) in [("{\(fields)}", ""), (#"{"a":1,"android":{\#(fields)}}"#, "/android")] {
+                let answer = await gateway.send(body, key: key)
+                #expect(answer.status == 422)
+                let expected = (parent.isEmpty ? [] : ["/a"]) + (0..<50).map { "\(parent)/f\($0)" }
+                #expect(try answer.faults() == expected.prefix(20).map { "\($0): unknown_field" })
+            }
         }
     }
 
@@ -274,6 +292,33 @@ struct SendBodyTests {
             #expect(problem["retryable"] == false)
             #expect(problem["detail"]?.text?.contains(String(limit + 1)) == true)
             #expect(problem["detail"]?.text?.contains("at most \(limit)") == true)
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("The blocks for platforms have at most 16 KiB of JSON together")
+    func platformSize() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            func body(_ bytes: Int) -> String {
+                let rest = #"{"apns":{"payload":{"k":""}}}"#.utf8.count
+                return #"{"token":"t","apns":{"payload":{"k":"\#(String(repeating: "x", count: bytes - rest))"}}}"#
+            }
+            #expect(await gateway.send(body(16_384), key: key).status == 200)
+            let answer = await gateway.send(body(16_385), key: key)
+            try answer.expectProblem(422, "message_too_big")
+        }
+    }
+
+    @Test("A legacy tenant's message may have blocks that agree with its fields, and is refused for others")
+    func legacyPlatforms() async throws {
+        try await TestGateway.run { gateway, key in
+            let agreeing = #"{"token":"t","ttl":60,"android":{"ttl":"60s","priority":"high"}}"#
+            #expect(await gateway.send(agreeing, key: key).status == 200)
+            let message = try #require(gateway.upstream.calls.first?.message)
+            #expect(message.platforms == nil && message.timeToLive == 60 && message.priority == .high)
+            let other = await gateway.send(#"{"token":"t","ttl":60,"android":{"ttl":"61s"}}"#, key: key)
+            #expect(try other.faults() == ["/android/ttl: invalid_field"])
             #expect(gateway.upstream.calls.count == 1)
         }
     }

@@ -55,6 +55,26 @@ struct SubscriptionsTests {
         }
     }
 
+    @Test("Devices are named by installation ids too, for tenants that send by HTTP v1")
+    func installations() async throws {
+        try await TestGateway.run { gateway, key in
+            let body = #"{"fids":["a","b"]}"#
+            let list = "/v1/tenants/demo/subscriptions?fid=a"
+            let refused = await gateway.data(.post, Self.path, key: key, body: body)
+            #expect(try refused.faults() == ["/fids: invalid_target"])
+            #expect(try await gateway.data(.get, list, key: key).faults() == ["/fid: invalid_target"])
+            #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)
+            try await gateway.setUpstream(.v1)
+            gateway.topics.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "x"))
+            let answer = await gateway.data(.post, Self.path, key: key, body: body)
+            #expect(answer.value["results"]?.elements.map { $0["fid"] } == ["a", "b"])
+            #expect(gateway.topics.changes.map(\.kind) == [.installation])
+            gateway.topics.answer(RegistrationResult(.success(RegistrationInfo()), upstreamCode: "200"))
+            #expect(await gateway.data(.get, list, key: key).body == #"{"topics":[]}"#)
+            #expect(gateway.topics.lookUps.map(\.kind) == [.installation])
+        }
+    }
+
     @Test("A topic in the path is decoded once", arguments: [("a%25b", "a%b"), ("a%41", "aA"), ("a.~_-9", "a.~_-9")])
     func topic(segment: String, name: String) async throws {
         try await TestGateway.run { gateway, key in
@@ -123,6 +143,7 @@ struct SubscriptionsTests {
                 ("/v1/tenants/demo/subscriptions", "invalid_field"),
                 ("/v1/tenants/demo/subscriptions?token=", "invalid_field"),
                 ("/v1/tenants/demo/subscriptions?token=..", "invalid_token"),
+                ("/v1/tenants/demo/subscriptions?token=a&fid=b", "invalid_field"),
             ]
             for (path, code) in cases {
                 try await gateway.data(.get, path, key: key).expectProblem(422, code, "\(path)")

@@ -90,6 +90,7 @@ extension SubscriptionCall {
         _ tokens: [String],
         _ change: SubscriptionChange = .subscribe,
         topic: String = "news",
+        kind: RetiredToken.Kind = .token,
         of profile: TenantProfile,
         origin: RequestOrigin = .sample,
         timeLeft: Duration = .seconds(600)
@@ -97,6 +98,7 @@ extension SubscriptionCall {
         SubscriptionCall(
             change,
             of: tokens,
+            kind,
             to: try #require(TopicName(topic)),
             by: Caller(
                 principal: Principal(profile: profile, key: try .sample(of: .generate())),
@@ -111,12 +113,14 @@ extension RegistrationCall {
     static func sample(
         _ token: String,
         _ part: Part,
+        kind: RetiredToken.Kind = .token,
         of profile: TenantProfile,
         origin: RequestOrigin = .sample
     ) throws -> RegistrationCall {
         RegistrationCall(
             part,
             of: token,
+            kind,
             by: Caller(
                 principal: Principal(profile: profile, key: try .sample(of: .generate())),
                 origin: origin,
