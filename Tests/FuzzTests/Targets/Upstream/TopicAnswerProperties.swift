@@ -83,7 +83,7 @@ enum TopicAnswerProperties {
         record.upstreamCode = reading.upstreamCode
         record.note(outcomes)
         try SendConsequences.check(record)
-        let rest = Subscriptions.Answer.response(to: tokens, ChargedAnswer(.success(outcomes)))
+        let rest = Subscriptions.Answer.response(to: call, ChargedAnswer(.success(outcomes)))
         try SendConsequences.checkJSON(rest.body, status: rest.status.code)
         let reply = InstanceIDReplyWriter.reply(to: outcomes)
         try SendConsequences.checkDelay(reply.retryAfter)
