@@ -1,4 +1,5 @@
 import NIOCore
+import StrictJSON
 
 @testable import FCMModel
 
@@ -31,6 +32,7 @@ enum V1Properties {
             throw FuzzFinding("\(error)")
         }
         try Self.checkLegacy(request)
+        try Self.checkBlocks(request)
     }
 
     private static func check(_ target: Target) throws(FuzzFinding) {
@@ -49,6 +51,56 @@ enum V1Properties {
         try FuzzFinding.requireEqual(again.message, request.message, "another message")
         try FuzzFinding.requireEqual(again.payloadBytes, request.payloadBytes, "another size")
     }
+
+    /// The platforms' parts, as blocks of a REST message with options for all of them, give a message that v1 accepts.
+    private static func checkBlocks(_ request: V1SendRequest) throws(FuzzFinding) {
+        guard let members = request.message.passThrough, let root = (try? JSONDocument(parsing: members))?.root else {
+            throw FuzzFinding("no message")
+        }
+        var given: [(name: String, value: JSONValue)] = []
+        for member in root.members.map(Array.init) ?? [] {
+            guard let name = V1Schema.message[member.key]?.name, PlatformBlocks.names.contains(name) else { continue }
+            let problems = PlatformBlocks.problems(of: member.value, in: name, atMost: 1)
+            try FuzzFinding.require(problems.isEmpty, "the facade accepts what a block may not have: \(problems)")
+            given.append((name, member.value))
+        }
+        guard let blocks = PlatformBlocks(given) else { return }
+        var message = Message()
+        (message.timeToLive, message.priority, message.collapseKey) = (60, .high, "c")
+        message.notification = Notification()
+        message.notification?[.sound] = "s"
+        message.platforms = blocks
+        let body = V1Calls(message, to: request.target, now: Self.now).body(at: 0)
+        do {
+            let sent = try V1RequestDecoder.decode(body)
+            guard let once = sent.message.passThrough else { throw FuzzFinding("no message") }
+            let twice = blocks.applied(to: once)
+            try FuzzFinding.requireEqual(
+                try JSONDocument(parsing: twice, limits: Self.ample).root.canonicalText,
+                try JSONDocument(parsing: once, limits: Self.ample).root.canonicalText,
+                "a second application changes it"
+            )
+        } catch let refusal as Refusal {
+            // The options add members to a message that may be at a bound.
+            let isBound: Set<OutcomeCode> = [.messageTooBig, .tooManyMembers]
+            try FuzzFinding.require(isBound.contains(refusal.code), "merged, but refused: \(refusal)")
+        } catch let finding as FuzzFinding {
+            throw finding
+        } catch {
+            throw FuzzFinding("\(error)")
+        }
+        do throws(Refusal) {
+            _ = try message.withoutPlatforms(now: Self.now)
+        } catch {
+            let pointer = error.fields.first?.path ?? ""
+            try FuzzFinding.require(
+                PlatformBlocks.names.contains { pointer.hasPrefix("/\($0)") },
+                "refused without a pointer to a block"
+            )
+        }
+    }
+
+    private static let ample = JSONLimits(maxMembers: .max, maxElements: .max, maxSpecialCharacters: .max)
 
     /// The translation to the legacy protocol gives a valid legacy request, or is refused.
     private static func checkLegacy(_ request: V1SendRequest) throws(FuzzFinding) {
