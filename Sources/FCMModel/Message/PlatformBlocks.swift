@@ -7,7 +7,7 @@ package import StrictJSON
 /// For HTTP v1 they are a JSON Merge Patch (RFC 7396) of the members that the message's other fields become: objects
 /// merge member by member, `null` removes a member, and any other value replaces it. Names of headers are compared
 /// without letter case. For the legacy protocol they must agree with the other fields, because legacy has one form for
-/// all platforms.
+/// all platforms (decision 0066).
 ///
 /// Example: `"ttl": 600, "android": {"ttl": "60s"}` keeps the message for ten minutes for Apple's devices and browsers,
 /// and for one minute for Android.
