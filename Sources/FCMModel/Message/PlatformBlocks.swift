@@ -11,7 +11,9 @@ package import StrictJSON
 ///
 /// Example: `"ttl": 600, "android": {"ttl": "60s"}` keeps the message for ten minutes for Apple's devices and browsers,
 /// and for one minute for Android.
-package struct PlatformBlocks: Sendable, Hashable {
+///
+/// It is a class because few messages have blocks, and every message that is copied would be larger by their parts.
+package final class PlatformBlocks: Sendable {
     package static let names = ["android", "apns", "webpush", "fcm_options"]
 
     /// The most bytes of all blocks together. FCM accepts 4 KiB for each platform.
@@ -73,6 +75,12 @@ package struct PlatformBlocks: Sendable, Hashable {
             preconditionFailure("the gateway's own JSON does not parse: \(error.reason)")
         }
     }
+}
+
+extension PlatformBlocks: Hashable {
+    package static func == (lhs: PlatformBlocks, rhs: PlatformBlocks) -> Bool { lhs.json == rhs.json }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.json) }
 }
 
 extension Message {

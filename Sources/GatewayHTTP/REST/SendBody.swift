@@ -12,9 +12,12 @@ struct SendBody {
         for member in members where !reader.problems.isFull {
             reader.read(member.key, member.value)
         }
-        let (target, message) = (reader.finishedTarget(), reader.finishedMessage())
-        guard let target, reader.problems.list.isEmpty else { throw Refusal(reader.problems.list) }
-        (self.target, self.message) = (target, message)
+        reader.finishBlocks()
+        guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {
+            throw Refusal(reader.problems.list)
+        }
+        self.target = target
+        self.message = reader.message
     }
 }
 
@@ -22,11 +25,11 @@ extension SendCommand {
     /// Creates the command to send a message in the form of the tenant's upstream. Throws the refusal of the first field
     /// that the legacy protocol can't express.
     convenience init(_ message: Message, to target: Target, by caller: Caller, at time: Timestamp) throws(Refusal) {
-        let message =
-            switch caller.profile.tenant.upstream {
-            case .v1: message
-            case .legacy: try message.withoutPlatforms(now: time.seconds)
-            }
+        guard message.platforms != nil, caller.profile.tenant.upstream == .legacy else {
+            self.init(by: caller, to: target, message: message, payloadBytes: message.payloadBytes)
+            return
+        }
+        let message = try message.withoutPlatforms(now: time.seconds)
         self.init(by: caller, to: target, message: message, payloadBytes: message.payloadBytes)
     }
 }
@@ -94,9 +97,9 @@ extension SendBody {
             return self.target
         }
 
-        /// Returns the message after all members were read. It is complete if there are no problems.
-        mutating func finishedMessage() -> Message {
-            guard self.problems.list.isEmpty else { return self.message }
+        /// Adds the blocks to the message after all members were read. They have no problems if there are none at all.
+        mutating func finishBlocks() {
+            guard !self.blocks.isEmpty, self.problems.list.isEmpty else { return }
             self.message.platforms = PlatformBlocks(self.blocks)
             if let bytes = self.message.platforms?.byteCount, bytes > PlatformBlocks.maxBytes {
                 self.problems.report(
@@ -107,7 +110,6 @@ extension SendBody {
                     """
                 )
             }
-            return self.message
         }
 
         // MARK: Target
