@@ -1,8 +1,7 @@
 import NIOCore
 package import StrictJSON
 
-/// The parts of a message that concern one platform: `android`, `apns`, `webpush` and `fcm_options`, as HTTP v1 defines
-/// them.
+/// The parts of a message for one platform: `android`, `apns`, `webpush` and `fcm_options`, as HTTP v1 defines them.
 ///
 /// For HTTP v1 they are a JSON Merge Patch (RFC 7396) of the members that the message's other fields become: objects
 /// merge member by member, `null` removes a member, and any other value replaces it. Names of headers are compared
@@ -12,7 +11,7 @@ package import StrictJSON
 /// Example: `"ttl": 600, "android": {"ttl": "60s"}` keeps the message for ten minutes for Apple's devices and browsers,
 /// and for one minute for Android.
 ///
-/// It is a class because few messages have blocks, and every message that is copied would be larger by their parts.
+/// It is a class, so that a message without blocks costs nothing more to copy.
 package final class PlatformBlocks: Sendable {
     package static let names = ["android", "apns", "webpush", "fcm_options"]
 
@@ -66,8 +65,7 @@ package final class PlatformBlocks: Sendable {
 
     /// Parses JSON that a ``JSONWriter`` has written.
     private static func parsed(_ json: ByteBuffer) -> JSONValue {
-        // The writer's output always parses: a message has no more members than the body that it was read from, and
-        // those that its options become.
+        // No limit: the members that options become are added to those of a body that was checked.
         let limits = JSONLimits(maxDepth: 64, maxMembers: .max, maxElements: .max, maxSpecialCharacters: .max)
         do {
             return try JSONDocument(parsing: json, limits: limits).root
