@@ -57,8 +57,8 @@ package final class HTTPConnectionBudget: Sendable {
 
     var open: Int { self.state.withLock { $0.open } }
 
-    /// Counts a new connection if there is room. A replacement is always admitted: the connection that was closed for
-    /// it counts until its channel has ended.
+    /// Counts a new connection if there is room. A replacement is always admitted. The connection that made way for it
+    /// still counts until its channel has ended.
     func admit(replacing isReplacement: Bool = false) -> Admission {
         self.state.withLock { state in
             guard !state.isShut else { return .shut }

@@ -5,7 +5,7 @@ import HTTPTypes
 import NIOCore
 import StrictJSON
 
-/// A receiver of spans by OTLP over HTTP, as an operator names it.
+/// The configured receiver, which accepts spans by OTLP over HTTP.
 ///
 /// https://opentelemetry.io/docs/specs/otlp/#otlphttp
 package struct OTLPReceiver: Sendable {
@@ -13,7 +13,7 @@ package struct OTLPReceiver: Sendable {
     enum Answer: Equatable {
         /// The receiver accepted all spans but `rejected`.
         case taken(rejected: Int)
-        /// The same request may be repeated, after so many seconds if the receiver says so.
+        /// The same request may be repeated, after `retryAfter` seconds if the receiver names a time.
         case unavailable(retryAfter: Int?)
         /// The request must not be repeated.
         case refused
@@ -69,7 +69,7 @@ package struct OTLPReceiver: Sendable {
         self.fields = try fields.map(Self.fields) ?? [:]
     }
 
-    /// Returns why an address can't be used; `nil` for a usable one, or none.
+    /// Returns why an address can't be used. Returns `nil` if the address is usable or empty.
     @Sendable package static func problem(_ url: String) -> String? {
         do throws(Fault) {
             if !url.isEmpty { _ = try OTLPReceiver(url) }
@@ -101,7 +101,7 @@ package struct OTLPReceiver: Sendable {
             else {
                 throw Fault(
                     message: "expected name=value,name=value with percent-encoded values; "
-                        + "member \(index + 1) is none, or names a field of the gateway's own"
+                        + "member \(index + 1) lacks this form, or names a field that the gateway sets itself"
                 )
             }
             fields.append(HTTPField(name: name, value: value))

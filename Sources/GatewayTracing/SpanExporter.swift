@@ -9,9 +9,9 @@ import ServiceLifecycle
 
 /// Sends the spans of a ``SpanQueue`` to a receiver: each complete batch at once, and an incomplete one each second.
 ///
-/// At most one request is under way, on an event loop of its own, so a slow or missing receiver delays no send. The
-/// queue fills instead, and spans that don't fit are counted. A batch is tried four times, after waits of 1, 2 and 4
-/// seconds with up to half as much jitter. A longer `Retry-After` of the receiver counts instead, up to 30 seconds.
+/// At most one request is under way, on an event loop of its own, so a slow or missing receiver delays no message. The
+/// queue fills instead, and spans that don't fit are counted. A batch is tried four times. The waits between the tries
+/// are 1, 2 and 4 seconds, plus jitter of up to half the wait. A longer `Retry-After` of the receiver counts instead, up to 30 seconds.
 package final class SpanExporter: Service {
     private static let timeout = Duration.seconds(10)
     private static let attempts = 4
@@ -111,7 +111,7 @@ package final class SpanExporter: Service {
                 }
                 self.queue.metrics.count(.retried)
                 let wait = Self.wait(after: attempt, retryAfter: retryAfter)
-                // A shutdown ends the wait, for a last attempt.
+                // A shutdown ends the wait early, and a last attempt follows.
                 try? await cancelWhenGracefulShutdown { try await self.pause(wait) }
                 attempt += 1
             }

@@ -17,7 +17,7 @@ struct SpanMetrics: Sendable {
     func count(_ result: ExportResult) { self.results[result]?.increment() }
 }
 
-/// The result of a request to the receiver, as it is counted.
+/// The result of a request to the receiver, in the categories that the metrics count.
 enum ExportResult: String, CaseIterable {
     case taken
     /// The receiver accepted the request, but not all of its spans.
@@ -33,7 +33,7 @@ extension SpanQueue {
     /// The spans that wait for export, oldest first, in batches.
     ///
     /// Pure. A full buffer refuses new spans, because the older ones belong to traces that are already complete. Each
-    /// step moves one span or one reference, since event loops wait for each other meanwhile.
+    /// step moves only one span or one reference, because event loops wait for each other during a step.
     struct Buffer {
         enum Outcome: Equatable {
             case added
@@ -64,7 +64,7 @@ extension SpanQueue {
             return .completedBatch
         }
 
-        /// Completes a short batch, unless others wait: behind a slow receiver it can grow further.
+        /// Completes a short batch, unless complete ones wait for a slow receiver. It can grow further meanwhile.
         mutating func tick() {
             if self.complete.isEmpty, !self.incomplete.isEmpty { self.completeBatch() }
         }
@@ -97,15 +97,15 @@ extension SpanQueue {
 ///     event loops -> SpanQueue (4,096 spans, batches of 512) -> SpanExporter (one request) -> receiver
 ///
 /// Example: while the receiver is away, 1,000 spans per second fill the queue in four seconds; later spans are lost.
-/// A span costs its request one lock, held for a few instructions, and about 1 KiB until its export.
+/// For each span, its request takes one lock for a few instructions. The span needs about 1 KiB until its export.
 package final class SpanQueue: Sendable {
-    /// The reason why a span is lost, as it is counted.
+    /// The reason why a span is lost, in the categories that the metrics count.
     enum Loss: String, CaseIterable {
         /// Spans end faster than the receiver accepts them.
         case queueFull = "queue_full"
         /// No answer, or a failure that outlasted all attempts.
         case unreachable
-        /// A status that a retry can't change, an answer that can't be read, or the receiver's count of rejected spans.
+        /// A retry can't change the status, the answer can't be read, or the receiver counts the span as rejected.
         case refused
         /// The gateway stopped before the span was accepted.
         case shutdown

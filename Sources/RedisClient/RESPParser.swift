@@ -50,7 +50,7 @@ package indirect enum RESPValue: Sendable, Hashable {
     }
 }
 
-/// The reason that bytes are no reply. Their connection can't be used any more.
+/// The reason why the received bytes are not a valid reply. Their connection can't be used any more.
 package enum RESPError: Error, Sendable, Hashable {
     case malformed
     case tooLarge
@@ -123,7 +123,7 @@ package struct RESPParser: Sendable {
     private var open: [Aggregate] = []
     /// A string whose length has been read.
     private var string: PendingString?
-    /// Bytes of an incomplete line that contain no line end.
+    /// The number of scanned bytes of an incomplete line. They contain no line end.
     private var scannedBytes = 0
     private var elements = 0
     private var replyBytes = 0
@@ -332,7 +332,7 @@ package struct RESPParser: Sendable {
         case "nan", "-nan": return .nan
         default: break
         }
-        // The readers of Foundation and Swift accept more, such as hexadecimal digits.
+        // The number parsers of Foundation and Swift accept more, such as hexadecimal digits.
         let isDecimal = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),

@@ -63,8 +63,8 @@ package final class RedisClient: Sendable {
 
     /// Sends a command and returns its reply, which may be an error of the server.
     ///
-    /// A command never times out before an earlier one on its connection. So use another timeout than the
-    /// configuration's only if no other commands follow closely.
+    /// A command never times out before an earlier one on its connection. So give a timeout that
+    /// differs from the configured one only if no other commands follow closely.
     package func call(
         _ command: RedisCommand,
         timeout: Duration? = nil
@@ -81,7 +81,7 @@ package final class RedisClient: Sendable {
         for loop in self.loops.values { await loop.shutDown() }
     }
 
-    /// The loop of the calling task, or any.
+    /// Returns the loop that runs the calling task, or any loop if none of them does.
     private func loop() -> Loop? {
         if let eventLoop = MultiThreadedEventLoopGroup.currentEventLoop,
             let loop = self.loops[ObjectIdentifier(eventLoop)]
@@ -290,7 +290,7 @@ extension RedisClient {
                 connection.close(RedisClientError(.shutDown, "The client is shut down"))
                 return
             }
-            // The phase has moved to the next connection, so the end of this one has no effect.
+            // This call moves the phase to the next connection, so the end of the current one has no effect.
             self.open(endpoint, service: nil)
             connection.close(RedisClientError(.connectionClosed, "The Sentinel has named the server"))
         }

@@ -8,7 +8,7 @@ package struct RedisCommand: Sendable {
 
     let bytes: ByteBuffer
 
-    /// A command of its name and arguments.
+    /// Creates a command from its name and arguments.
     package init(_ words: [[UInt8]]) {
         var bytes: [UInt8] = []
         // A length and two line ends for each word.
@@ -42,7 +42,7 @@ package struct RedisClientError: Error, Sendable, CustomStringConvertible {
         case timedOut
         /// The connection ended after the command was sent. It is unknown if it was carried out.
         case connectionClosed
-        /// The bytes received are no reply, or exceed its bounds.
+        /// The bytes received are not a valid reply, or exceed the bounds of a reply.
         case invalidReply
         /// The server refuses the user or the password.
         case authenticationFailed
@@ -75,9 +75,9 @@ package struct RedisClientError: Error, Sendable, CustomStringConvertible {
             } else if connecting != nil {
                 "its name can't be resolved"
             } else if "\(cause)".contains("CERTIFICATE_VERIFY_FAILED") {
-                "its certificate is expired, or not signed by a trusted authority"
+                "the server's certificate is expired, or not signed by a trusted authority"
             } else if "\(cause)".contains("failedToValidateHostname") {
-                "its certificate is for another name"
+                "the server's certificate is for another name"
             } else {
                 "the connection failed, perhaps because only one side uses TLS"
             }

@@ -63,7 +63,7 @@ final class RedisConnection: ChannelInboundHandler {
         self.wakeUp?.task.cancel()
         for call in self.state.close() { call.finish(.failure(error)) }
         if let context = self.context {
-            // The peer may hang, so the close does not wait for its end of TLS.
+            // The peer may hang, so the close does not wait until the peer ends TLS.
             if let encryption = try? context.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
                 encryption.close(promise: nil)
             } else {
@@ -106,8 +106,8 @@ final class RedisConnection: ChannelInboundHandler {
         if self.received.readableBytes == 0 {
             self.received = bytes
         } else {
-            // Releases the bytes that have been parsed. Otherwise the buffer would grow as long as each piece from the
-            // server ends in the middle of a reply.
+            // Releases the bytes that have been parsed. Otherwise the buffer would keep growing while every piece
+            // from the server ends in the middle of a reply.
             self.received.discardReadBytes()
             self.received.writeBuffer(&bytes)
         }
@@ -166,8 +166,8 @@ final class RedisConnection: ChannelInboundHandler {
     /// Schedules a wake-up for the oldest call's deadline.
     ///
     /// Calls with the configured timeout have their deadlines in the order of the calls, so only the oldest call is
-    /// watched. A call with another timeout may delay the timeout of later ones. One wake-up is scheduled at a time,
-    /// regardless of calls that are answered meanwhile.
+    /// watched. A call with another timeout may delay the timeout of later ones. One wake-up is scheduled at a time.
+    /// It stays scheduled when calls are answered before it.
     private func watch() {
         guard !self.isEnded, let context = self.context,
             let deadline = self.introductionDeadline ?? self.state.oldestCall?.deadline

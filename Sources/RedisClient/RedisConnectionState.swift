@@ -1,9 +1,9 @@
-/// Decides the actions of one connection to Redis: its introduction, the command to which a reply belongs, and the end
-/// of the connection when its input can't be trusted any more.
+/// Decides how one connection to Redis introduces itself, to which command each reply belongs, and when the connection
+/// ends. It ends when its input can't be trusted any more.
 ///
-/// Pure: it receives events and returns actions. Replies arrive in the order of the commands. The late reply to an
-/// abandoned command would be taken for the next command's. So a call that times out closes the connection, and so does
-/// a reply without a call.
+/// Pure: it receives events and returns actions. Replies arrive in the order of the commands. The connection would
+/// mistake a late reply to an abandoned command for the reply to the next command. So a call that times out closes the
+/// connection, and so does a reply without a call.
 struct RedisConnectionState<Call> {
     /// The client's identity, and its destination.
     struct Introduction: Sendable {

@@ -69,7 +69,7 @@ package struct RedisLocation: Sendable, Hashable {
         let parts = rest.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
         let hosts = (parts.first ?? "").split(separator: ",", omittingEmptySubsequences: false)
         guard isSentinel || hosts.count == 1 else {
-            throw Fault(message: "must name one server; several Sentinels are named by redis+sentinel://")
+            throw Fault(message: "must name one server; use redis+sentinel:// to name several Sentinels")
         }
         var endpoints: [Endpoint] = []
         for host in hosts {

@@ -347,7 +347,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
                 self.fail(stream, .connectionClosed, error)
             }
         } else if error is NIOHTTP2Errors.CreatedStreamAfterGoaway, self.lastAccepted != .maxID {
-            // The frame handler had buffered this request. It moved to another connection when the peer went away.
+            // The frame handler had buffered this request, which moved to another connection when the peer sent GOAWAY.
         } else {
             self.abort(.connectionClosed, cause: error)
         }

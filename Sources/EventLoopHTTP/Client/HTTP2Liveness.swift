@@ -6,9 +6,9 @@ import NIOCore
 /// exchanges that is silent from 0 s is pinged at 5 s and dead at 10 s. It takes new exchanges for 44 to 55 minutes.
 struct HTTP2Liveness {
     struct Limits: Sendable {
-        /// The silence of a connection with exchanges before a ping.
+        /// The silence after which a connection with exchanges is pinged.
         var pingAfterWaiting: TimeAmount
-        /// The silence of a connection without exchanges before a ping.
+        /// The silence after which a connection without exchanges is pinged.
         var pingAfterIdle: TimeAmount
         /// The time after a ping within which the peer must send something.
         var pingTimeout: TimeAmount

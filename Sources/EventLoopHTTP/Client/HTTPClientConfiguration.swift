@@ -34,8 +34,8 @@ package struct HTTPClientConfiguration: Sendable {
     package var maxConnectionsPerLoop = 256
     /// Bounds the connections, in any state, of all pools with this configuration or a copy of it.
     ///
-    /// An exchange that needs one more fails with ``HTTPClientError/Code/poolExhausted``. A single pool should not be
-    /// able to use them all, so ``maxConnectionsPerLoop`` times the loops should be well below the limit.
+    /// If an exchange needs a connection beyond the limit, it fails with ``HTTPClientError/Code/poolExhausted``. A single
+    /// pool should not be able to use them all, so ``maxConnectionsPerLoop`` times the loops should be well below the limit.
     package var connections = HTTPConnectionBudget(limit: .max)
     /// Exchanges per event loop that may wait when no further connection is allowed.
     package var maxWaitersPerLoop = 1024
@@ -44,7 +44,7 @@ package struct HTTPClientConfiguration: Sendable {
     package var maxResponseBodyBytes = 1024 * 1024
     /// Bounds the bytes of incomplete answers in all pools with this configuration or a copy of it.
     ///
-    /// One origin gets half of them, so that a hostile origin fails only its own exchanges.
+    /// Each origin gets at most half of them, so that a hostile origin fails only its own exchanges.
     package var collecting = HTTPBodyBudget(limit: 64 * 1024 * 1024)
     /// The head of an answer on the wire, in bytes. One field may fill it.
     package var maxResponseHeadBytes = 32 * 1024

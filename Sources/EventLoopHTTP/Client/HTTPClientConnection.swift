@@ -91,7 +91,7 @@ final class HTTPClientExchange: Sendable {
         case waiting(CheckedContinuation<Outcome, Never>, timeout: Scheduled<Void>?)
         /// A connection serves it. Next: `waiting`, `finished`.
         case running(CheckedContinuation<Outcome, Never>, HTTPClientConnection)
-        /// The caller has its result, or gets `cancelled` when it asks.
+        /// The caller has its result, or gets `cancelled` from ``begin(_:)``.
         case finished
     }
 

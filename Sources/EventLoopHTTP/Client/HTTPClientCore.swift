@@ -265,7 +265,7 @@ extension HTTPClientCore {
         private func fail(_ code: HTTPClientError.Code, cause: (any Error)?) {
             switch self.phase {
             case .shakingHands:
-                // The end of the transport is not a reason of its own.
+                // Set before closing, so that the transport's end does not replace the reason of the failure.
                 self.phase = .over(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
                 self.context?.closeAtOnce()
                 self.report()

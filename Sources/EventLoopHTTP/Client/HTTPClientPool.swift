@@ -39,8 +39,8 @@ package final class HTTPClientPool: Sendable {
 
     /// Sends a request and returns its final answer, with any status.
     ///
-    /// The deadline covers waiting, connecting, sending and reading. Without an event loop, the calling task's own is
-    /// used, or any.
+    /// The deadline covers waiting, connecting, sending and reading. If no event loop is given, the pool uses the calling
+    /// task's own loop, or any of the pool's loops.
     package func execute(
         _ request: HTTPClientRequest,
         deadline: NIODeadline,
@@ -49,7 +49,7 @@ package final class HTTPClientPool: Sendable {
         guard let loop = self.loop(on: eventLoop) else {
             throw HTTPClientError(code: .shutDown, requestSent: false)
         }
-        // On its own loop, the exchange would be written before the cancellation handler runs.
+        // On the exchange's loop, a cancelled task would write the exchange before its cancellation handler has run.
         guard !Task.isCancelled else { throw HTTPClientError(code: .cancelled, requestSent: false) }
         let exchange = HTTPClientExchange(request: request, deadline: deadline, eventLoop: loop.eventLoop)
         let outcome = await withTaskCancellationHandler {
@@ -206,7 +206,7 @@ final class HTTPClientLoop: Sendable {
 
     private func serveWaiters() {
         while let (exchange, connection) = self.state.value.pool.next() {
-            // After a pause of the process, sockets may be read before the timers that expired meanwhile.
+            // After a pause of the process, the loop may read sockets before it runs the timers that expired.
             guard self.mayGoOn(exchange) else {
                 self.state.value.pool.release(connection, of: exchange.request.tenant)
                 continue

@@ -59,7 +59,7 @@ package struct HTTPClientError: Error, Sendable {
         case connectionClosed
         case responseTooLarge
         case invalidResponse
-        /// Connections refused the exchange without processing it, as often as it may be repeated.
+        /// Connections refused every allowed attempt at the exchange without processing it.
         case refused
         /// The queue for connections is full, or the pools have reached their limit of connections.
         case poolExhausted

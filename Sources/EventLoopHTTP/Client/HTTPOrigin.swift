@@ -24,7 +24,7 @@ package struct HTTPOrigin: Hashable, Sendable {
 
     /// Parses `scheme://host[:port]`, with an optional final slash and nothing else.
     package init?(_ url: String) {
-        // String comparison takes time with the length, and more outside of ASCII.
+        // The time of a string comparison grows with the length, and is longer outside of ASCII.
         guard url.utf8.count <= Self.maxBytes else { return nil }
         var rest = url[...]
         if rest.hasPrefix("https://") {

@@ -24,7 +24,7 @@ protocol HTTPPoolMember: AnyObject {
 ///                      └─ more wait than attempts will carry ─► connect
 ///
 /// HTTP/1.1 and HTTP/2 differ only in the places of a connection. A burst starts as many attempts to connect as it
-/// needs, by the places of the last connection. Example: 250 exchanges that wait for HTTP/2 connections with 100 places
+/// needs if each new connection has as many places as the last one. Example: 250 exchanges that wait for HTTP/2 connections with 100 places
 /// start 3 attempts. While no connection has been made, there is a single attempt. Pure: it opens and closes nothing.
 struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
     enum Admission {

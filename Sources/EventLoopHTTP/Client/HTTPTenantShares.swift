@@ -21,7 +21,7 @@ struct HTTPTenantShares {
 
     func room(for tenant: Int, free: Int) -> Int {
         guard tenant != 0 else { return free }
-        // The tenant takes another place after n others while taken + n < factor * (free - n).
+        // After n more places, the tenant may take another if taken + n < factor * (free - n).
         let excess = Self.factor * free - Int(self.taken[tenant & (Self.lines - 1)])
         return max(0, (excess + Self.factor) / (Self.factor + 1))
     }

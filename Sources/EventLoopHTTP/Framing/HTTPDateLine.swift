@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// The line `Date` of answers (RFC 9110, section 6.6.1), written again when the second changes.
+/// The line `Date` of answers (RFC 9110, section 6.6.1). It is rewritten once the clock shows a new second.
 struct HTTPDateLine {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -31,7 +31,7 @@ package struct HTTPFieldKey: Sendable {
 }
 
 extension HTTPField.Name {
-    /// A name in the source, which must be a token (RFC 9110, section 5.1).
+    /// A name that is a constant in the source code. It must be a token (RFC 9110, section 5.1).
     package init(constant name: StaticString) {
         guard let parsed = HTTPField.Name(name.description) else {
             preconditionFailure("\(name) is not a field name")
@@ -45,7 +45,7 @@ extension HTTPField.Name {
 
 /// The field lines of a message's head, in their original bytes.
 ///
-/// Most fields of most messages are never read. Strings are made only of those that are.
+/// Most fields of most messages are never read. Only a field that is read becomes a string.
 package struct HTTPFieldLines: Sendable {
     /// The position of a field in the head.
     struct Line {
@@ -67,7 +67,7 @@ package struct HTTPFieldLines: Sendable {
         var value: Range<Int> { Int(self.valueStart)..<Int(self.valueEnd) }
     }
 
-    /// The longest head in bytes whose offsets fit a ``Line``.
+    /// The length in bytes of the longest head whose offsets fit a ``Line``.
     static let maxHeadBytes = Int(UInt16.max)
 
     private var head: ByteBuffer
@@ -181,7 +181,7 @@ package struct HTTPFieldLines: Sendable {
         return found
     }
 
-    /// Returns true if a field that lists tokens contains one, in any of its lines (RFC 9110, section 5.6.1).
+    /// Returns true if any line of a list field contains the given token (RFC 9110, section 5.6.1).
     func lists(_ token: [UInt8], in key: HTTPFieldKey) -> Bool {
         let bytes = self.head.readableBytesUInt8Span
         for index in self.lines.indices where self.isNamed(key, index) {

@@ -33,7 +33,7 @@ enum HTTPGrammar {
 
     /// Returns the end of the text from an index on. It reads eight bytes at a time, because heads are mostly values.
     ///
-    /// Not inlined: on its own, the optimiser removes all bounds checks of a word.
+    /// Not inlined: the optimiser removes all bounds checks of a word only if this function stands alone.
     @inline(never)
     static func endOfText(in bytes: Span<UInt8>, from start: Int) -> Int {
         let lastWord = bytes.count &- 8
@@ -41,7 +41,7 @@ enum HTTPGrammar {
         while index >= 0, index <= lastWord {
             let word = bytes.word(at: index)
             let delete = word ^ 0x7F7F_7F7F_7F7F_7F7F
-            // The high bit marks a byte below 0x20, or 0x7F. After the first such byte, others may be marked too.
+            // The high bit marks a byte that is 0x7F, or is below 0x20. After the first such byte, others may be marked too.
             let controls = (word &- 0x2020_2020_2020_2020) & ~word
             let deletes = (delete &- 0x0101_0101_0101_0101) & ~delete
             let stops = (controls | deletes) & 0x8080_8080_8080_8080

@@ -83,7 +83,7 @@ struct HTTPHeadScanner {
         self.headBytes += bytes.count
         self.lineBytes += bytes.count - lineStart
         for index in lineStart..<bytes.count {
-            // Only the line's end may follow its carriage return.
+            // Only a line feed may follow a carriage return.
             guard !self.lineEndsInReturn else { return .malformed }
             self.lineEndsInReturn = bytes[index] == HTTPGrammar.carriageReturn
             guard self.lineEndsInReturn || HTTPGrammar.isText(bytes[index]) else { return .malformed }

@@ -21,7 +21,7 @@ struct HTTPListener: Sendable {
     /// Closes the socket after every established connection has been accepted and set up.
     ///
     /// From the start of this call, new handshakes are not answered. A client's system repeats its handshake after a
-    /// second, and is then refused. So no client takes the server for one that serves.
+    /// second, and is then refused. So no client believes that the server still serves new connections.
     func close() async {
         guard self.channel.isActive else { return }
         let eventLoop = self.channel.eventLoop
@@ -30,7 +30,7 @@ struct HTTPListener: Sendable {
             self.logger.debug("Connections that arrive while the listener closes may be reset.")
         }
         try? await eventLoop.scheduleTask(in: self.settlingTime) {}.futureResult.get()
-        // Loops set up connections in tasks. Earlier tasks have run when this one has.
+        // Loops set up connections in tasks. Each loop runs the empty task below after all earlier ones.
         for eventLoop in self.eventLoopGroup.makeIterator() {
             try? await eventLoop.submit {}.get()
         }
@@ -162,7 +162,7 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
 
     private func takeReserve() {
         guard self.isListening, self.reserve == nil else { return }
-        // Opening the null device does not block. NIO deprecates all opening by path by this name.
+        // Opening the null device does not block. NIO's label deprecates every opening by path.
         guard let reserve = try? NIOFileHandle(_deprecatedPath: "/dev/null") else { return }
         self.reserve = reserve
         self.isShort = false

@@ -39,7 +39,7 @@ package final class HTTPServer: Sendable {
     let loops: [ObjectIdentifier: HTTPServerLoop]
     private let state = Mutex(State())
 
-    /// Distributes connections over the group's loops. Logs failed connections, starting and stopping at debug level.
+    /// Distributes connections over the group's loops. Logs failures, start and stop at debug level.
     package init(
         configuration: HTTPServerConfiguration,
         responder: any HTTPServerResponder,
@@ -157,7 +157,7 @@ package final class HTTPServer: Sendable {
             }
         await self.connections.waitUntilEmpty()
         expiry.cancel()
-        // A forced shutdown waits here as well.
+        // A forced shutdown is a second call, which waits above like the first. Only one of them logs the end.
         let isFirst = self.state.withLock { state in
             defer { state.isStopped = true }
             return !state.isStopped

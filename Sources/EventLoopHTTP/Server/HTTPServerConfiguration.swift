@@ -49,8 +49,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var evictableAfter = Duration.seconds(1)
     /// The time for which input is discarded after a last answer, so that a peer that still sends can read the answer.
     package var lingerTimeout = Duration.seconds(2)
-    /// When the server stops listening, the time for a handshake that has begun, and then for a connection's first
-    /// bytes.
+    /// The time for a handshake that has begun when the server stops listening. A connection then has this time again
+    /// for its first bytes.
     package var settlingTime = Duration.milliseconds(200)
     /// Renders the answer to a request the server itself refuses.
     package var refusalResponse: @Sendable (HTTPServerRefusal, HTTPRefusedRequest) -> HTTPServerResponse = {

@@ -7,8 +7,8 @@ import NIOTLS
 /// One connection of a server: the last handler of its pipeline. It reads requests one by one from the byte stream, and
 /// has each answered before it reads the next.
 ///
-/// Requests are bounded in size and time as they arrive. Reads are withheld while enough bytes of later requests wait.
-/// Everything here runs on the connection's event loop.
+/// Requests are bounded in size and time as they arrive. While a request is answered, reads are withheld if bytes of
+/// later requests wait. Everything here runs on the connection's event loop.
 final class HTTPServerConnection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -50,7 +50,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     private var phase = Phase.head
     private var pending = ByteBuffer()
-    /// True while pending bytes are being read. An answer without a pause then returns within the reading.
+    /// True while pending bytes are being read. A responder that does not suspend answers during this reading.
     private var isAdvancing = false
     private var isReadWithheld = false
     private var scanner: HTTPHeadScanner
@@ -62,7 +62,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     private var countedBytes = 0
     private var pacedResponse: HTTPServerResponse?
     private var awaited: AwaitedPart?
-    /// True if bytes may leave: always in plain text, after the handshake with TLS.
+    /// True if bytes may leave: in plain text always, and with TLS only after the handshake.
     private var isSecured: Bool
 
     init(server: HTTPServer, loop: HTTPServerLoop, info: HTTPServerRequest.ConnectionInfo) {
@@ -140,8 +140,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     /// The TLS handshake has ended: bytes may leave, and the client has the names in its certificate, if it sent one.
     ///
-    /// A resumed session has the certificate of its first handshake, which TLS does not verify again. If it has
-    /// expired, the connection is closed.
+    /// A resumed session has the certificate of its first handshake, which TLS does not verify again. If the
+    /// certificate has expired, the connection is closed.
     private func secured(by certificate: NIOSSLCertificate?) {
         self.isSecured = true
         guard let certificate else { return }
@@ -204,8 +204,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     /// The DNS names, in lower case, and the URIs among the subject alternative names (RFC 5280, section 4.2.1.6).
     ///
-    /// A name in the form of the other kind, or with other bytes, is left out: a DNS name must not pass for a URI. The
-    /// subject's common name is ignored.
+    /// A name is left out if it has the form of the other kind, or bytes outside 0x21 to 0x7E. A DNS name must not pass
+    /// for a URI. The subject's common name is ignored.
     private static func names(in certificate: NIOSSLCertificate) -> [String] {
         certificate._subjectAlternativeNames()
             .compactMap { name in

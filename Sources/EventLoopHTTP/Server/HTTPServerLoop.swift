@@ -12,7 +12,7 @@ final class HTTPServerLoop: Sendable {
     struct ResponsePacer {
         /// The time between two answers after the burst is used up.
         let interval: TimeAmount
-        /// The answers that may leave at once, as the time that they take at the interval.
+        /// The number of answers that may leave at once, given as a time: that number times the interval.
         let burst: TimeAmount
         let maxDelay: TimeAmount
         private var next = NIODeadline.distantPast
@@ -201,10 +201,12 @@ extension HTTPServerLoop {
 
     /// The lag of an event loop, measured by the length of its turns.
     ///
-    /// A loop handles everything that has arrived before it looks for more. So work that it reaches late in a turn has
-    /// waited at least since the turn began. A single long turn is no overload: bursts and busy neighbours cause those.
-    /// The loop is behind only if long turns fill most of a window. Example: after 80 ms of turns over 2 ms within 100
-    /// ms it is behind, and work 8 ms into a turn has a lag of 8 ms. Pure: the caller supplies the time.
+    /// A loop looks for more only after it has handled everything that has arrived. So work that it reaches late in a
+    /// turn has waited at least since the turn began. A single long turn is no overload: bursts and busy neighbours
+    /// cause those. The loop is behind only if long turns fill most of a window. Pure: the caller supplies the time.
+    ///
+    /// Example: if turns longer than 2 ms fill 80 ms of 100 ms, the loop is behind. Work that it reaches 8 ms into a
+    /// turn then has a lag of 8 ms.
     struct Lag {
         let longTurn: TimeAmount
         let window: TimeAmount
@@ -266,7 +268,7 @@ package final class EventLoopTaskExecutor: TaskExecutor {
     }
 }
 
-/// Runs a computation of milliseconds on a thread without connections. The caller continues on its loop.
+/// Runs a computation that takes milliseconds on a thread that has no connections. The caller continues on its loop.
 package func computeOffLoop<Result: Sendable>(_ body: @Sendable () -> Result) async -> Result {
     await withTaskExecutorPreference(globalConcurrentExecutor) { body() }
 }

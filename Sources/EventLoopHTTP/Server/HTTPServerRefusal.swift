@@ -62,7 +62,8 @@ package struct HTTPRefusedRequest: Sendable {
 package enum HTTPServerCloseReason: String, Sendable, CaseIterable {
     /// The peer did not read its answer in time.
     case writeStalled = "write_stalled"
-    /// The peer kept sending after an answer that announced the connection's end, or after its own request.
+    /// The peer kept sending after an answer that announced the connection's end, or while the server answered the
+    /// peer's request.
     case flooded
     case handshakeTimeout = "handshake_timeout"
     /// The server has reached its limit of connections. Over TLS an answer would cost a handshake.

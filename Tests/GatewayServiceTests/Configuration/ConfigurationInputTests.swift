@@ -290,7 +290,7 @@ struct ConfigurationInputTests {
             (
                 "GATEWAY_TRACING_OTLP_HEADERS", "Bearer secret",
                 "expected name=value,name=value with percent-encoded values; "
-                    + "member 1 is none, or names a field of the gateway's own"
+                    + "member 1 lacks this form, or names a field that the gateway sets itself"
             ),
             ("GATEWAY_HTTP_PROT", "1", "is not known; did you mean GATEWAY_HTTP_PORT?"),
             ("GATEWAY_MASTERKEY", "1", "is not known; did you mean GATEWAY_MASTER_KEY?"),
