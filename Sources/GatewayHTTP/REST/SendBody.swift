@@ -40,8 +40,8 @@ extension SendBody {
         private static let names =
             [
                 "token", "tokens", "fid", "fids", "topic", "condition", "device_group", "notification", "data",
-                "priority",
-                "ttl", "collapse_key", "content_available", "mutable_content", "restricted_package_name", "dry_run",
+                "priority", "ttl", "collapse_key", "content_available", "mutable_content", "restricted_package_name",
+                "dry_run",
             ] + PlatformBlocks.names
 
         private(set) var message = Message()

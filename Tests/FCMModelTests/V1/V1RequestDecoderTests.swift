@@ -6,27 +6,10 @@ import VectorTestKit
 @Suite("V1RequestDecoder")
 struct V1RequestDecoderTests {
     /// A message with every field of the protocol.
-    private static let full = #"""
-        {"validate_only": true, "message": {"name": "n", "token": "t", "data": {"k": "v", "e": ""},
-         "notification": {"title": "t", "body": "b", "image": "https://i"}, "fcm_options": {"analytics_label": "-_.~%"},
-         "android": {"collapse_key": "c", "priority": "high", "ttl": "3.5s", "restricted_package_name": "p",
-          "data": {"k": "v"}, "direct_boot_ok": true, "bandwidth_constrained_ok": false,
-          "restricted_satellite_ok": true,
-          "fcm_options": {"analytics_label": "l"},
-          "notification": {"title": "t", "body": "b", "icon": "i", "color": "#09afAF", "sound": "s", "tag": "g",
-           "click_action": "A", "body_loc_key": "k", "body_loc_args": ["a"], "title_loc_key": "k", "title_loc_args": [],
-           "channel_id": "c", "image": "i", "ticker": "t", "sticky": true, "event_time": "2014-10-02T15:01:23Z",
-           "local_only": true, "notification_priority": "PRIORITY_MAX", "default_sound": true,
-           "default_vibrate_timings": false, "default_light_settings": true, "vibrate_timings": ["1s", "0.5s"],
-           "visibility": "SECRET", "notification_count": 3, "proxy": "IF_PRIORITY_LOWERED",
-           "light_settings": {"color": {"red": 0.1, "green": 1, "blue": 0, "alpha": 1e-1},
-            "light_on_duration": "1s", "light_off_duration": "2.000000001s"}}},
-         "apns": {"headers": {"apns-priority": "10", "apns-collapse-id": "c"}, "live_activity_token": "l",
-          "payload": {"aps": {"alert": {"title": "t"}, "badge": 1.0}, "custom": [null, {"a": 1e400}]},
-          "fcm_options": {"analytics_label": "l", "image": "i"}},
-         "webpush": {"headers": {"TTL": "1"}, "data": {"k": "v"}, "notification": {"actions": [{}]},
-          "fcm_options": {"link": "HTTPS://x", "analytics_label": "l"}}}}
-        """#
+    private static let full =
+        #"{"validate_only": true, "message": {"name": "n", "token": "t", "data": {"k": "v", "e": ""}, "#
+        + #""notification": {"title": "t", "body": "b", "image": "https://i"}, "#
+        + PlatformBlocksTests.everyField.dropFirst() + "}"
 
     @Test("Every field of the protocol is accepted")
     func everyField() throws {
