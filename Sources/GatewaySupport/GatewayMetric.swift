@@ -50,6 +50,13 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case auditRecordsRemoved = "fcmgw_audit_records_removed_total"
     case auditSinkDelivered = "fcmgw_audit_sink_delivered_timestamp_seconds"
     case auditSinkFailures = "fcmgw_audit_sink_failures_total"
+    case batches = "fcmgw_batches"
+    case batchRecipients = "fcmgw_batch_recipients_total"
+    case batchWaitingRecipients = "fcmgw_batch_waiting_recipients"
+    case batchDwell = "fcmgw_batch_dwell_duration_seconds"
+    case batchOldestDue = "fcmgw_batch_oldest_due_seconds"
+    case batchQuotaPauses = "fcmgw_batch_quota_pauses_total"
+    case batchTakeovers = "fcmgw_batch_takeovers_total"
     case configLastReloadSuccessful = "fcmgw_config_last_reload_successful"
     case traceSpansDropped = "fcmgw_trace_spans_dropped_total"
     case traceExports = "fcmgw_trace_exports_total"
@@ -231,6 +238,24 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
             )
         case .auditSinkFailures:
             .counter([], "Attempts to write to the audit's second sink that failed.")
+        case .batches:
+            .gauge(["state"], "Batches and asynchronous messages in the store, by state.")
+        case .batchRecipients:
+            .counter(["outcome"], "Recipients of batches with a last outcome, by outcome.")
+        case .batchWaitingRecipients:
+            .gauge([], "Recipients of unfinished batches that are not sent to yet.")
+        case .batchDwell:
+            .histogram(
+                [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800],
+                [],
+                "Time from the moment at which recipients of a batch were due until they were claimed."
+            )
+        case .batchOldestDue:
+            .gauge([], "Time for which the oldest due recipients of a batch that is not paused wait.")
+        case .batchQuotaPauses:
+            .counter([], "Pauses of a tenant's batches because FCM's quota of the project was used up.")
+        case .batchTakeovers:
+            .counter([], "Slices of batches that another process had begun and not recorded.")
         case .configLastReloadSuccessful:
             .gauge(
                 [],

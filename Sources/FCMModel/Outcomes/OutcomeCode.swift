@@ -60,6 +60,13 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     case idempotencyConflict = "idempotency_conflict"
     case idempotencyInProgress = "idempotency_in_progress"
 
+    // Batches.
+    case batchState = "batch_state"
+    case partConflict = "part_conflict"
+    case batchIncomplete = "batch_incomplete"
+    case batchTooLarge = "batch_too_large"
+    case batchQuotaExceeded = "batch_quota_exceeded"
+
     // Quotas.
     case tenantRateExceeded = "tenant_rate_exceeded"
     case deviceRateExceeded = "device_rate_exceeded"
@@ -310,6 +317,27 @@ extension OutcomeCode {
             Columns(409, nil, .later, .recipient, .unavailable, .unavailable, .aborted)
                 .title("The first request with this idempotency key is still running")
                 .advice("Repeat when the first request is done")
+        // Batches.
+        case .batchState:
+            Columns(409, nil, .never, .recipient, .invalidParameters, .aborted, .invalidArgument)
+                .title("The batch is in another state")
+                .advice("Read the batch; its state does not allow this change")
+        case .partConflict:
+            Columns(409, .fixRequest, .never, .recipient, .invalidParameters, .aborted, .invalidArgument)
+                .title("The part was uploaded with other recipients")
+                .advice("Give each part of a batch a number of its own")
+        case .batchIncomplete:
+            Columns(409, .fixRequest, .never, .recipient, .invalidParameters, .aborted, .invalidArgument)
+                .title("The batch has other parts or recipients than named")
+                .advice("Upload the missing parts, then start the batch again")
+        case .batchTooLarge:
+            Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .invalidArgument)
+                .title("The list of recipients is too long")
+                .advice("Open the batch, and upload the recipients in parts")
+        case .batchQuotaExceeded:
+            Columns(429, .wait, .later, .recipient, .unavailable, .resourceExhausted, .quota)
+                .title("The tenant has too much waiting")
+                .advice("Wait until earlier batches or messages are finished, or cancel one")
         // Quotas.
         case .tenantRateExceeded:
             Columns(429, .wait, .later, .subscriptions, .unavailable, .resourceExhausted, .quota)

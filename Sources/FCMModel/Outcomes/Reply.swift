@@ -31,6 +31,11 @@ package struct Reply: Sendable, Hashable {
         self.code = code
     }
 
+    /// Creates a reply that no client receives: what the gateway stores for itself.
+    package init(bytes: [UInt8]) { self.init(ByteBuffer(bytes: bytes)) }
+
+    package var bytes: [UInt8] { Array(self.body.readableBytesView) }
+
     init(status: Int = 200, json writer: consuming JSONWriter, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
         self.init(status: status, writer.finish(), retryAfter: retryAfter, code: code)
     }

@@ -160,4 +160,5 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     case readAudit = "audit:read"
     case readTokens = "tokens:read"
     case manageTokens = "tokens:manage"
+    case manageBatches = "batches:manage"
 }

@@ -59,7 +59,7 @@ package final class AccessRefusals: Sendable {
         case (_, .manageDeviceGroups?):
             counters.groups.count(refusal, of: principal, asking: action.rawValue)
         case (_, .sendMessages?), (_, .manageTopics?), (_, .readAudit?), (_, .readTokens?), (_, .manageTokens?),
-            (_, nil):
+            (_, .manageBatches?), (_, nil):
             break
         }
     }
@@ -74,6 +74,9 @@ extension AuditRecord.Action {
         case .deviceGroupPut, .deviceGroupAdd, .deviceGroupRemove, .deviceGroupDelete, .deviceGroupLookUp,
             .deviceGroupGet, .deviceGroupList:
             .manageDeviceGroups
+        case .batchCreate, .batchPart, .batchStart, .batchPause, .batchResume, .batchCancel, .batchDelete:
+            .manageBatches
+        case .batchGet, .batchResults: .sendMessages
         case .retiredTokensList: .readTokens
         case .retiredTokensDelete: .manageTokens
         case .auditList: .readAudit

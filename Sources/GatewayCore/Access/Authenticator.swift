@@ -84,6 +84,7 @@ extension Scope {
         case .readAudit: 1 << 3
         case .readTokens: 1 << 4
         case .manageTokens: 1 << 5
+        case .manageBatches: 1 << 6
         }
     }
 }

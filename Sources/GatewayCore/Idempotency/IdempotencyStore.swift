@@ -9,10 +9,18 @@ package struct IdempotencyRecord: Sendable, Hashable {
         package var tenantCreatedAt: Timestamp
         package var route: IdempotentRequest.Route
         package var keyDigest: [UInt8]
+        /// The slice of a batch that the key belongs to. The key is reserved only while this replica holds the slice.
+        package var slice: Batch.Claim?
 
-        package init(tenant: TenantID, tenantCreatedAt: Timestamp, route: IdempotentRequest.Route, keyDigest: [UInt8]) {
+        package init(
+            tenant: TenantID,
+            tenantCreatedAt: Timestamp,
+            route: IdempotentRequest.Route,
+            keyDigest: [UInt8],
+            slice: Batch.Claim? = nil
+        ) {
             (self.tenant, self.tenantCreatedAt) = (tenant, tenantCreatedAt)
-            (self.route, self.keyDigest) = (route, keyDigest)
+            (self.route, self.keyDigest, self.slice) = (route, keyDigest, slice)
         }
 
         init(_ request: IdempotentRequest, of profile: TenantProfile) {
@@ -20,7 +28,8 @@ package struct IdempotencyRecord: Sendable, Hashable {
                 tenant: profile.id,
                 tenantCreatedAt: profile.tenant.createdAt,
                 route: request.route,
-                keyDigest: request.key.digest
+                keyDigest: request.key.digest,
+                slice: request.slice
             )
         }
     }

@@ -11,7 +11,7 @@ package struct IdempotencyKey: Sendable, Hashable {
     package static let maxBytes = 255
 
     /// The key's SHA-256. The key itself is not kept.
-    let digest: [UInt8]
+    package let digest: [UInt8]
 
     /// Takes 1 to 255 printable ASCII characters. Returns `nil` for anything else.
     package init?(_ bytes: [UInt8]) {
@@ -20,6 +20,11 @@ package struct IdempotencyKey: Sendable, Hashable {
         }
         self.digest = SHA256.hash(data: bytes).bytes
     }
+
+    /// The key of a slice's round.
+    package init(of slice: Batch.Claim) {
+        self.digest = SHA256.hash(data: Array("\(slice.batch)/\(slice.chunk)/\(slice.round)".utf8)).bytes
+    }
 }
 
 /// A request with an idempotency key.
@@ -27,12 +32,15 @@ package struct IdempotentRequest: Sendable {
     /// The routes that accept a key. Each has its own keys. `messages` is the REST API's.
     package enum Route: String, Sendable, Hashable, CaseIterable {
         case messages, legacy, v1
+        /// The slices of batches. Their records are kept until the slice is recorded, and no quota counts them.
+        case batch
     }
 
     let key: IdempotencyKey
     let route: Route
     /// A digest of method, path, format and decoded message, which tells different requests with the same key apart.
     let digest: [UInt8]
+    let slice: Batch.Claim?
 
     /// Takes a request as it arrived. The query is left out, because it means nothing to a send.
     ///
@@ -47,7 +55,7 @@ package struct IdempotentRequest: Sendable {
         target: Target,
         message: Message
     ) {
-        (self.key, self.route) = (key, route)
+        (self.key, self.route, self.slice) = (key, route, nil)
         var digest = MessageDigest()
         digest.add(method)
         digest.add(String(decoding: path.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self))
@@ -55,6 +63,12 @@ package struct IdempotentRequest: Sendable {
         digest.add(target)
         digest.add(message)
         self.digest = digest.finish()
+    }
+
+    /// The send of a slice. Its digest covers the stored bytes of message and recipients.
+    init(_ slice: Batch.Claim, digest: [UInt8]) {
+        (self.key, self.route, self.slice) = (IdempotencyKey(of: slice), .batch, slice)
+        self.digest = digest
     }
 }
 
@@ -69,7 +83,9 @@ package final class IdempotentSends: Service {
     /// The answer to a request with an idempotency key.
     package enum Answer: Sendable {
         /// The first answer. Replays return the same reply.
-        case sent(SendOutcome, Reply)
+        ///
+        /// `isKept` is true if the reply is stored, or nothing has left.
+        case sent(SendOutcome, Reply, isKept: Bool)
         /// The reply of the first answer.
         case replayed(Reply)
         /// Nothing was sent, spent or recorded.
@@ -122,6 +138,8 @@ package final class IdempotentSends: Service {
         let fingerprint: [UInt8]
         let executor: (any TaskExecutor)?
         let render: Rendering
+        let slice: Batch.Claim?
+        let pace: SendReservation.Pace?
         let continuation: CheckedContinuation<Answer, Never>
     }
 
@@ -190,11 +208,21 @@ package final class IdempotentSends: Service {
         on executor: (any TaskExecutor)?,
         render: @escaping Rendering
     ) async -> Answer {
+        await self.send(command, once: request, on: executor, pace: nil, render: render)
+    }
+
+    private func send(
+        _ command: SendCommand,
+        once request: IdempotentRequest,
+        on executor: (any TaskExecutor)?,
+        pace: SendReservation.Pace?,
+        render: @escaping Rendering
+    ) async -> Answer {
         let profile = command.principal.profile
         guard self.pipeline.refusal(of: command) == nil else {
             // A caller without the right to send learns nothing of earlier sends either.
             let outcome = await self.pipeline.send(command)
-            return .sent(outcome, render(outcome))
+            return .sent(outcome, render(outcome), isKept: true)
         }
         let identity = IdempotencyRecord.Identity(request, of: profile)
         let fingerprint = IdempotencySealer.fingerprint(of: request, identity, profile)
@@ -206,10 +234,36 @@ package final class IdempotentSends: Service {
                 fingerprint: fingerprint,
                 executor: executor,
                 render: render,
+                slice: request.slice,
+                pace: pace,
                 continuation: continuation
             )
             guard case .terminated = self.jobs.continuation.yield(job) else { return }
             self.end(job, .refused(Refusal(.overloaded, "The gateway is shutting down")))
+        }
+    }
+
+    /// Sends to the recipients of a batch's slice. Returns their outcomes, which are known to be kept, or `nil` if another
+    /// process works on the slice or the store failed.
+    func send(
+        _ command: SendCommand,
+        slice: Batch.Claim,
+        digest: [UInt8],
+        pace: SendReservation.Pace
+    ) async -> [RecipientOutcome]? {
+        let count = command.recipientCount
+        let answer = await self.send(command, once: IdempotentRequest(slice, digest: digest), on: nil, pace: pace) {
+            Reply(bytes: SendReservation.Progress($0.result.outcomesOfSlice(count: count)).bytes)
+        }
+        let lost = Array(repeating: RecipientOutcome.rejected(.outcomeUnknown), count: count)
+        switch answer {
+        case .sent(let outcome, _, let isKept):
+            // A record that was kept names no recipient that another process has sent to.
+            return isKept && !outcome.result.isInProgress ? outcome.result.outcomesOfSlice(count: count) : nil
+        case .replayed(let reply):
+            return SendReservation.Progress(reply.bytes, count: count)?.results() ?? lost
+        case .refused(let refusal):
+            return refusal.code.freesKey ? nil : lost
         }
     }
 
@@ -319,7 +373,9 @@ package final class IdempotentSends: Service {
             fingerprint: job.fingerprint,
             messageID: messageID,
             createdAt: now,
-            expiresAt: now.advanced(by: self.configuration.lifetime),
+            // Recording the slice deletes its record.
+            expiresAt: job.slice == nil
+                ? now.advanced(by: self.configuration.lifetime) : Timestamp(microseconds: .max),
             state: .open(progress: [])
         )
         let earlier = SendReservation.Progress(count: job.command.target.recipientCount)
@@ -348,7 +404,7 @@ package final class IdempotentSends: Service {
         var later: [RecipientOutcome] = []
         if let rest = job.command.target.keeping(places: earlier.remaining) {
             outcome = await self.pipeline.send(job.command.addressing(rest), reservation: reservation)
-            guard !outcome.result.freesKey else {
+            guard !outcome.result.freesKey || job.slice != nil else {
                 // Results of the rest alone would appear at other recipients' places.
                 outcome.result.answer = outcome.result.asRefusal
                 return await self.finish(reservation, job, outcome)
@@ -385,12 +441,13 @@ package final class IdempotentSends: Service {
     /// Stores the reply, or frees the key. The caller gets the reply even if that fails.
     private func finish(_ reservation: SendReservation, _ job: Job, _ outcome: SendOutcome) async -> Answer {
         let reply = job.render(outcome)
+        var isKept = true
         do throws(GatewayError) {
-            if outcome.result.freesKey || reservation.recordID == nil {
+            if job.slice == nil && outcome.result.freesKey || reservation.recordID == nil {
                 try await reservation.release()
                 self.counters[outcome.result.isInProgress ? .inProgress : .freed]?.increment()
             } else {
-                try await reservation.complete(reply.storedBytes)
+                isKept = try await reservation.complete(reply.storedBytes)
                 self.counters[outcome.result.hasUnknown ? .unknown : .fresh]?.increment()
             }
             // Without a record nothing was written, so the store has not shown that it works.
@@ -398,8 +455,9 @@ package final class IdempotentSends: Service {
         } catch {
             // The record stays open. A repeat reports unknown outcomes and sends nothing twice.
             self.fail(error)
+            isKept = false
         }
-        return .sent(outcome, reply)
+        return .sent(outcome, reply, isKept: isKept)
     }
 
     private func sealer(of job: Job, _ messageID: String) -> IdempotencySealer {
@@ -423,6 +481,7 @@ package final class IdempotentSends: Service {
             writer: self.writer,
             counters: self.counters,
             startsPerMark: self.configuration.startsPerMark,
+            pace: job.pace,
             leases: self.leases,
             leaseCounters: self.leaseCounters
         )
@@ -506,6 +565,15 @@ extension Target {
 }
 
 extension SendResult {
+    /// One outcome for each recipient of a slice. A device group counts as one.
+    fileprivate func outcomesOfSlice(count: Int) -> [RecipientOutcome] {
+        guard case .group(let group) = self.answer else { return self.outcomes(count: count) }
+        return [
+            group.success > 0
+                ? .accepted(Acceptance(messageID: group.messageID ?? "")) : .rejected(.upstreamUnavailable)
+        ]
+    }
+
     /// The first cause of a result without accepted recipients, as the answer to the whole request.
     fileprivate var asRefusal: Answer {
         guard case .recipients(let outcomes) = self.answer else { return self.answer }

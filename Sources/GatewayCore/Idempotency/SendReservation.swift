@@ -18,6 +18,14 @@ import Synchronization
 ///     reserve key + mark 0–199 → calls 0–199 → mark 200–399, outcomes so far → calls … → mark 400–449 → calls → answer
 ///                    crash here: 0–199 are unknown, 200–449 are sent to by the next attempt
 package final class SendReservation: Sendable {
+    /// The times at which the calls of a batch leave.
+    struct Pace: Sendable {
+        /// The most calls that one mark covers, and that leave together. 0 if nothing more may leave.
+        let startsPerMark: Int
+        /// Waits until so many calls may leave. Returns false if they must not leave now.
+        let wait: @Sendable (Int) async -> Bool
+    }
+
     typealias Writer = GroupCommitWriter<IdempotencyChange, IdempotencyChange.Outcome>
 
     /// The next step of a call that is ready to leave.
@@ -53,6 +61,7 @@ package final class SendReservation: Sendable {
     private let counters: [IdempotentSends.Event: Counter]
     /// The number of calls that one mark covers.
     private let startsPerMark: Int
+    private let pace: Pace?
     private let leases: LeaseTerms?
     private let leaseCounters: Lease.Counters?
     private let target: Target
@@ -70,12 +79,14 @@ package final class SendReservation: Sendable {
         writer: Writer,
         counters: [IdempotentSends.Event: Counter],
         startsPerMark: Int,
+        pace: Pace? = nil,
         leases: LeaseTerms? = nil,
         leaseCounters: Lease.Counters? = nil
     ) {
         (self.messageID, self.identity, self.target) = (draft.messageID, identity, target)
         (self.draft, self.earlier, self.sealer) = (draft, earlier, sealer)
-        (self.writer, self.counters, self.startsPerMark) = (writer, counters, startsPerMark)
+        (self.writer, self.counters, self.pace) = (writer, counters, pace)
+        self.startsPerMark = pace?.startsPerMark ?? startsPerMark
         (self.leases, self.leaseCounters) = (leases, leaseCounters)
         let lease = leases.map { Lease(duration: $0.duration) }
         self.state = Mutex(State(recordID: recordID, progress: earlier, lease: lease))
@@ -183,7 +194,7 @@ package final class SendReservation: Sendable {
     private func decide(on index: Int) -> Decision {
         self.state.withLock { state in
             if index < state.marked { return .pass }
-            if state.refusal != nil || index >= state.places.count { return .stop }
+            if state.refusal != nil || index >= state.places.count || self.startsPerMark == 0 { return .stop }
             if state.isMarking { return .wait }
             state.isMarking = true
             return .mark(state.marked..<min(max(state.marked + self.startsPerMark, index + 1), state.places.count))
@@ -202,13 +213,15 @@ package final class SendReservation: Sendable {
     }
 
     private func mark(_ range: Range<Int>) async {
+        // Before the mark, so that few recipients are marked and not sent to when the process ends.
+        let mayLeave = await self.pace?.wait(range.count) ?? true
         let (recordID, places, progress) = self.state.withLock { state in
             let places = Array(state.places[range])
             state.progress.start(places)
             return (state.recordID, places, state.progress)
         }
         let asked = self.leases?.uptime()
-        let result = await self.save(progress, in: recordID)
+        let result = mayLeave ? await self.save(progress, in: recordID) : .failure(Refusal(.overloaded))
         let waiters = self.state.withLock { state in
             switch result {
             case .success(let id):
@@ -296,11 +309,14 @@ package final class SendReservation: Sendable {
 
     // MARK: Ending
 
-    /// Stores the answer. Does nothing if the key was not taken.
-    func complete(_ answer: [UInt8]) async throws(GatewayError) {
-        guard let recordID = self.recordID else { return }
+    /// Stores the answer. Does nothing if the key was not taken. Returns false if another replica holds the key.
+    @discardableResult
+    func complete(_ answer: [UInt8]) async throws(GatewayError) -> Bool {
+        guard let recordID = self.recordID else { return true }
         let state = IdempotencyRecord.State.finished(answer: try self.sealer.seal(answer, as: .answer))
-        if case .lost = try await self.writer.commit(.update(id: recordID, state)) { self.lose() }
+        guard case .lost = try await self.writer.commit(.update(id: recordID, state)) else { return true }
+        self.lose()
+        return false
     }
 
     /// Frees the key, because nothing has left. The progress of an earlier attempt stays, and any replica may continue.
@@ -375,19 +391,16 @@ extension SendReservation.Progress {
         writer.write(number: self.outcomes.count)
         for (place, outcome) in self.outcomes.sorted(by: { $0.key < $1.key }) {
             writer.write(number: place)
-            switch outcome {
-            case .accepted(let acceptance):
-                writer.write(text: nil)
-                writer.write(text: acceptance.messageID)
-                writer.write(text: acceptance.replacementToken)
-            case .rejected(let rejection):
-                writer.write(text: rejection.code.rawValue)
-                writer.write(number: rejection.retryAfter ?? ByteReader.absent)
-                writer.write(text: rejection.limitedBy?.rawValue)
-                writer.write(text: rejection.legacyName?.rawValue)
-            }
+            outcome.write(to: &writer)
         }
         return writer.bytes
+    }
+
+    /// The progress of a send that has ended.
+    init(_ outcomes: [RecipientOutcome]) {
+        self.init(count: outcomes.count)
+        self.start(outcomes.indices)
+        for (place, outcome) in outcomes.enumerated() { self.finish(place, outcome) }
     }
 
     /// Reads the progress of a send to so many recipients and ignores places beyond them. Returns `nil` for bytes that
@@ -410,7 +423,21 @@ extension SendReservation.Progress {
 }
 
 extension RecipientOutcome {
-    fileprivate init?(from reader: inout ByteReader) {
+    func write(to writer: inout ByteWriter) {
+        switch self {
+        case .accepted(let acceptance):
+            writer.write(text: nil)
+            writer.write(text: acceptance.messageID)
+            writer.write(text: acceptance.replacementToken)
+        case .rejected(let rejection):
+            writer.write(text: rejection.code.rawValue)
+            writer.write(number: rejection.retryAfter ?? ByteReader.absent)
+            writer.write(text: rejection.limitedBy?.rawValue)
+            writer.write(text: rejection.legacyName?.rawValue)
+        }
+    }
+
+    init?(from reader: inout ByteReader) {
         guard let name = reader.optionalText() else { return nil }
         if let name {
             guard let code = OutcomeCode(rawValue: name), let retryAfter = reader.number(),

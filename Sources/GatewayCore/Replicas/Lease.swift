@@ -17,6 +17,9 @@ package struct LeaseTerms: Sendable {
         (self.duration, self.attemptTimeout, self.uptime) = (duration, attemptTimeout, uptime)
     }
 
+    /// The terms in a process that has its store to itself, where no lease is ever taken over.
+    package static let unshared = LeaseTerms(duration: .seconds(30), attemptTimeout: { .zero })
+
     /// The time between two checks for leases that are due: half of the third after which a lease is renewed.
     package var renewalInterval: Duration { self.duration / 6 }
 }

@@ -28,6 +28,8 @@ struct Sending<Writer: SendReplyWriter>: Sendable {
     /// The content that the idempotency key protects; `nil` for a request without one.
     var idempotent: IdempotentRequest?
     var writer: Writer
+    /// Accepts the message, to be sent later; `nil` for one that is sent at once.
+    var later: (@Sendable () async throws -> HTTPServerResponse)?
 }
 
 /// The parts that send messages.
@@ -46,6 +48,7 @@ extension SendEndpoint {
     @inline(__always)  // Saves an async frame in the pipeline.
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
         guard let request = work.idempotent else {
+            if let later = work.later { return try await later() }
             let outcome = await self.sender.pipeline.send(work.command)
             return self.response(to: outcome, work)
         }
@@ -71,7 +74,7 @@ extension SendEndpoint {
             render: writer.reply(to:)
         )
         switch answer {
-        case .sent(let outcome, let reply):
+        case .sent(let outcome, let reply, _):
             return HTTPServerResponse(reply, outcome.quotas)
         case .replayed(let reply):
             var response = HTTPServerResponse(reply)

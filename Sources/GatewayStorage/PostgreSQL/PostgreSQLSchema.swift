@@ -75,7 +75,8 @@ package enum PostgreSQLSchema {
             name: "v100",
             admits: "v100",
             statements: Self.history + Self.translated(SQLSchema.statements) + Self.functions
-        )
+        ),
+        Step(name: "v101", admits: "v100", statements: Self.translated(SQLSchema.batchStatements)),
     ]
 
     /// The key of this advisory lock among those of a database: `FCMG`.
@@ -140,6 +141,7 @@ package enum PostgreSQLSchema {
     private static let rowsOfTenants: [(table: String, column: String, rights: String)] = [
         ("tenants", "id", "SELECT (id, created_at)"),
         ("audit_records", "tenant", "SELECT"),
+        ("batches", "tenant", "SELECT"),
         ("device_group_keys", "tenant", "SELECT, INSERT, UPDATE, DELETE"),
         ("device_group_leases", "tenant", "SELECT, INSERT, UPDATE, DELETE"),
         ("device_groups", "tenant", "SELECT, INSERT, UPDATE, DELETE"),

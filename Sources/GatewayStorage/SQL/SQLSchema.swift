@@ -24,8 +24,11 @@ enum SQLSchema {
         [Self.replicas, Self.epoch, Self.directory, Self.groups, Self.retiredTokens, Self.idempotency, Self.audit]
         .joined(separator: "\n")
 
+    /// The tables that v101 adds.
+    static let batchStatements = Self.batches
+
     /// The tables, each after those that it refers to.
-    static let tables: [String] = Self.statements.split(separator: "\n")
+    static let tables: [String] = (Self.statements + "\n" + Self.batchStatements).split(separator: "\n")
         .compactMap { line -> String? in
             let command = "CREATE TABLE "
             return line.hasPrefix(command) ? String(line.dropFirst(command.count).prefix { $0 != " " }) : nil
@@ -265,6 +268,109 @@ enum SQLSchema {
         ) STRICT;
         """
 
+    /// A batch's counters are the sums of what its chunks have recorded. `sealed` is its message.
+    ///
+    /// A chunk is waiting (0), claimed (1), held back because its batch is open or paused (2), or done (3). `slice` is 0
+    /// until a claim fixes it for the round. `canary` is the number of its recipients that belong to the canary. Recipients and results are in a table of their own, so that a change of many
+    /// chunks rewrites small rows.
+    ///
+    /// `batch_fan_outs` has the time of a tenant's next send to a topic or condition. `batch_due` has a time at or before which nothing of a tenant is due; a tenant without a row has nothing waiting.
+    private static let batches = """
+        CREATE TABLE batches (
+            id TEXT NOT NULL PRIMARY KEY,
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            is_message INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            state TEXT NOT NULL,
+            reason TEXT,
+            credential TEXT,
+            label TEXT,
+            api_key TEXT NOT NULL,
+            priority INTEGER NOT NULL,
+            window_s INTEGER,
+            resends_unknown INTEGER NOT NULL,
+            keeps_accepted INTEGER NOT NULL,
+            canary_recipients INTEGER,
+            canary_percent INTEGER,
+            canary_hold_s INTEGER,
+            canary_over INTEGER NOT NULL,
+            is_dry_run INTEGER NOT NULL,
+            lifetime_s INTEGER NOT NULL,
+            created_by TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            started_at INTEGER,
+            finished_at INTEGER,
+            total INTEGER NOT NULL,
+            accepted INTEGER NOT NULL,
+            rejected INTEGER NOT NULL,
+            unknown INTEGER NOT NULL,
+            expired INTEGER NOT NULL,
+            cancelled INTEGER NOT NULL,
+            weight INTEGER NOT NULL,
+            sealed BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX batches_by_tenant ON batches (tenant, created_at, id);
+
+        CREATE INDEX batches_by_time ON batches (created_at, id) WHERE is_message = 0;
+
+        CREATE INDEX batches_unfinished ON batches (tenant, expires_at) WHERE finished_at IS NULL;
+
+        CREATE INDEX batches_finished ON batches (finished_at) WHERE finished_at IS NOT NULL;
+
+        CREATE TABLE batch_parts (
+            batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,
+            part INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            recipients INTEGER NOT NULL,
+            PRIMARY KEY (batch, part)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE batch_chunks (
+            batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            tenant TEXT NOT NULL,
+            state INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            pending INTEGER NOT NULL,
+            round INTEGER NOT NULL,
+            slice INTEGER NOT NULL,
+            max_slice INTEGER NOT NULL,
+            canary INTEGER NOT NULL,
+            retries INTEGER NOT NULL,
+            owner TEXT NOT NULL,
+            lease_until INTEGER NOT NULL,
+            PRIMARY KEY (batch, number)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX batch_chunks_waiting ON batch_chunks (tenant, priority, due_at, batch, number) WHERE state = 0;
+
+        CREATE INDEX batch_chunks_claimed ON batch_chunks (lease_until) WHERE state = 1;
+
+        CREATE TABLE batch_contents (
+            batch TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            pending BLOB NOT NULL,
+            results BLOB NOT NULL,
+            PRIMARY KEY (batch, number),
+            FOREIGN KEY (batch, number) REFERENCES batch_chunks (batch, number) ON DELETE CASCADE
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE batch_due (
+            tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
+            due_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE batch_fan_outs (
+            tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
+            next_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
     /// Records outlive their tenant, so no table here refers to one.
     ///
     /// A record has few columns: those that look-ups filter by, and `body` for the rest (`AuditCodec`). `tenant_uid`
@@ -360,6 +466,7 @@ package enum StoreEpoch {
     /// Gives the store another epoch, within the caller's transaction. A copy of a store calls this last, and does not
     /// copy the epoch.
     package static func renew(_ db: any SQLConnection) throws {
+        try SQLBatchStore.pauseAll(db)
         // Numbers from another server may be far ahead of this one's, and would hide the keys that carry them.
         let horizon = try db.first("SELECT gateway_change_horizon()") { try $0.int64(0) } ?? 0
         try db.execute("UPDATE device_group_keys SET changed_in = 0 WHERE changed_in > $1", [.int(horizon)])

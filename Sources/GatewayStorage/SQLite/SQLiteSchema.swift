@@ -13,6 +13,9 @@ enum SQLiteSchema {
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
             try db.execute(sql: SQLSchema.statements)
         }
+        migrator.registerMigration("v101") { db in
+            try db.execute(sql: SQLSchema.batchStatements)
+        }
         return migrator
     }()
 

@@ -11,6 +11,8 @@ package struct SQLIdempotencyStore: IdempotencyStore {
         let id: String
         /// `nil` for a process that has the store to itself.
         let leases: LeaseTerms?
+        /// True if no other process uses the database.
+        let isAlone: Bool
 
         /// True if an open record belongs to another replica, whose lease or last call may last. `rest` is the lease's
         /// remainder.
@@ -37,7 +39,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
     ) {
         self.database = database
         self.bounds = bounds
-        self.owner = RecordOwner(id: owner.text, leases: leases)
+        self.owner = RecordOwner(id: owner.text, leases: leases, isAlone: !database.isShared)
     }
 
     private var isolation: SQLIsolation { self.owner.leases == nil ? .serializable : .readCommitted }
@@ -155,6 +157,9 @@ private struct IdempotencyWriter {
         }
 
         var tenant: TenantID { self.identity.tenant }
+        /// The bytes that count towards the store's bounds. Records of batches are not counted.
+        var weight: Int { self.isCounted ? self.record.state.weight : 0 }
+        var isCounted: Bool { self.identity.route != .batch }
 
         var key: [SQLValue] {
             [.text(self.tenant), .text(self.identity.route.rawValue), .bytes(self.identity.keyDigest)]
@@ -278,7 +283,10 @@ private struct IdempotencyWriter {
             "DELETE FROM idempotency_records WHERE \(condition) RETURNING tenant, weight",
             values
         ) { (tenant: try $0.text(0), weight: try $0.int(1)) }
-        for record in removed { self.count(record.tenant, records: -1, weight: -record.weight) }
+        // A record of a batch has no weight, and was not counted.
+        for record in removed where record.weight > 0 {
+            self.count(record.tenant, records: -1, weight: -record.weight)
+        }
         return removed.count
     }
 
@@ -300,7 +308,7 @@ private struct IdempotencyWriter {
                 ids[place] = try self.insert([reservation])[0]
             }
             guard let id = ids[place] else { return try self.refusal(of: reservation, evicted) }
-            self.count(reservation.tenant.text, records: 1, weight: reservation.record.state.weight)
+            if reservation.isCounted { self.count(reservation.tenant.text, records: 1, weight: reservation.weight) }
             return .reserved(id: id, evicted: evicted)
         }
     }
@@ -317,6 +325,9 @@ private struct IdempotencyWriter {
                 lease_until, weight, content)
             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $11, gateway_time() + $12, $9, $10
             FROM tenants WHERE tenants.id = $1 AND tenants.created_at = $13
+                AND (CAST($14 AS TEXT) IS NULL OR EXISTS (
+                    SELECT 1 FROM batch_chunks WHERE batch = CAST($14 AS TEXT) AND number = $15 AND round = $16
+                        AND owner = $11 AND state = 1 \(self.owner.isAlone ? "" : "FOR SHARE")))
             ON CONFLICT (tenant, route, key) DO NOTHING
             RETURNING id
             """,
@@ -324,9 +335,10 @@ private struct IdempotencyWriter {
                 let record = reservation.record
                 return reservation.key + [
                     .bytes(record.fingerprint), .text(record.messageID), .time(record.createdAt),
-                    .time(record.expiresAt), record.state.columns.isFinished, .int(record.state.weight),
+                    .time(record.expiresAt), record.state.columns.isFinished, .int(reservation.weight),
                     record.state.columns.content, .text(self.owner.id), self.owner.duration,
-                    .time(reservation.identity.tenantCreatedAt),
+                    .time(reservation.identity.tenantCreatedAt), .text(reservation.identity.slice?.batch),
+                    .int(reservation.identity.slice?.chunk), .int(reservation.identity.slice?.round),
                 ]
             }
         ) { place, row in ids[place] = try row.int64(0) }
@@ -367,7 +379,7 @@ private struct IdempotencyWriter {
         try self.db.queryMany(
             """
             UPDATE idempotency_records SET
-                is_finished = $2, weight = $3, content = $4, lease_until = gateway_time() + $5
+                is_finished = $2, weight = CASE WHEN weight > 0 THEN $3 ELSE 0 END, content = $4, lease_until = gateway_time() + $5
             WHERE id = $1 \(condition)
             RETURNING id
             """,
@@ -383,7 +395,7 @@ private struct IdempotencyWriter {
             guard let was = old[update.id], changed.contains(place) else {
                 return isAlone && old[update.id] == nil ? .done : .lost
             }
-            let weight = update.state.weight
+            let weight = was.weight > 0 ? update.state.weight : 0
             if weight != was.weight { self.count(was.tenant, records: 0, weight: weight - was.weight) }
             old[update.id] = (was.tenant, weight)
             return .done
@@ -393,10 +405,11 @@ private struct IdempotencyWriter {
     /// True if the records fit without evictions.
     private func hasRoom(for reservations: [Reservation]) -> Bool {
         var (added, all): ([String: Usage], Usage) = ([:], self.total)
-        for reservation in reservations {
-            added[reservation.tenant.text, default: Usage()].add(1, reservation.record.state.weight)
-            all.add(1, reservation.record.state.weight)
+        for reservation in reservations where reservation.isCounted {
+            added[reservation.tenant.text, default: Usage()].add(1, reservation.weight)
+            all.add(1, reservation.weight)
         }
+        guard !added.isEmpty else { return true }
         return all.records <= self.bounds.maxRecords && all.weight <= self.bounds.maxBytes
             && added.allSatisfy { tenant, more in
                 let own = self.usage[tenant] ?? Usage()
@@ -423,7 +436,8 @@ private struct IdempotencyWriter {
         try self.remove(
             """
             id IN (
-                SELECT id FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 ORDER BY id LIMIT $2
+                SELECT id FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 AND weight > 0
+                ORDER BY id LIMIT $2
             )
             """,
             [.text(tenant), .int(Self.evictionsAtOnce)]
@@ -448,7 +462,7 @@ private struct IdempotencyWriter {
         let byWeight = usage.filter { $0.value.records > 0 }.sorted { $0.value.weight > $1.value.weight }
         let largest = try byWeight.first { candidate in
             try self.db.exists(
-                "SELECT 1 FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 LIMIT 1",
+                "SELECT 1 FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 AND weight > 0 LIMIT 1",
                 [.text(candidate.key)]
             )
         }

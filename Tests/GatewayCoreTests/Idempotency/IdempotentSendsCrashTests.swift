@@ -75,7 +75,7 @@ struct IdempotentSendsCrashTests {
     private static func lines(_ answer: IdempotentSends.Answer, count: Int) -> [String] {
         let text =
             switch answer {
-            case .sent(_, let reply), .replayed(let reply): String(buffer: reply.body)
+            case .sent(_, let reply, _), .replayed(let reply): String(buffer: reply.body)
             case .refused(let refusal): "none\nall \(refusal.code.rawValue)"
             }
         let lines = text.split(separator: "\n").dropFirst().map(String.init)
@@ -156,7 +156,7 @@ struct IdempotentSendsCrashTests {
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
         let messageID = try #require(try await store.records().first?.record.messageID)
         let fixture = PipelineFixture(upstream: fcm.upstream(of: MortalProcess()))
-        guard case .sent(let outcome, _) = try await Self.send(command, fixture, store) else {
+        guard case .sent(let outcome, _, _) = try await Self.send(command, fixture, store) else {
             throw SampleError(what: "sent")
         }
         #expect(outcome.messageID == messageID)

@@ -37,7 +37,7 @@ struct IdempotentSendsTests {
     }
 
     private static func results(_ answer: IdempotentSends.Answer) throws -> [RecipientOutcome] {
-        guard case .sent(let outcome, _) = answer, case .recipients(let results) = outcome.result.answer else {
+        guard case .sent(let outcome, _, _) = answer, case .recipients(let results) = outcome.result.answer else {
             throw SampleError(what: "a result for each of the list: \(answer)")
         }
         return results
@@ -212,11 +212,11 @@ struct IdempotentSendsTests {
         let sends = self.sends(fixture)
         try await sends.whileRunning {
             let command = try Self.command()
-            guard case .sent(let outcome, _) = try await Self.send(command, sends),
+            guard case .sent(let outcome, _, _) = try await Self.send(command, sends),
                 outcome.result.code == nil
             else { throw SampleError(what: "accepted") }
             self.store.refuse(false)
-            guard case .sent(let again, _) = try await Self.send(command, sends),
+            guard case .sent(let again, _, _) = try await Self.send(command, sends),
                 case .refused(let refusal) = again.result.answer
             else { throw SampleError(what: "answered") }
             #expect(refusal == Refusal(.outcomeUnknown, refusal.detail))

@@ -48,6 +48,11 @@ package final class TestDatabase: SQLDatabase {
     package var auditStore: any AuditStore & AuditPageReader { SQLAuditStore(database: self) }
     package var secretStore: any GatewaySecretStore { SQLSecretStore(database: self) }
 
+    /// The batches of a process that has its store to itself.
+    package func batchStore(owner: String = "") -> any BatchStore {
+        SQLBatchStore(database: self, owner: ReplicaID(text: owner), leases: .unshared)
+    }
+
     package var writes: Int { self.calls.current.writes }
 
     /// Makes calls fail from now on, or succeed again.

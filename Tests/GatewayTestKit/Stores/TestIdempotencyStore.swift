@@ -13,9 +13,10 @@ package final class TestIdempotencyStore: IdempotencyStore {
     private let store: SQLIdempotencyStore
     private let state = Observed(State())
 
-    package init(in database: TestDatabase = .sample()) {
+    /// The owner is the one of slices whose keys the store reserves.
+    package init(in database: TestDatabase = .sample(), owner: ReplicaID = ReplicaID(text: "")) {
         self.database = database
-        self.store = SQLIdempotencyStore(database: database)
+        self.store = SQLIdempotencyStore(database: database, owner: owner)
     }
 
     /// The records of all keys that were reserved and not released, in no particular order.

@@ -1,0 +1,155 @@
+package import FCMModel
+
+/// The batches of all tenants.
+///
+/// Every change names what it expects, and does nothing if that no longer holds: a batch's state, or the round and owner of a
+/// chunk. So any change can be repeated when its outcome is unknown. Calls throw `storeUnavailable`, besides what they say.
+package protocol BatchStore: Sendable {
+    // MARK: For callers
+
+    /// Stores a new batch with its first chunks, of part 0. Returns false if there is a batch with its id. Throws `notFound`
+    /// if the tenant is gone, and for bounds as ``add(part:kind:digest:chunks:to:of:within:)``.
+    func create(
+        _ batch: Batch,
+        message: [UInt8],
+        chunks: [Batch.Chunk],
+        within bounds: BatchBounds
+    ) async throws(GatewayError) -> Bool
+
+    /// Adds a part to an open batch. Does nothing if the part is there with this digest.
+    ///
+    /// Throws `conflict` if it has another digest, `preconditionFailed` if the batch is not open or has recipients of
+    /// another kind, `notFound`, `invalid` for a bound of the tenant, and `overloaded` for one of the store.
+    func add(
+        part number: Int,
+        kind: Target.Kind,
+        digest: [UInt8],
+        chunks: [Batch.Chunk],
+        to id: String,
+        of tenant: TenantID,
+        within bounds: BatchBounds
+    ) async throws(GatewayError)
+
+    /// Queues an open batch, to be sent by a key, if it has so many parts and recipients. A batch that was started stays as it is. Returns the batch
+    /// as it is then, or `nil` if there is none.
+    func start(_ id: String, of tenant: TenantID, parts: Int, recipients: Int, keyID: String) async throws(GatewayError)
+        -> Batch?
+
+    /// Changes a batch's state if that is possible from its current one. Returns the batch as it is then, or `nil`.
+    func apply(_ change: BatchChange, to id: String, of tenant: TenantID?) async throws(GatewayError) -> Batch?
+
+    /// Returns a batch, of one tenant or of any.
+    func batch(_ id: String, of tenant: TenantID?) async throws(GatewayError) -> Batch?
+
+    /// Lists batches by their time of creation, newest first.
+    func batches(_ filter: BatchFilter, limit: Int) async throws(GatewayError) -> [Batch]
+
+    /// Reads the results and pending recipients of some chunks, in their order.
+    func results(of id: String, of tenant: TenantID, from chunk: Int, limit: Int)
+        async throws(GatewayError) -> [(chunk: Int, pending: [UInt8], results: [UInt8])]
+
+    /// Deletes a batch that is over. Returns false if there is none.
+    func delete(_ id: String, of tenant: TenantID) async throws(GatewayError) -> Bool
+
+    // MARK: For the runner
+
+    /// Returns the tenants that have something due, those that wait longest first, and the time until the next of the
+    /// others has.
+    func due() async throws(GatewayError) -> (tenants: [TenantID], wait: Duration?)
+
+    /// Takes due chunks of a tenant, those of higher priority first. A chunk whose slice is fixed keeps it; the others get
+    /// slices of at most so many recipients.
+    func claim(of tenant: TenantID, chunks limit: Int, slice: Int) async throws(GatewayError) -> [Batch.Claim]
+
+    /// Returns what a claimed slice is made of; `nil` if this process no longer holds it.
+    func content(of claim: Batch.Claim) async throws(GatewayError) -> Batch.Content?
+
+    /// Ends a round and deletes the idempotency key's record, if this process still holds the slice. Returns the batch as it
+    /// is then; `nil` if another process has recorded the round, or holds it.
+    func record(_ recording: Batch.Recording, of claim: Batch.Claim) async throws(GatewayError) -> Batch?
+
+    /// Returns a slice without a result. It is claimed again from a time on, in the same round.
+    func putBack(_ claim: Batch.Claim, until time: Timestamp) async throws(GatewayError)
+
+    func renew(_ claims: [Batch.Claim]) async throws(GatewayError)
+
+    /// Lets slices be claimed again whose owner's lease ended at least one call's time ago; at once if no other process
+    /// uses the store. Returns their number.
+    func returnAbandoned() async throws(GatewayError) -> Int
+
+    /// Takes the tenant's turn to send to a topic or condition. Returns the time until the turn is free if it is not.
+    func takeFanOut(of tenant: TenantID, gap: Duration) async throws(GatewayError) -> Duration?
+
+    func summary() async throws(GatewayError) -> BatchSummary
+
+    /// Returns some batches whose time has passed.
+    func overdue(limit: Int) async throws(GatewayError) -> [Batch]
+
+    /// Deletes some of the batches and messages that ended so long ago. Returns their number.
+    func purge(batches: Duration, messages: Duration, limit: Int) async throws(GatewayError) -> Int
+}
+
+/// A change of a batch's state.
+package enum BatchChange: Sendable, Hashable {
+    /// Lets slices that have begun finish, and claims no more. From `queued` and `running`.
+    case pause(Batch.Reason, credential: String? = nil)
+    /// Continues a paused batch, by this API key.
+    case resume(keyID: String)
+    /// Ends a batch that is not over, in the state `cancelled`.
+    case cancel(Batch.Reason?)
+    /// Ends a batch whose time has passed, in the state `expired`.
+    case expire
+}
+
+/// The batches that a list shows.
+package struct BatchFilter: Sendable, Hashable {
+    /// A batch's place in a list.
+    package struct Place: Sendable, Hashable {
+        package var createdAt: Timestamp
+        package var id: String
+
+        package init(createdAt: Timestamp, id: String) {
+            (self.createdAt, self.id) = (createdAt, id)
+        }
+    }
+
+    /// `nil` for all tenants.
+    package var tenant: TenantID?
+    package var state: Batch.State?
+    package var isMessage = false
+    package var label: String?
+    /// The last batch of the page before.
+    package var after: Place?
+
+    package init(tenant: TenantID? = nil) {
+        self.tenant = tenant
+    }
+}
+
+/// The batches of all tenants as metrics show them.
+package struct BatchSummary: Sendable, Hashable {
+    package var batches: [Batch.State: Int]
+    /// The recipients of unfinished batches and messages that are not sent to yet.
+    package var waiting: Int
+    /// The time for which the oldest due chunk waits, at most.
+    package var oldestDue: Duration
+
+    package init(batches: [Batch.State: Int], waiting: Int, oldestDue: Duration) {
+        (self.batches, self.waiting, self.oldestDue) = (batches, waiting, oldestDue)
+    }
+}
+
+/// The bounds of the store's batches.
+package struct BatchBounds: Sendable, Hashable {
+    package var maxUnfinishedPerTenant = 100
+    package var maxMessagesPerTenant = 100_000
+    package var maxWaitingPerTenant = 2_000_000
+    package var maxRecipients = 5_000_000
+    package var maxBytes = 2 * 1024 * 1024 * 1024
+
+    package init() {}
+}
+
+extension BatchStore {
+    func batch(_ id: String) async throws(GatewayError) -> Batch? { try await self.batch(id, of: nil) }
+}

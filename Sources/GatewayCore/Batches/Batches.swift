@@ -1,0 +1,368 @@
+import Crypto
+package import FCMModel
+
+/// Creates, shows and changes batches for their callers, and records it in the audit.
+///
+/// A batch belongs to a tenant. Every change is idempotent, so that a caller can repeat it when an answer was lost.
+package struct Batches: Sendable {
+    /// A request for a new batch, read and checked.
+    package struct Draft: Sendable {
+        package var kind = Target.Kind.tokens
+        /// Empty for a batch that is filled by parts.
+        package var recipients: [String] = []
+        package var isMessage = false
+        package var label: String?
+        package var options = Batch.Options()
+        package var dueAt: Timestamp?
+        /// The message as JSON.
+        package var message: [UInt8] = []
+        /// The whole request, which a repeat with the same key must match.
+        package var request: [UInt8] = []
+
+        package init() {}
+    }
+
+    /// The most recipients of a part.
+    package static let maxPartRecipients = 5_000
+    package static let maxParts = 1_000
+
+    private let store: any BatchStore
+    private let pipeline: SendPipeline
+    private let bounds: BatchBounds
+    private let decode: BatchRunner.Decoder
+    /// Called when something may be due.
+    private let wake: @Sendable () -> Void
+
+    package init(
+        store: any BatchStore,
+        pipeline: SendPipeline,
+        bounds: BatchBounds = BatchBounds(),
+        decode: @escaping BatchRunner.Decoder,
+        wake: @escaping @Sendable () -> Void
+    ) {
+        (self.store, self.pipeline, self.bounds, self.decode, self.wake) = (store, pipeline, bounds, decode, wake)
+    }
+
+    // MARK: Creation
+
+    /// Stores a batch, which is durable then. A repeat with the same key returns the batch that the key has made.
+    package func create(
+        _ draft: Draft,
+        key: IdempotencyKey?,
+        by caller: Caller
+    ) async throws(Refusal) -> (batch: Batch, isNew: Bool) {
+        let (profile, now) = (caller.profile, self.pipeline.clock.now())
+        let id =
+            key.map { profile.pseudonymizer.pseudonym(of: "batch \(Hex.text($0.digest))").description }
+            ?? UUIDv7.generate(at: now)
+        let due = max(draft.dueAt ?? now, now)
+        var batch = Batch(
+            id: id,
+            tenant: profile.id,
+            kind: draft.kind,
+            state: draft.recipients.isEmpty ? .open : .queued,
+            label: draft.label,
+            keyID: caller.principal.key.id,
+            options: draft.options,
+            createdAt: now,
+            dueAt: due,
+            expiresAt: now.advanced(by: Batch.openTime)
+        )
+        batch.isMessage = draft.isMessage
+        let sealer = BatchSealer(id, of: profile)
+        batch.digest = sealer.digest(of: draft.request)
+        try self.check(draft, batch, by: caller, at: now)
+        let new = batch
+        let stored = try await self.recorded(.batchCreate, id, draft.kind, draft.recipients.count, by: caller) {
+            () throws(GatewayError) in
+            let isNew = try await self.store.create(
+                new,
+                message: try sealer.seal(message: draft.message),
+                chunks: try sealer.chunks(of: draft.recipients, part: 0),
+                within: self.bounds
+            )
+            return (batch: try await self.store.batch(id, of: profile.id) ?? new, isNew: isNew)
+        }
+        guard stored.batch.digest == batch.digest else { throw Refusal(.idempotencyConflict) }
+        self.wake()
+        return stored
+    }
+
+    /// Refuses a batch none of whose sends would be accepted.
+    private func check(_ draft: Draft, _ batch: Batch, by caller: Caller, at now: Timestamp) throws(Refusal) {
+        guard let target = Target(draft.kind, draft.recipients.isEmpty ? ["-"] : draft.recipients) else {
+            throw Refusal(.invalidTarget)
+        }
+        let command = try self.decode(draft.message, batch, target, caller, now)
+        if let refusal = self.pipeline.refusal(of: command) { throw refusal }
+        guard command.payloadBytes <= target.maxPayloadBytes else { throw Refusal(.messageTooBig) }
+    }
+
+    /// Adds a part to an open batch. Returns the batch after it.
+    package func add(
+        part number: Int,
+        _ kind: Target.Kind,
+        _ recipients: [String],
+        request: [UInt8],
+        to id: String,
+        by caller: Caller
+    ) async throws(Refusal) -> Batch {
+        let profile = caller.profile
+        let sealer = BatchSealer(id, of: profile)
+        if let target = Target(kind, recipients),
+            let refusal = self.pipeline.refusal(
+                of: SendCommand(by: caller, to: target, message: Message(), payloadBytes: 0)
+            )
+        {
+            throw refusal
+        }
+        return try await self.recorded(.batchPart, "\(id)/\(number)", kind, recipients.count, by: caller) {
+            () throws(GatewayError) in
+            try await self.store.add(
+                part: number,
+                kind: kind,
+                digest: sealer.digest(of: request),
+                chunks: try sealer.chunks(of: recipients, part: number),
+                to: id,
+                of: profile.id,
+                within: self.bounds
+            )
+            return try await self.found(id, of: profile.id)
+        }
+    }
+
+    /// Starts an open batch that has all its parts.
+    package func start(_ id: String, parts: Int, recipients: Int, by caller: Caller) async throws(Refusal) -> Batch {
+        let batch = try await self.recorded(.batchStart, id, by: caller) { () throws(GatewayError) in
+            let batch = try await self.store.start(
+                id,
+                of: caller.profile.id,
+                parts: parts,
+                recipients: recipients,
+                keyID: caller.principal.key.id
+            )
+            guard let batch else { throw Self.noBatch }
+            return batch
+        }
+        if batch.state == .open {
+            throw Refusal(.batchIncomplete, "The batch has \(batch.counts.total) recipients, or other parts than named")
+        }
+        guard batch.counts.total == recipients, batch.state != .cancelled, batch.state != .expired else {
+            throw Refusal(.batchState, "The batch is \(batch.state.rawValue), with \(batch.counts.total) recipients")
+        }
+        self.wake()
+        return batch
+    }
+
+    // MARK: Changes
+
+    /// Pauses, resumes or cancels a tenant's batch, or ends with `batch_state` if that can't be done any more.
+    package func apply(
+        _ change: BatchChange,
+        _ action: AuditRecord.Action,
+        to id: String,
+        by caller: Caller
+    ) async throws(Refusal) -> Batch {
+        let batch = try await self.recorded(action, id, by: caller) { () throws(GatewayError) in
+            guard let batch = try await self.store.apply(change, to: id, of: caller.profile.id) else {
+                throw Self.noBatch
+            }
+            return batch
+        }
+        return try self.checked(batch, after: change)
+    }
+
+    /// The same by an operator, for a batch of any tenant.
+    package func apply(
+        _ change: BatchChange,
+        _ action: AuditRecord.Action,
+        to id: String,
+        by origin: RequestOrigin
+    ) async throws(Refusal) -> Batch {
+        var draft = AuditRecord(action, of: nil, origin, at: self.pipeline.clock.now())
+        draft.object = id
+        let batch: Batch
+        do throws(GatewayError) {
+            batch = try await self.pipeline.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
+                record throws(GatewayError) in
+                do throws(GatewayError) {
+                    var change = change
+                    // An operator's resumption keeps the key.
+                    if case .resume = change {
+                        guard let key = try await self.store.batch(id)?.keyID else { throw Self.noBatch }
+                        change = .resume(keyID: key)
+                    }
+                    guard let batch = try await self.store.apply(change, to: id, of: nil) else { throw Self.noBatch }
+                    record.tenant = batch.tenant.text
+                    return batch
+                } catch {
+                    (record.outcome, record.code) = (.failed, Refusal(error).code.rawValue)
+                    throw error
+                }
+            }
+        } catch {
+            throw Refusal(error)
+        }
+        return try self.checked(batch, after: change)
+    }
+
+    private func checked(_ batch: Batch, after change: BatchChange) throws(Refusal) -> Batch {
+        let isDone =
+            switch change {
+            case .pause: batch.state == .paused
+            case .resume: batch.state == .queued || batch.state == .running
+            case .cancel: batch.state == .cancelled
+            case .expire: batch.state == .expired
+            }
+        guard isDone else { throw Refusal(.batchState, "The batch is \(batch.state.rawValue)") }
+        self.wake()
+        return batch
+    }
+
+    /// Deletes a batch that is over, with its results.
+    package func delete(_ id: String, by caller: Caller) async throws(Refusal) {
+        let isDeleted = try await self.recorded(.batchDelete, id, by: caller) { () throws(GatewayError) in
+            _ = try await self.found(id, of: caller.profile.id)
+            return try await self.store.delete(id, of: caller.profile.id)
+        }
+        guard isDeleted else { throw Refusal(.batchState, "The batch is not over; cancel it first") }
+    }
+
+    // MARK: Reading
+
+    package func batch(_ id: String, of tenant: TenantID) async throws(Refusal) -> Batch {
+        do throws(GatewayError) { return try await self.found(id, of: tenant) } catch { throw Refusal(error) }
+    }
+
+    package func list(_ filter: BatchFilter, limit: Int) async throws(Refusal) -> [Batch] {
+        do throws(GatewayError) {
+            return try await self.store.batches(filter, limit: limit)
+        } catch {
+            throw Refusal(error)
+        }
+    }
+
+    /// The outcome by which results are asked for.
+    package enum Outcome: String, Sendable, CaseIterable {
+        case accepted, rejected, unknown, expired, cancelled, waiting
+    }
+
+    /// A recipient in the results. `result` is `nil` if nothing was sent to it.
+    package struct Line: Sendable {
+        package let chunk: Int
+        package let place: Int
+        package let text: String
+        package let outcome: Outcome
+        package let result: RecipientOutcome?
+    }
+
+    /// Returns some results in their order, after the chunk and place of an earlier page. Without an outcome, all but
+    /// the waiting recipients are returned.
+    package func results(
+        of batch: Batch,
+        _ outcome: Outcome?,
+        after: (chunk: Int, place: Int)?,
+        limit: Int,
+        by caller: Caller
+    ) async throws(Refusal) -> [Line] {
+        guard batch.creatorID == caller.principal.key.id || caller.principal.has(.readTokens) else {
+            throw Refusal(
+                .forbidden,
+                "The results name devices: they need the key of the batch, or the scope tokens:read"
+            )
+        }
+        let sealer = BatchSealer(batch.id, of: caller.profile)
+        let left: Outcome = batch.state == .expired ? .expired : batch.state == .cancelled ? .cancelled : .waiting
+        return try await self.recorded(.batchResults, batch.id, by: caller) { () throws(GatewayError) in
+            var lines: [Line] = []
+            var next = after?.chunk ?? 0
+            while lines.count < limit {
+                let chunks = try await self.store.results(of: batch.id, of: batch.tenant, from: next, limit: 8)
+                guard let last = chunks.last else { break }
+                for (chunk, pending, results) in chunks {
+                    var all = try sealer.results(in: results, of: chunk)
+                        .map { result in
+                            Line(
+                                chunk: chunk,
+                                place: result.place,
+                                text: result.text,
+                                outcome: result.outcome.code == nil
+                                    ? .accepted : result.outcome.code == .outcomeUnknown ? .unknown : .rejected,
+                                result: result.outcome
+                            )
+                        }
+                    all += try sealer.recipients(in: pending, of: chunk)
+                        .map { recipient in
+                            Line(chunk: chunk, place: recipient.place, text: recipient.text, outcome: left, result: nil)
+                        }
+                    all.removeAll { line in
+                        if let after, chunk == after.chunk, line.place <= after.place { return true }
+                        return outcome.map { $0 != line.outcome } ?? (line.outcome == .waiting)
+                    }
+                    lines += all.sorted { $0.place < $1.place }
+                }
+                next = last.chunk + 1
+            }
+            return Array(lines.prefix(limit))
+        }
+    }
+
+    // MARK: Steps
+
+    private func found(_ id: String, of tenant: TenantID) async throws(GatewayError) -> Batch {
+        guard let batch = try await self.store.batch(id, of: tenant) else { throw Self.noBatch }
+        return batch
+    }
+
+    private static let noBatch = GatewayError(.notFound, "The tenant has no such batch")
+
+    private func recorded<Answer: Sendable>(
+        _ action: AuditRecord.Action,
+        _ object: String,
+        _ kind: Target.Kind? = nil,
+        _ recipients: Int = 0,
+        by caller: Caller,
+        _ body: () async throws(GatewayError) -> Answer
+    ) async throws(Refusal) -> Answer {
+        var draft = AuditRecord(action, by: caller.principal, caller.origin, at: self.pipeline.clock.now())
+        (draft.object, draft.recipients, draft.accepted) = (object, recipients, recipients)
+        draft.targetKind = kind?.rawValue ?? ""
+        return try await self.pipeline.audit.recording(draft, orThrow: Refusal(.auditUnavailable)) {
+            record throws(Refusal) in
+            do throws(GatewayError) {
+                return try await body()
+            } catch {
+                let refusal = Refusal(ofBatch: error)
+                record.reject(refusal.code)
+                throw refusal
+            }
+        }
+    }
+}
+
+extension Refusal {
+    /// The refusal in the words of a batch's callers.
+    fileprivate init(ofBatch error: GatewayError) {
+        switch error.code {
+        case .conflict: self.init(.partConflict, error.message)
+        case .preconditionFailed: self.init(.batchState, error.message)
+        case .invalid: self.init(.batchQuotaExceeded, error.message, retryAfter: 60, limitedBy: .gateway)
+        case .notFound, .storeUnavailable, .overloaded, .cancelled, .auditUnavailable, .outcomeUnknown: self.init(error)
+        }
+    }
+}
+
+extension BatchSealer {
+    /// Cuts the recipients of a part into chunks.
+    fileprivate func chunks(of recipients: [String], part: Int) throws(GatewayError) -> [Batch.Chunk] {
+        let size = Batch.Chunk.maxRecipients
+        var chunks: [Batch.Chunk] = []
+        for start in stride(from: 0, to: recipients.count, by: size) {
+            let texts = recipients[start..<min(start + size, recipients.count)]
+            let number = part * Batch.Chunk.maxPerPart + chunks.count
+            let pending = texts.enumerated().map { Batch.Recipient(place: $0.offset, $0.element) }
+            chunks.append(Batch.Chunk(count: texts.count, pending: try self.seal(pending, of: number)))
+        }
+        return chunks
+    }
+}
