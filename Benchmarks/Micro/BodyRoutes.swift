@@ -177,10 +177,17 @@ struct BodyListeners: Sendable {
             groups: groups
         )
         let auditAccess = AuditAccess(store: auditStore, log: audit, limiter: limiter, clock: clock)
+        let batches = Batches(
+            store: database.batchStore(),
+            pipeline: pipeline,
+            decode: BatchMessage.command,
+            wake: {}
+        )
         self.data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
             idempotent: .sample(pipeline: pipeline, store: TestIdempotencyStore(in: database), clock: clock),
+            batches: batches,
             topics: TopicPipeline(
                 limiter: limiter,
                 upstream: ScriptedTopics(),
@@ -208,6 +215,7 @@ struct BodyListeners: Sendable {
             administration: administration,
             prover: ScriptedProver { _, _ in CredentialReport(.missing, "There is none") },
             tokenHosts: Setting(.google),
+            batches: batches,
             audit: auditAccess,
             auditCursors: cursors,
             readiness: Readiness(),

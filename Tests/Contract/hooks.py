@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import copy
+import datetime
 import hashlib
 import functools
 import itertools
@@ -14,6 +15,7 @@ import json
 import os
 import re
 import threading
+import urllib.error
 import urllib.request
 import zlib
 from collections import Counter, defaultdict
@@ -112,7 +114,7 @@ EXEMPTIONS = [
         "The legacy protocol tells most errors, those of values among them, in an answer with 200.",
     ),
     Exemption(
-        "AcceptedNegativeData", "POST /v1/(projects/{project}/messages:send|tenants/{tenant}/messages(/explain)?)",
+        "AcceptedNegativeData", "POST /v1/(projects/{project}/messages:send|tenants/{tenant}/(messages(/explain)?|batches))",
         has_absentee,
         "To HTTP v1, as to the legacy protocol, null and an empty text are as good as nothing.",
     ),
@@ -152,6 +154,10 @@ EXEMPTIONS = [
     ),
     Exemption(
         "RejectedPositiveData", "POST /admin/v1/tenants/{tenant}/keys", says("This is in the past"),
+        "What time it is is not the schema's to know.",
+    ),
+    Exemption(
+        "RejectedPositiveData", "POST /v1/tenants/{tenant}/batches", says("at most 30 days ahead"),
         "What time it is is not the schema's to know.",
     ),
     Exemption(
@@ -284,14 +290,14 @@ def _lesser_accesses(needed: str | None) -> list[tuple[str, str, set[str]]]:
 
 
 def _needed_scope(case: Case) -> str | None:
-    """The scope that an operation asks for; `None` for one that needs no credentials."""
+    """The scope that an operation asks for, the first of several; `None` for one that needs no credentials."""
     alternatives = case.operation.definition.raw.get("security")
     if alternatives is None:
         # Of the admin listener, where there is one token and nothing else.
         return ADMIN
     if not alternatives:
         return None
-    (scope,) = {scope for alternative in alternatives for scopes in alternative.values() for scope in scopes}
+    (scope,) = {scopes[0] for alternative in alternatives for scopes in alternative.values()}
     return scope
 
 
@@ -300,6 +306,9 @@ def _needed_scope(case: Case) -> str | None:
 _numbers = itertools.count(1)
 _cursors: dict[str, str] = {}
 _imports: list[dict[str, Any]] = []
+# Those that may not be over yet, the oldest first.
+_batches: list[str] = []
+MAX_BATCHES = 20
 _lock = threading.Lock()
 
 
@@ -333,7 +342,7 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
         case.path_parameters["topic"] = case.path_parameters["topic"].replace("%", "~")
     if isinstance(case.body, dict):
         _prepare_body(case, operation, number)
-    if not is_sequence and case.path_parameters.get("tenant") == "demo":
+    if not is_sequence and case.path_parameters.get("tenant", "demo") == "demo":
         _prepare_path(case, operation, number)
     if operation == "lookUpNotificationKey":
         name = _group_name(number, case.query["notification_key_name"])
@@ -380,7 +389,13 @@ def _prepare_body(case: Case, operation: str, number: int) -> None:
         _leave_one_target(body, LEGACY_TARGETS, number)
     elif operation == "sendV1Message" and isinstance(body.get("message"), dict):
         _leave_one_target(body["message"], V1_TARGETS, number)
-    for message in (body, body.get("message")):
+    if operation == "createBatch":
+        # Recipients are named, or follow in parts; the schema says so in words.
+        if body.get("open"):
+            body.pop("to", None)
+        else:
+            body.setdefault("to", {"tokens": ["first-device"]})
+    for message in (body, body.get("message"), body.get("to")):
         if isinstance(message, dict) and "condition" in message:
             # The grammar of conditions is no regular expression.
             message["condition"] = f"'news-{number}' in topics && ('a' in topics || 'b' in topics)"
@@ -433,6 +448,12 @@ def _prepare_path(case: Case, operation: str, number: int) -> None:
         path["key"] = _make_key()
     elif operation in ("addDeviceGroupMembers", "removeDeviceGroupMembers", "deleteDeviceGroup", "getDeviceGroup"):
         path["name"] = _make_group(f"made-{number}")
+    elif operation in ("putBatchPart", "startBatch"):
+        path["batch"] = _make_batch({"open": True})
+    elif "batch" in path:
+        path["batch"] = _make_batch({"to": {"tokens": ["first-device"]}})
+        if operation in ("deleteBatch", "resumeBatch"):
+            _change_batch(path["batch"], "cancel" if operation == "deleteBatch" else "pause")
 
 
 @schemathesis.hook
@@ -444,6 +465,8 @@ def after_call(context: HookContext, case: Case, response: Response) -> None:
         for name in ("next_cursor", "resume_cursor", "nextPageToken"):
             if name in content:
                 _cursors[_list(case)] = content[name]
+    elif response.status_code == 202 and case.operation.definition.raw.get("operationId") == "createBatch":
+        _note_batch(problem(response)["id"])
     elif response.status_code == 204 and case.operation.definition.raw.get("operationId") == "deleteTenant":
         # A tenant that is made anew has other things to list.
         _cursors.clear()
@@ -475,6 +498,33 @@ def _make_key() -> str:
 def _make_group(name: str) -> str:
     _ask("PUT", f"{DATA_URL}/v1/tenants/demo/device-groups/{name}", KEYS["full"], {"tokens": ["first-device"]})
     return name
+
+
+def _make_batch(recipients: dict[str, Any]) -> str:
+    """A batch that is not sent soon."""
+    due = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+    body = {"message": {"data": {"a": "1"}}, "send_at": due.strftime("%Y-%m-%dT%H:%M:%SZ"), **recipients}
+    batch = _ask("POST", f"{DATA_URL}/v1/tenants/demo/batches", KEYS["full"], body)["id"]
+    _note_batch(batch)
+    return batch
+
+
+def _note_batch(batch: str) -> None:
+    """Cancels an older batch if there are many: a tenant may have 100 that are not over."""
+    with _lock:
+        _batches.append(batch)
+        oldest = _batches.pop(0) if len(_batches) > MAX_BATCHES else None
+    if oldest:
+        _change_batch(oldest, "cancel")
+
+
+def _change_batch(batch: str, change: str) -> None:
+    try:
+        _ask("POST", f"{DATA_URL}/v1/tenants/demo/batches/{batch}/{change}", KEYS["full"], {})
+    except urllib.error.HTTPError as error:
+        # It is over, or deleted.
+        if error.code not in (404, 409):
+            raise
 
 
 def _make_legacy_group(name: str, token: str) -> str:

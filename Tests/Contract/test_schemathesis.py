@@ -23,7 +23,8 @@ OPEN = re.compile("GET /(metrics|livez|readyz|problems/{code})?|(GET|HEAD) /open
 BY = "examples by "
 # Only a run that hangs comes near it.
 LIMIT_S = 1_200
-SCOPES = ["messages:send", "device-groups:manage", "topics:manage", "audit:read", "tokens:read", "tokens:manage"]
+SCOPES = ["messages:send", "device-groups:manage", "topics:manage", "audit:read", "tokens:read", "tokens:manage",
+          "batches:manage"]
 # What runs at once: a listener, and which of its paths. Together they have all of them; the longest alone takes as long as
 # the whole does.
 RUNS = {

@@ -59,6 +59,13 @@ struct FieldProblems {
         self.list.append(Refusal.Field(code, at: pointer().description, detail()))
     }
 
+    /// Adds the problems of an object within the body.
+    mutating func add(_ other: FieldProblems, in object: JSONPointer) {
+        for problem in other.list.prefix(Self.maxCount - self.list.count) {
+            self.list.append(Refusal.Field(problem.code, at: object.description + problem.path, problem.detail))
+        }
+    }
+
     /// Reports a member as unknown. The object allows only these names.
     mutating func unknown(
         _ key: String,

@@ -32,7 +32,7 @@ struct Route: Sendable {
     var dialect = Dialect.rest
     /// The body's size limit; needed before the first byte of the body is read.
     var bodyLimit = Route.smallBody
-    /// True if it is a send: only sends accept `Idempotency-Key`.
+    /// True if it accepts `Idempotency-Key`, as sends and new batches do.
     var isSend = false
     var spelling = Spelling.anySlashes
     /// True for requests that balancers and Prometheus repeat every few seconds; the access log has them at `debug`.
@@ -95,9 +95,11 @@ struct Handler: Endpoint {
         _ template: String,
         action: AuditRecord.Action? = nil,
         bodyLimit: Int = Route.smallBody,
+        acceptsKey: Bool = false,
         _ handle: @escaping @Sendable (Exchange) async throws -> HTTPServerResponse
     ) {
         self.route = Route(method, template).with(\.action, action).with(\.bodyLimit, bodyLimit)
+            .with(\.isSend, acceptsKey)
         self.handle = handle
     }
 

@@ -3,6 +3,7 @@ import GatewayCore
 import HTTPTypes
 
 extension HTTPFieldKey {
+    static let accept = HTTPFieldKey(.accept)
     static let acceptEncoding = HTTPFieldKey(.acceptEncoding)
     static let allow = HTTPFieldKey(.allow)
     static let authorization = HTTPFieldKey(.authorization)
@@ -13,6 +14,10 @@ extension HTTPFieldKey {
     static let idempotentReplayed = HTTPFieldKey(.init(constant: "Idempotent-Replayed"))
     static let ifMatch = HTTPFieldKey(.ifMatch)
     static let ifNoneMatch = HTTPFieldKey(.ifNoneMatch)
+    static let location = HTTPFieldKey(.location)
+    static let nextCursor = HTTPFieldKey(.init(constant: "Next-Cursor"))
+    static let prefer = HTTPFieldKey(.init(constant: "Prefer"))
+    static let preferenceApplied = HTTPFieldKey(.init(constant: "Preference-Applied"))
     static let projectID = HTTPFieldKey(.init(constant: "project_id"))
     static let rateLimit = HTTPFieldKey(.init(constant: "RateLimit"))
     static let rateLimitPolicy = HTTPFieldKey(.init(constant: "RateLimit-Policy"))

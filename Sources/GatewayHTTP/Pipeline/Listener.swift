@@ -48,6 +48,7 @@ extension Listener {
         authenticator: Authenticator,
         pipeline: SendPipeline,
         idempotent: IdempotentSends,
+        batches: Batches,
         topics: TopicPipeline,
         groups: DeviceGroups,
         retired: RetiredTokenAccess,
@@ -63,7 +64,8 @@ extension Listener {
     ) -> Listener {
         let sender = MessageSender(pipeline: pipeline, idempotent: idempotent)
         var endpoints: [any Endpoint] = [
-            SendMessage(sender: sender), SendLegacyMessage(sender: sender), SendV1Message(sender: sender),
+            SendMessage(sender: sender, batches: batches), SendLegacyMessage(sender: sender),
+            SendV1Message(sender: sender),
         ]
         endpoints += Subscriptions.endpoints(topics)
         endpoints += InstanceIDSubscriptions.endpoints(topics)
@@ -72,6 +74,7 @@ extension Listener {
         endpoints += [LegacyGroups(.get, groups), LegacyGroups(.post, groups)]
         endpoints += AuditRoutes(audit: audit, cursors: auditCursors).endpoints
         endpoints += RetiredTokenRoutes(retired: retired).endpoints
+        endpoints += BatchRoutes(batches: batches).endpoints
         endpoints += ExplainRoutes(pipeline: pipeline).endpoints
         endpoints += DescriptionRoutes(description: .gateway, guide: .data).endpoints
         return Listener(
@@ -128,6 +131,7 @@ extension Listener {
         administration: Administration,
         prover: any CredentialProver,
         tokenHosts: Setting<TokenHosts>,
+        batches: Batches,
         audit: AuditAccess,
         auditCursors: AuditQuery.CursorSealer,
         readiness: Readiness,
@@ -145,6 +149,7 @@ extension Listener {
         endpoints += CredentialRoutes(administration: administration, prover: prover, tokenHosts: tokenHosts).endpoints
         endpoints += KeyRoutes(administration: administration).endpoints
         endpoints += LimitRoutes(administration: administration).endpoints
+        endpoints += AdminBatchRoutes(batches: batches).endpoints
         endpoints += AdminAuditRoutes(audit: audit, administration: administration, cursors: auditCursors).endpoints
         return Listener(
             routes: RouteTable(endpoints),

@@ -50,7 +50,26 @@ extension SendBody {
         private var targetCount = 0
         private var blocks: [(name: String, value: JSONValue)] = []
 
-        private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
+        static let targetNames = ["token", "tokens", "fid", "fids", "topic", "condition", "device_group"]
+        /// The targets of a batch.
+        static let listedNames = ["tokens", "fids", "topic", "condition", "device_group"]
+
+        private let maxRecipients: Int
+
+        init(maxRecipients: Int = Target.maxRecipients) {
+            self.maxRecipients = maxRecipients
+        }
+
+        /// Reads a member of an object that names recipients alone.
+        mutating func readRecipients(_ key: String, _ value: JSONValue, among names: [String]) {
+            if names.contains(key) { self.read(key, value) } else { self.problems.unknown(key, among: names) }
+        }
+
+        /// Reads a member of a message without recipients.
+        mutating func readPayload(_ key: String, _ value: JSONValue) {
+            guard !Self.targetNames.contains(key) else { return self.problems.unknown(key, among: []) }
+            self.read(key, value)
+        }
 
         mutating func read(_ key: String, _ value: JSONValue) {
             // The switch compares literals, because making an enumeration from a text compares all its cases.
@@ -89,8 +108,8 @@ extension SendBody {
                     .invalidTarget,
                     at: JSONPointer(),
                     self.targetCount == 0
-                        ? "Name one target: \(Self.targetNames)"
-                        : "Name only one target: \(Self.targetNames)"
+                        ? "Name one target: \(Self.targetNames.joined(separator: ", "))"
+                        : "Name only one target: \(Self.targetNames.joined(separator: ", "))"
                 )
                 return nil
             }
@@ -190,15 +209,17 @@ extension SendBody {
         }
 
         private mutating func readRecipients(_ key: String, _ value: JSONValue) -> [String]? {
-            guard (1...Target.maxRecipients).contains(value.elements?.count ?? 1) else {
+            guard (1...self.maxRecipients).contains(value.elements?.count ?? 1) else {
                 self.problems.report(
                     .invalidTarget,
                     at: Self.pointer(key),
-                    "This must hold 1 to \(Target.maxRecipients) entries"
+                    "This must hold 1 to \(self.maxRecipients) entries"
                 )
                 return nil
             }
-            guard let texts = self.problems.strings(value, at: Self.pointer(key)) else { return nil }
+            guard let texts = self.problems.strings(value, atMost: self.maxRecipients, at: Self.pointer(key)) else {
+                return nil
+            }
             for (index, text) in texts.enumerated() {
                 guard self.checkRecipient(text, at: Self.pointer(key).appending(index)) else { return nil }
             }

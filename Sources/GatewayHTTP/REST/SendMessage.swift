@@ -12,6 +12,7 @@ struct SendMessage: SendEndpoint {
     static let template = "/v1/tenants/{tenant}/messages"
 
     let sender: MessageSender
+    let batches: Batches
     let route = Route(.post, Self.template)
         .with(\.action, .messageSend)
         .with(\.bodyLimit, Route.largeBody)
@@ -19,10 +20,14 @@ struct SendMessage: SendEndpoint {
         .with(\.spelling, .exact)
 
     func read(_ exchange: Exchange) throws -> Sending<AnswerWriter> {
-        let body = try SendBody(exchange.members())
+        let members = try exchange.members()
+        let body = try SendBody(members)
         let command = try SendCommand(body.message, to: body.target, by: exchange.caller, at: exchange.time)
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
+        }
+        if let preferences = exchange.fields[.prefer], Self.wantsLater(preferences) {
+            return self.later(command, body.target, members, exchange)
         }
         let idempotent = exchange.idempotencyKey.map { key in
             IdempotentRequest(
@@ -35,6 +40,34 @@ struct SendMessage: SendEndpoint {
             )
         }
         return Sending(command: command, idempotent: idempotent, writer: AnswerWriter(target: command.target))
+    }
+
+    private static func wantsLater(_ preferences: String) -> Bool {
+        preferences.split(separator: ",")
+            .contains { preference in
+                preference.prefix { $0 != ";" }.trimmingPrefix { $0 == " " }.lowercased() == "respond-async"
+            }
+    }
+
+    /// Accepts a message that is sent later (RFC 7240). It is a batch of its own.
+    @inline(never)  // Off the hot path, whose frame it would enlarge.
+    private func later(
+        _ command: SendCommand,
+        _ target: Target,
+        _ members: JSONMembers,
+        _ exchange: Exchange
+    ) -> Sending<AnswerWriter> {
+        let draft = Batches.Draft(target, members, request: Array(exchange.request.body.readableBytesView))
+        return Sending(command: command, writer: AnswerWriter(target: command.target)) {
+            let (batch, isNew) = try await self.batches.create(
+                draft,
+                key: exchange.idempotencyKey,
+                by: command.caller
+            )
+            var response = HTTPServerResponse.accepted(batch, by: command.caller, isNew: isNew)
+            response.headers.append(.preferenceApplied, "respond-async")
+            return response
+        }
     }
 }
 

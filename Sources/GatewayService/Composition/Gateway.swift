@@ -235,7 +235,6 @@ package struct Gateway: Sendable {
             metrics: metrics,
             logger: logger.part(.state)
         )
-        database.whenNotified { directory.hint() }
 
         let signer = try ownSecrets.auditSigner()
         let auditSealer = AuditSealer(auditKey: ownSecrets.auditKey)
@@ -375,11 +374,44 @@ package struct Gateway: Sendable {
             metrics: metrics,
             logger: logger.part(.state)
         )
+        var batchConfiguration = configuration.batches
+        batchConfiguration.callsPerList = configuration.upstream.fanOut
+        let batchStore = SQLBatchStore(database: database, owner: replicas.id, leases: leases ?? .unshared)
+        let batchRunner = BatchRunner(
+            store: batchStore,
+            sends: idempotent,
+            limiter: limiter,
+            directory: directory,
+            configuration: batchConfiguration,
+            leases: leases ?? .unshared,
+            isShared: database.isShared,
+            replicas: { database.isShared ? replicas.aliveCount : 1 },
+            // A replica that drains, or that can't record what it sends, begins nothing more.
+            room: { [readiness = self.readiness] in
+                readiness.refusal(at: .now) == nil ? configuration.http.maxInFlight - gate.inFlight : 0
+            },
+            clock: clock,
+            metrics: metrics,
+            logger: logger.part(.state),
+            decode: BatchMessage.command
+        )
+        let batches = Batches(
+            store: batchStore,
+            pipeline: pipeline,
+            bounds: batchConfiguration.bounds,
+            decode: BatchMessage.command,
+            wake: { batchRunner.wake() }
+        )
+        database.whenNotified {
+            directory.hint()
+            batchRunner.wake()
+        }
         let auditAccess = AuditAccess(store: auditStore, log: audit, limiter: limiter, clock: clock)
         let data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
             idempotent: idempotent,
+            batches: batches,
             topics: TopicPipeline(limiter: limiter, upstream: upstream, audit: audit, clock: clock, metrics: metrics),
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
@@ -399,6 +431,7 @@ package struct Gateway: Sendable {
             administration: self.administration,
             prover: upstream,
             tokenHosts: upstreamSettings.tokenHosts,
+            batches: batches,
             audit: auditAccess,
             auditCursors: AuditQuery.CursorSealer(auditKey: ownSecrets.auditKey),
             readiness: self.readiness,
@@ -460,7 +493,7 @@ package struct Gateway: Sendable {
         foundations += limits.services
         let parts: [any Service] = [directory, checkpoints, audit, retention, retired].map(bounded)
         let surface: [any Service] = [
-            ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
+            ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent, batchRunner,
             self.adminListener, self.dataListener,
         ]
         let exporters = try tracing.services(instance: self.replica?.text, logger: logger)

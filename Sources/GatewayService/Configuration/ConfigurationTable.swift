@@ -14,8 +14,8 @@ import RedisLimits
 /// `deploy/gateway.example.yaml` and the page `docs/operations/configuration.md` are checked against them.
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] =
-        Self.general + Self.http + Self.admin + Self.storeAndLimits + Self.upstream + Self.audit + Self.log
-        + Self.tracing
+        Self.general + Self.http + Self.admin + Self.storeAndLimits + Self.upstream + Self.batches + Self.audit
+        + Self.log + Self.tracing
 
     typealias Key = ConfigurationKey
 
@@ -119,6 +119,18 @@ package enum ConfigurationTable {
             "the timeout of a connection attempt; at most `timeoutMs`"),
         Key("upstream.maxConnectionsPerLoop", \.upstream.maxConnectionsPerLoop, .wholeNumber(1...10_000),
             "connections of one event loop to one server; fewer if descriptors run short"),
+    ]
+
+    // swift-format-ignore
+    private static let batches: [Key] = [
+        Key("batches.share", \.batches.share, .ratio,
+            "the share of a tenant's limit that its batches use; the rest is left for other sends"),
+        Key("batches.fanoutGapMs", \.batches.fanOutGap, .milliseconds(0...600_000),
+            "the time between two sends of a tenant's batches to topics or conditions"),
+        Key("batches.retentionDays", \.batches.retentionDays, .wholeNumber(1...30),
+            "the time that finished batches and their results are kept, in days"),
+        Key("batches.resumeAfterFailover", \.batches.resumesAfterFailover, .flag,
+            "true if batches continue by themselves after a standby of PostgreSQL has taken over"),
     ]
 
     // swift-format-ignore

@@ -114,6 +114,7 @@ package struct GatewayConfiguration: Sendable {
     package var storeURL = "sqlite:gateway.sqlite"
     package var store = Store()
     package var limits = Limits()
+    package var batches = BatchRunner.Configuration()
     package var upstream = UpstreamConfiguration()
     package var audit = AuditLog.Configuration()
     package var log = LogConfiguration()

@@ -9,10 +9,12 @@ import Testing
 /// Rules for every route; the descriptions in `openapi/` are the expectation.
 @Suite("Every route", .timeLimit(.minutes(10)))
 struct EveryRouteTests {
-    /// A route that requires a key, and the scope that its description names.
+    /// A route that requires a key, and the scopes that its description names.
     struct Asked: Sendable {
         let route: Route
         let scope: Scope
+        /// The scopes that it needs besides.
+        let others: [Scope]
 
         var name: String { "\(self.route.method.rawValue) \(self.route.template)" }
 
@@ -31,8 +33,10 @@ struct EveryRouteTests {
         for row in gateway.dataListener.routes.rows {
             for (method, endpoint) in row.endpoints where endpoint.route.credential != nil {
                 let described = scopes[ServedRoute(method: method.rawValue, template: row.route.template)] ?? nil
-                let name = try #require(described?.first, "\(method) \(row.route.template)")
-                routes.append(Asked(route: endpoint.route, scope: try #require(Scope(rawValue: name))))
+                let names = try #require(described, "\(method) \(row.route.template)")
+                let needed = try names.map { try #require(Scope(rawValue: $0)) }
+                let scope = try #require(needed.first, "\(method) \(row.route.template)")
+                routes.append(Asked(route: endpoint.route, scope: scope, others: Array(needed.dropFirst())))
             }
         }
         #expect(routes.count > 20)
@@ -66,6 +70,16 @@ struct EveryRouteTests {
         "POST /fcm/notification": "device_group.put",
         "GET /v1/tenants/{tenant}/retired-tokens": "retired_tokens.list",
         "DELETE /v1/tenants/{tenant}/retired-tokens": "retired_tokens.delete",
+        "POST /v1/tenants/{tenant}/batches": "batch.create",
+        "GET /v1/tenants/{tenant}/batches": "batch.get",
+        "GET /v1/tenants/{tenant}/batches/{batch}": "batch.get",
+        "DELETE /v1/tenants/{tenant}/batches/{batch}": "batch.delete",
+        "PUT /v1/tenants/{tenant}/batches/{batch}/parts/{part}": "batch.part",
+        "POST /v1/tenants/{tenant}/batches/{batch}/start": "batch.start",
+        "POST /v1/tenants/{tenant}/batches/{batch}/pause": "batch.pause",
+        "POST /v1/tenants/{tenant}/batches/{batch}/resume": "batch.resume",
+        "POST /v1/tenants/{tenant}/batches/{batch}/cancel": "batch.cancel",
+        "GET /v1/tenants/{tenant}/batches/{batch}/results": "batch.results",
         "GET /v1/tenants/{tenant}/audit": "audit.list",
     ]
 
@@ -116,11 +130,28 @@ struct EveryRouteTests {
         }
     }
 
-    @Test("A key with only the route's scope is accepted")
+    @Test("A route that needs further scopes refuses a key without one of them before the body is read")
+    func furtherScopes() async throws {
+        try await TestGateway.run { gateway, _ in
+            var count = 0
+            for asked in try Self.routes(gateway) {
+                for scope in asked.others {
+                    let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([scope]))
+                    let answer = await gateway.data(asked.route.method, asked.path(), key: key, body: "no json")
+                    let problem = try answer.expectProblem(403, "forbidden", "\(asked.name)")
+                    #expect(problem["detail"] == .string("The key lacks the scope \(scope.rawValue)"), "\(asked.name)")
+                    count += 1
+                }
+            }
+            #expect(count == 4)
+        }
+    }
+
+    @Test("A key with only the route's scopes is accepted")
     func scopeAlone() async throws {
         try await TestGateway.run { gateway, _ in
             for asked in try Self.routes(gateway) {
-                let key = try await gateway.makeKey(scopes: [asked.scope])
+                let key = try await gateway.makeKey(scopes: Set([asked.scope] + asked.others))
                 let answer = await gateway.data(asked.route.method, asked.path(), key: key, body: "no json")
                 #expect(answer.status != 401 && answer.status != 403, "\(asked.name): \(answer.status)")
             }

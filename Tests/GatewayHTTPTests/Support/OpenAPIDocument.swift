@@ -37,14 +37,16 @@ struct OpenAPIDocument {
         self.root["components"]?["schemas"]?["Code"]?["enum"]?.sequence?.compactMap(\.string) ?? []
     }
 
-    /// The scopes that each operation's key needs; `nil` for an operation that needs no credentials.
-    var scopes: [ServedRoute: Set<String>?] {
+    /// The scopes that each operation's key needs, the route's own first; `nil` for an operation without credentials.
+    var scopes: [ServedRoute: [String]?] {
         let common = self.root["security"]
         return self.operations.reduce(into: [:]) { scopes, operation in
             let alternatives = (operation.node["security"] ?? common)?.sequence ?? []
             let named = alternatives.flatMap { $0.mapping.map(Array.init) ?? [] }
-                .map { Set($0.value.sequence?.compactMap(\.string) ?? []) }
-            scopes[operation.route] = .some(named.isEmpty ? nil : named.reduce(into: []) { $0.formUnion($1) })
+                .map { $0.value.sequence?.compactMap(\.string) ?? [] }
+            // A facade accepts a key in several headers.
+            let all = named.joined().reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+            scopes[operation.route] = .some(named.isEmpty ? nil : all)
         }
     }
 }

@@ -33,6 +33,8 @@ struct TestGateway: Sendable {
     let retired: RetiredTokens
     let idempotencyStore: TestIdempotencyStore
     let idempotent: IdempotentSends
+    /// Sends what is due of batches when a test asks it to.
+    let batchRunner: BatchRunner
     let metrics = TestMetrics()
     let logs = InMemoryLogHandler()
     let readiness = Readiness()
@@ -163,6 +165,29 @@ struct TestGateway: Sendable {
             metrics: metrics,
             logger: logger
         )
+        let batchStore = TestDatabase(self.database).batchStore()
+        let batchRunner = BatchRunner(
+            store: batchStore,
+            sends: self.idempotent,
+            limiter: limiter,
+            directory: directory,
+            leases: .unshared,
+            isShared: false,
+            replicas: { 1 },
+            room: { 1_000 },
+            clock: self.clock,
+            sleep: { _ in },
+            metrics: metrics,
+            logger: logger,
+            decode: BatchMessage.command
+        )
+        self.batchRunner = batchRunner
+        let batches = Batches(
+            store: batchStore,
+            pipeline: pipeline,
+            decode: BatchMessage.command,
+            wake: { batchRunner.wake() }
+        )
         let auditAccess = AuditAccess(
             store: self.auditDatabase.auditStore,
             log: self.audit,
@@ -173,6 +198,7 @@ struct TestGateway: Sendable {
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
             idempotent: self.idempotent,
+            batches: batches,
             topics: TopicPipeline(
                 limiter: limiter,
                 upstream: self.topics,
@@ -202,6 +228,7 @@ struct TestGateway: Sendable {
                     : CredentialReport(.missing, "There is none")
             },
             tokenHosts: Setting(.google),
+            batches: batches,
             audit: auditAccess,
             auditCursors: AuditQuery.CursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
             readiness: self.readiness,

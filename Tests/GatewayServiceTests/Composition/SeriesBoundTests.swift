@@ -282,6 +282,7 @@ struct SeriesBoundTests {
         _ = self.metrics.counter(.auditSinkFailures)
         _ = LoadGate(limits: LoadShedder.Limits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
         _ = SpanQueue(metrics: self.metrics)
+        _ = BatchMetrics(self.metrics)
         // The metrics of replicas on PostgreSQL.
         _ = PostgreSQLMetrics(self.metrics)
         for kind in [Lease.Counters.Kind.request, .group] { _ = Lease.Counters(kind, self.metrics) }
