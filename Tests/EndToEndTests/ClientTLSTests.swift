@@ -16,8 +16,13 @@ extension EndToEnd {
             ("tenant enable shop", 0), ("tenant get shop", 0), ("tenant list", 0), ("tenant apply -f tenants.yaml", 0),
             ("tenant diff tenants.yaml", 2), ("limit put shop --topic 5/1s:5 --yes", 0),
             ("limit set shop --device 10/1s:10", 0), ("limit reset shop device", 0), ("limit get shop", 0),
-            ("key create shop --name app --scope messages:send --scope tokens:manage", 0), ("key list shop", 0),
+            (
+                "key create shop --name app --scope messages:send --scope tokens:manage --scope batches:manage", 0
+            ), ("key list shop", 0),
             ("key rotate shop app", 0), ("explain shop body.json", 0),
+            ("batch create shop --token t --title T", 0), ("batch list shop", 0), ("batch show shop none", 1),
+            ("batch watch shop none", 1), ("batch pause shop none", 1), ("batch resume shop none", 1),
+            ("batch cancel shop none", 1), ("batch delete shop none", 1), ("batch results shop none", 1),
             // Without a credential the gateway refuses the message.
             ("send shop --file body.json", 1), ("retired-token delete shop t", 1),
             ("credential put shop legacy --server-key-file server.key --endpoint http://127.0.0.1:9", 0),

@@ -31,6 +31,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             KeyCommand.self,
             LimitCommand.self,
             SendCommand.self,
+            BatchCommand.self,
             ExplainCommand.self,
             RetiredTokenCommand.self,
             AuditCommand.self,

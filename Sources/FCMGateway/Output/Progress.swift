@@ -27,8 +27,9 @@ final class ProgressReporter: Sendable {
         self.write = write
     }
 
-    func report(_ done: Int, of total: Int?) {
-        let text = self.pace.withLock { $0.text(done: done, of: total, at: .now) }
+    /// Reports a state of the work. The note follows the counts.
+    func report(_ done: Int, of total: Int?, note: String = "") {
+        let text = self.pace.withLock { $0.text(done: done, of: total, note: note, at: .now) }
         if let text { self.write(text) }
     }
 
@@ -78,11 +79,11 @@ extension ProgressReporter {
         }
 
         /// Returns the text for the present progress, or `nil` if the last report is too recent.
-        mutating func text(done: Int, of total: Int?, at now: ContinuousClock.Instant) -> String? {
+        mutating func text(done: Int, of total: Int?, note: String = "", at now: ContinuousClock.Instant) -> String? {
             let isDue = self.last.map { $0.duration(to: now) >= self.style.interval } ?? true
             guard self.style != .silent, done == total || isDue else { return nil }
             self.last = now
-            let line = "\(self.work): \(Self.count(done, of: total))"
+            let line = "\(self.work): \(Self.count(done, of: total))\(note)"
             guard self.style == .oneLine else { return "\(line)\n" }
             self.lineIsOpen = true
             return Self.clearLine + line

@@ -171,7 +171,7 @@ struct TenantsFileTests {
                     "t.yaml:4: tenants[0].keys[0].scopes: is missing",
                     "t.yaml:5: tenants[0].keys[1].scopes: must name at least one scope",
                     "t.yaml:6: tenants[0].keys[2].scopes[0]: must be one of messages:send, device-groups:manage, "
-                        + "topics:manage, audit:read, tokens:read, tokens:manage",
+                        + "topics:manage, audit:read, tokens:read, tokens:manage, batches:manage",
                     "t.yaml:6: tenants[0].keys[2].name: n is the name of an earlier key of this tenant",
                 ]
             ),
