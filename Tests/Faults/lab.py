@@ -526,7 +526,8 @@ class Gateway:
             credential = {"server_key": "AAAA" + secrets.token_urlsafe(100), "endpoint": endpoint}
         self.admin("PUT", f"{path}/credentials/{api}", credential)
         self.admin("PUT", f"{path}/limits", limits or UNLIMITED)
-        scopes = ["messages:send", "device-groups:manage", "topics:manage", "audit:read", "tokens:read"]
+        scopes = ["messages:send", "device-groups:manage", "topics:manage", "audit:read", "tokens:read",
+                  "batches:manage"]
         key = self.admin("POST", f"{path}/keys", {"name": "faults", "scopes": scopes})["key"]
         return Tenant(self, name, key)
 

@@ -116,6 +116,10 @@ class Scene:
             expect(self.shop.send("canary-key", headers={"Idempotency-Key": "canary-order"}), status)
         self.legacy.fault("status", status=503, token="canary-again")
         expect(self.shop.send("canary-again"), 200)
+        self.later = self.well.tenant("later", self.legacy)
+        batches = self.later.url.replace("/messages", "/batches")
+        batch = json.dumps({"message": {"data": {"a": "1"}}, "to": {"tokens": ["canary-batch"]}})
+        expect(call("POST", batches, self.later.headers, batch), 202)
         few = {**UNLIMITED, "tenant": [{"rate": 1, "per_s": 3600, "burst": 1}]}
         limited = self.well.tenant("limited", self.legacy, limits=few)
         expect(limited.send(), 200)
@@ -124,6 +128,7 @@ class Scene:
     def send_again(self) -> None:
         """A few more, so that what went on still goes on."""
         load = self.shop.load(lambda number: self.shop.message(f"canary-more-{number}"), count=MORE, concurrency=4)
+        expect(self.later.send("canary-later", headers={"Prefer": "respond-async"}), 202)
         assert load.run().statuses == {200: MORE}
         self.fail(AGAIN)
         self.refuse(AGAIN)
@@ -307,7 +312,7 @@ class Scraped(unittest.TestCase):
         }
         # Of shop: single ones, a list, a topic, a condition, a key twice and one that FCM failed at first.
         self.assertEqual(by_status, {
-            "200": 2 * SENDS + MORE + 3 + 2 + 1 + 1 + 1, "401": 1, "422": 2, "429": 1,
+            "200": 2 * SENDS + MORE + 3 + 2 + 1 + 1 + 1, "202": 1, "401": 1, "422": 2, "429": 1,
             "503": self.scene.broken_sends,
         })
         for name in (name for name, kind in monitoring.described_metrics().items() if kind == "histogram"):
@@ -341,8 +346,9 @@ class Scraped(unittest.TestCase):
         shed = self.value(f'fcmgw_shed_total{{instance="{self.busy}",reason="tenant_share"}}')
         self.assertEqual(shed, self.scene.shed)
         self.assertEqual(self.value(f'sum(fcmgw_shed_total{{instance="{self.well}"}})'), 0)
-        for result in ("fresh", "replay"):
-            self.assertEqual(self.value(f'fcmgw_idempotency_total{{instance="{self.well}",result="{result}"}}'), 1)
+        # The slices of a batch and of an asynchronous message have keys too.
+        for result, count in (("fresh", 3), ("replay", 1)):
+            self.assertEqual(self.value(f'fcmgw_idempotency_total{{instance="{self.well}",result="{result}"}}'), count)
         refused = self.value(f'fcmgw_auth_total{{instance="{self.well}",method="api_key",result!="accepted"}}')
         self.assertEqual(refused, 1)
         self.assertGreaterEqual(self.value(f'sum(fcmgw_http_rejected_total{{instance="{self.well}"}})'), 1)
