@@ -9,7 +9,7 @@ import json
 import re
 import sqlite3
 
-from lab import LIMIT_S, Emulator, Gateway, Lab, Tenant, call, v1_upstream
+from lab import LIMIT_S, UNLIMITED, Emulator, Gateway, Lab, Tenant, call, v1_upstream
 
 FAULT = "kill -9 amid a batch of 100,000"
 INJECTED = (
@@ -37,10 +37,9 @@ STORED = {
 def run(lab: Lab) -> str:
     fcm = lab.emulator(tls=True)
     gateway = lab.gateway({"upstream": v1_upstream(fcm)})
-    tenant = gateway.tenant("shop", fcm, api="v1")
     # A small rate keeps few slices in flight, so that a kill leaves most of the batch for the next one.
-    policy = {"tenant": [{"rate": 5_000, "per_s": 1, "burst": 5_000}], "device": []}
-    gateway.admin("PUT", "tenants/shop/limits", policy)
+    limits = {**UNLIMITED, "tenant": [{"rate": 5_000, "per_s": 1, "burst": 5_000}]}
+    tenant = gateway.tenant("shop", fcm, api="v1", limits=limits)
     batch = start(tenant)
     arrivals = Arrivals(fcm)
     kills: collections.Counter[str] = collections.Counter()
