@@ -303,7 +303,7 @@ extension JSONWriter {
 }
 
 extension Batch {
-    /// What may not be as its caller intends.
+    /// The texts that warn of consequences that the caller may not intend.
     fileprivate func warnings(by caller: Caller?) -> [String] {
         guard !self.state.isOver, self.startedAt == nil else { return [] }
         var warnings: [String] = []
