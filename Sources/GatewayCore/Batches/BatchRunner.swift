@@ -12,9 +12,9 @@ import Synchronization
 ///   slices in flight while another one has something due, else twelve.
 /// - **Pace.** Calls leave at the times of the tenant's ``Pacer``. A slice is claimed when most of the earlier ones have
 ///   left, and while the tenant's quota keeps a fifth of its burst for live sends.
-/// - **Below live sends.** Calls in flight are bounded by what live sends leave, and none begins while event loops lag.
-/// - **Failures.** A slice whose outcomes are not known to be kept is left alone. Its lease ends, and the next claim sends
-///   the same slice under the same key: what was stored is not sent again.
+/// - **Below live sends.** Calls in flight are bounded by what live sends leave. A replica that drains begins none.
+/// - **Failures.** A slice whose outcomes are not known to be kept is put back, or waits for its lease to end. The next
+///   claim sends the same slice under the same key, so that nothing is sent again whose outcome was stored.
 package final class BatchRunner: Service {
     /// Times, shares and bounds.
     package struct Configuration: Sendable {
@@ -199,7 +199,7 @@ package final class BatchRunner: Service {
     /// Decides how much of a tenant may be claimed now.
     private func request(of profile: TenantProfile, besides others: Bool) async -> Request {
         let quotas = await self.limiter.status(of: LimitRequest(calls: 0, of: profile), now: self.clock.now()).tenant
-        // A fifth of each burst is kept for live sends. The quota of the next half second counts as well.
+        // A fifth of each burst is kept for live sends.
         let granted = quotas.map { $0.remaining - $0.policy.burst / 5 }.min() ?? .max
         guard granted > 0 else { return .wait(.milliseconds(250)) }
         let (limit, inOneCall) = (self.limit(of: profile), profile.tenant.upstream == .legacy)
