@@ -70,8 +70,12 @@ package final class MemoryRateLimiter: RateLimiter {
 
     package func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
         let now = now.microseconds * 1_000
+        // A charge of nothing corrects a stored time from before the clock was set back.
+        func bucket(_ table: LimitTable, _ key: LimitKey) -> LimitBucket {
+            table.charge(key, 0, under: request.policies, now: now).bucket
+        }
         func entries(_ table: LimitTable, _ key: LimitKey, _ scope: LimitScope) -> [LimitStatus.Entry] {
-            table.bucket(key, under: request.policies).quotas(at: now)
+            bucket(table, key).quotas(at: now)
                 .map { LimitStatus.Entry(scope: scope, quota: $0) }
         }
         let recipients =
@@ -87,7 +91,7 @@ package final class MemoryRateLimiter: RateLimiter {
                 [[LimitStatus.Entry]]()
             }
         return LimitStatus(
-            tenant: self.tenants.bucket(request.tenant, under: request.policies).quotas(at: now),
+            tenant: bucket(self.tenants, request.tenant).quotas(at: now),
             recipients: recipients
         )
     }

@@ -90,6 +90,20 @@ struct MemoryRateLimiterTests {
         #expect(refusal(1) == nil)
     }
 
+    @Test("After the clock was set back, a status that is asked for again and again shows how the quota returns")
+    func statusAfterStep() async throws {
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 30, burst: 2)])
+        _ = await self.admit(self.devices("a", "b"), policies: policies)
+        func remaining() async -> Int? {
+            let asked = LimitRequest(tenant: .sample("tenant"), policies: policies, recipients: .tenantOnly(0))
+            return await self.limiter.status(of: asked, now: self.clock.now()).tenant.first?.remaining
+        }
+        self.clock.advance(by: .seconds(-3_600))
+        #expect(await remaining() == 0)
+        self.clock.advance(by: .seconds(30))
+        #expect(await remaining() == 1)
+    }
+
     @Test("The number of buckets stays bounded while new devices arrive")
     func memory() async {
         let limiter = MemoryRateLimiter.withoutJitter(maxEntries: 20_000)
