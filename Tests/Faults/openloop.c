@@ -25,6 +25,7 @@ struct connection {
     int fd;
     int isOpen;
     uint32_t have;
+    // 0 while it carries no request.
     int64_t sentAt;
     char input[maxInputBytes];
 };
@@ -74,6 +75,7 @@ static void dial(struct connection *one) {
     }
     one->isOpen = 0;
     one->have = 0;
+    one->sentAt = 0;
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = one};
     epoll_ctl(poller, EPOLL_CTL_ADD, one->fd, &event);
 }
@@ -97,11 +99,16 @@ static void receive(struct connection *one) {
         ssize_t count = read(one->fd, one->input + one->have, maxInputBytes - 1 - one->have);
         if (count < 0 && errno == EAGAIN) return;
         if (count <= 0) {
-            lost += isMeasuring;
+            int place = (int)(one - connections), at = 0;
+            while (at < idleCount && idle[at] != place) at++;
+            if (at < idleCount) idle[at] = idle[--idleCount];
+            else lost += isMeasuring;
             close(one->fd);
             dial(one);
             return;
         }
+        // A server refuses and closes a connection that has carried no request for too long.
+        if (one->sentAt == 0) continue;
         one->have += (uint32_t)count;
         one->input[one->have] = 0;
         char *end = strstr(one->input, "\r\n\r\n");
@@ -114,6 +121,7 @@ static void receive(struct connection *one) {
             latencies[status != 200][bucketOf(now() - one->sentAt)]++;
         }
         one->have = 0;
+        one->sentAt = 0;
         idle[idleCount++] = (int)(one - connections);
     }
 }
