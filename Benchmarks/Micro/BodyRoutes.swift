@@ -177,16 +177,29 @@ struct BodyListeners: Sendable {
             groups: groups
         )
         let auditAccess = AuditAccess(store: auditStore, log: audit, limiter: limiter, clock: clock)
+        let idempotent = IdempotentSends.sample(
+            pipeline: pipeline,
+            store: TestIdempotencyStore(in: database),
+            clock: clock
+        )
+        let batchRunner = BatchRunner.sample(
+            store: database.batchStore(),
+            sends: idempotent,
+            limiter: limiter,
+            directory: directory,
+            clock: clock,
+            decode: BatchMessage.command
+        )
         let batches = Batches(
             store: database.batchStore(),
+            runner: batchRunner,
             pipeline: pipeline,
-            decode: BatchMessage.command,
-            wake: {}
+            decode: BatchMessage.command
         )
         self.data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
-            idempotent: .sample(pipeline: pipeline, store: TestIdempotencyStore(in: database), clock: clock),
+            idempotent: idempotent,
             batches: batches,
             topics: TopicPipeline(
                 limiter: limiter,

@@ -78,6 +78,11 @@ final class FCMAccount: Sendable {
         }
     }
 
+    /// Stops messages for a while.
+    func pause(for time: Duration, at now: ContinuousClock.Instant) {
+        self.messaging.pause(for: time, at: now)
+    }
+
     func isTopicAPIMissing(at now: ContinuousClock.Instant) -> Bool {
         self.topicAPIMissingUntil.withLock { $0.map { now < $0 } ?? false }
     }

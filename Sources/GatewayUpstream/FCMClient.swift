@@ -84,6 +84,12 @@ package final class FCMClient: Sendable {
         self.pools.keep(endpoints, tokenOrigins: tokenOrigins)
     }
 
+    /// Stops a tenant's messages for a time, because another replica has found its project's quota used up.
+    package func pause(_ profile: TenantProfile, for time: Duration) {
+        guard case .success(let account) = self.accounts.account(of: profile, profile.tenant.upstream) else { return }
+        account.pause(for: time, at: .now)
+    }
+
     package func shutdown() async {
         await self.pools.shutdown()
     }
@@ -236,7 +242,7 @@ package final class FCMClient: Sendable {
         case .busy(let retryAfter):
             return (reading, .retry(.trouble, retryAfter: retryAfter))
         case .quotaExhausted(let pause):
-            context.health.pause(for: pause, at: now)
+            context.health.pause(for: .seconds(pause), at: now)
             return (reading, nil)
         case .well, .trouble, .excess, .credentialRefused:
             return (reading, nil)

@@ -28,7 +28,7 @@ final class FanOut<Reading: Sendable>: Sendable {
     }
 
     /// Makes the calls of a list in order, with at most a given number in flight; calls not made share a verdict, or
-    /// are `notStarted`.
+    /// are `notStarted`. Without an executor, they run on the caller's.
     ///
     /// A few workers take one call after another, which costs less than a task per call.
     static func readings(
@@ -36,12 +36,13 @@ final class FanOut<Reading: Sendable>: Sendable {
         width: Int,
         until deadline: ContinuousClock.Instant,
         notStarted: Reading,
+        on executor: (any TaskExecutor)? = nil,
         _ make: @escaping @Sendable (Int) async -> (Reading, Scope)
     ) async -> [Reading] {
         let calls = FanOut(count: count)
         await withDiscardingTaskGroup { group in
             for _ in 0..<min(width, count) {
-                group.addTask {
+                group.addTask(executorPreference: executor) {
                     while !Task.isCancelled, ContinuousClock.now < deadline, let index = calls.next() {
                         let (reading, scope) = await make(index)
                         calls.finish(index, reading, scope)

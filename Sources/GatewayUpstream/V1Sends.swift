@@ -51,7 +51,8 @@ extension FCMClient {
             count: send.calls.count,
             width: self.settings.configuration.fanOut,
             until: send.context.deadline,
-            notStarted: send.unanswered(.notStarted)
+            notStarted: send.unanswered(.notStarted),
+            on: send.context.reservation?.callExecutor
         ) { index in
             var call = send
             call.index = index

@@ -4,23 +4,15 @@ CREATE TABLE batches (
     kind TEXT COLLATE "C" NOT NULL,
     is_message BIGINT NOT NULL,
     digest BYTEA NOT NULL,
+    label TEXT COLLATE "C",
+    created_by TEXT COLLATE "C" NOT NULL,
+    options TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL,
     state TEXT COLLATE "C" NOT NULL,
     reason TEXT COLLATE "C",
     credential TEXT COLLATE "C",
-    label TEXT COLLATE "C",
     api_key TEXT COLLATE "C" NOT NULL,
-    priority BIGINT NOT NULL,
-    window_s BIGINT,
-    resends_unknown BIGINT NOT NULL,
-    keeps_accepted BIGINT NOT NULL,
-    canary_recipients BIGINT,
-    canary_percent BIGINT,
-    canary_hold_s BIGINT,
     canary_over BIGINT NOT NULL,
-    is_dry_run BIGINT NOT NULL,
-    lifetime_s BIGINT NOT NULL,
-    created_by TEXT COLLATE "C" NOT NULL,
-    created_at BIGINT NOT NULL,
     due_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     started_at BIGINT,
@@ -31,17 +23,23 @@ CREATE TABLE batches (
     unknown BIGINT NOT NULL,
     expired BIGINT NOT NULL,
     cancelled BIGINT NOT NULL,
+    delete_at BIGINT,
+    retention BIGINT NOT NULL,
     weight BIGINT NOT NULL,
     sealed BYTEA NOT NULL
 );
 
-CREATE INDEX batches_by_tenant ON batches (tenant, created_at, id);
+CREATE INDEX batches_by_tenant ON batches (tenant, is_message, created_at, id);
 
 CREATE INDEX batches_by_time ON batches (created_at, id) WHERE is_message = 0;
 
-CREATE INDEX batches_unfinished ON batches (tenant, expires_at) WHERE finished_at IS NULL;
+CREATE INDEX batches_unfinished ON batches (tenant) WHERE finished_at IS NULL AND is_message = 0;
 
-CREATE INDEX batches_finished ON batches (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX batches_expiring ON batches (expires_at) WHERE finished_at IS NULL;
+
+CREATE INDEX batches_paused ON batches (created_at) WHERE state = 'paused';
+
+CREATE INDEX batches_over ON batches (delete_at) WHERE delete_at IS NOT NULL;
 
 CREATE TABLE batch_parts (
     batch TEXT COLLATE "C" NOT NULL REFERENCES batches (id) ON DELETE CASCADE,
@@ -82,14 +80,24 @@ CREATE TABLE batch_contents (
     FOREIGN KEY (batch, number) REFERENCES batch_chunks (batch, number) ON DELETE CASCADE
 );
 
-CREATE TABLE batch_due (
+CREATE TABLE batch_usage (
     tenant TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
-    due_at BIGINT NOT NULL
+    messages BIGINT NOT NULL,
+    recipients BIGINT NOT NULL,
+    bytes BIGINT NOT NULL
 );
 
 CREATE TABLE batch_fan_outs (
     tenant TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
     next_at BIGINT NOT NULL
 );
+
+CREATE TABLE project_pauses (
+    project TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    until BIGINT NOT NULL,
+    factor BIGINT NOT NULL
+);
+
+ALTER TABLE replicas ADD COLUMN schema TEXT COLLATE "C" NOT NULL DEFAULT 'v100';
 
 INSERT INTO gateway_migrations (name, admits) VALUES ('v101', 'v100');

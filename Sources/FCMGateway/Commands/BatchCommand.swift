@@ -77,6 +77,7 @@ struct BatchCommand: AsyncParsableCommand {
         @Option(help: "The time after which what is left is given up.") var expiresIn: DurationArgument?
         @Option(help: "A name by which you find the batch again.") var label: String?
         @Option(help: "The number of recipients that are sent to first, alone.") var canary: Int?
+        @Flag(help: "Do not begin within two minutes of a quarter of an hour.") var avoidPeaks = false
         @Flag(help: "Send once more to recipients whose outcome is unknown.") var resendUnknown = false
         @Flag(help: "Keep accepted recipients in the results too.") var keepAll = false
         @OptionGroup(title: "Message") var message: MessageOptions
@@ -163,6 +164,7 @@ struct BatchCommand: AsyncParsableCommand {
                 if let window = self.window { writer.member("window_s", window.seconds) }
                 if let time = self.expiresIn { writer.member("expires_in_s", time.seconds) }
                 if let count = self.canary { writer.object("canary") { $0.member("recipients", count) } }
+                if self.avoidPeaks { writer.member("avoid_peaks", true) }
                 if self.resendUnknown { writer.member("on_unknown", "resend") }
                 if self.keepAll { writer.member("keep", "all") }
             }

@@ -9,7 +9,7 @@ struct StoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
         abstract: "Manage the store's database.",
-        subcommands: [StoreMigrateCommand.self, StoreCopyCommand.self]
+        subcommands: [StoreMigrateCommand.self, StoreCopyCommand.self, StoreRenewEpochCommand.self]
     )
 }
 
@@ -141,5 +141,38 @@ struct StoreCopyCommand: AsyncParsableCommand {
         return CommandOutput(
             "\(verb) \(outcome.rows) rows, with \(tenants); the audit \(end) intact there: \(outcome.auditRecords) records."
         )
+    }
+}
+
+/// `store renew-epoch`: makes a store that was restored in place another one.
+struct StoreRenewEpochCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "renew-epoch",
+        abstract: "Pause all batches, and end all cursors of retired tokens.",
+        discussion: """
+            Run it before the first start of a store that was restored in place, such as a snapshot of a disk or of a \
+            virtual machine. The gateway can't recognise such a store by itself. The store lacks what was sent after the \
+            snapshot, so its batches are paused until you resume or cancel them. Repeating the command is safe.
+
+            Exit codes: 0 the store has another epoch; 1 refused or failed, and nothing was changed.
+
+            Example:
+              fcm-gateway store renew-epoch --config gateway.yaml
+            """
+    )
+
+    @OptionGroup var options: ConfigOptions
+
+    func run() async throws {
+        let configuration = try self.options.load()
+        try await FailureReport.reporting {
+            guard try !configuration.isStoreServed() else {
+                throw GatewayError(.conflict, "A gateway serves this store; stop it first")
+            }
+            let store = try await configuration.joinStore(sealingBy: "")
+            defer { store.close() }
+            try await store.database.write(scope: .gateway, isolation: .serializable) { try StoreEpoch.renew($0) }
+            try CommandOutput("The store has another epoch. Its batches are paused.").write()
+        }
     }
 }

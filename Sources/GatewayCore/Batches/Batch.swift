@@ -34,12 +34,12 @@ package struct Batch: Sendable, Hashable {
     }
 
     /// The order of a tenant's batches. Raw values are in the order of their claims.
-    package enum Priority: Int, Sendable, Hashable, CaseIterable {
+    package enum Priority: Int, Sendable, Hashable, CaseIterable, Codable {
         case high, normal, low
     }
 
     /// The first recipients are sent to alone. The others follow after a time if few of the first were rejected.
-    package struct Canary: Sendable, Hashable {
+    package struct Canary: Sendable, Hashable, Codable {
         package var recipients: Int
         package var maxRejectedPercent: Int
         package var holdSeconds: Int
@@ -51,8 +51,9 @@ package struct Batch: Sendable, Hashable {
         }
     }
 
-    /// The choices of the caller that decide how a batch is sent.
-    package struct Options: Sendable, Hashable {
+    /// The choices of the caller that decide how a batch is sent. They are stored as JSON, so a later member must be
+    /// optional.
+    package struct Options: Sendable, Hashable, Codable {
         package var priority = Priority.normal
         /// The time over which the recipients are spread; `nil` for as fast as the pace allows.
         package var windowSeconds: Int?
@@ -65,6 +66,8 @@ package struct Batch: Sendable, Hashable {
         package var isDryRun = false
         /// The time after which what is left is given up, from the due time.
         package var lifetimeSeconds = 86_400
+        /// True if the batch does not start near a quarter of an hour, when FCM is busiest.
+        package var avoidsPeaks = false
 
         package init() {}
     }
@@ -111,7 +114,11 @@ package struct Batch: Sendable, Hashable {
     package var expiresAt: Timestamp
     package var startedAt: Timestamp?
     package var finishedAt: Timestamp?
+    /// The time for which it is kept after its end, for its results and for repeats of its request.
+    package var retention = Duration.seconds(7 * 86_400)
     package var counts = Counts()
+    /// The time of the next round, if all that is waiting is due later. Known only of a batch that was read alone.
+    package var waitingUntil: Timestamp?
     /// True once the canary's recipients were sent to, and the others may follow.
     package var isCanaryOver = false
 
@@ -132,6 +139,98 @@ package struct Batch: Sendable, Hashable {
         (self.options, self.createdAt, self.dueAt, self.expiresAt) = (options, createdAt, dueAt, expiresAt)
     }
 }
+
+// MARK: Changes
+
+extension Batch {
+    /// The meaning of a canary's end for the other recipients.
+    package enum CanaryVerdict: Sendable, Hashable {
+        /// They follow after a time.
+        case passed(hold: Duration)
+        /// Too many were rejected, and the batch is paused.
+        case failed
+    }
+
+    /// True while only the canary's recipients may be sent to.
+    package var isInCanary: Bool { self.options.canary != nil && !self.isCanaryOver }
+
+    /// Queues an open batch, which is sent by this key.
+    package mutating func start(by keyID: String, at now: Timestamp) {
+        (self.state, self.keyID) = (.queued, keyID)
+        self.setDue(max(self.dueAt, now))
+    }
+
+    /// Sets the due time, and the end of the lifetime from then on.
+    package mutating func setDue(_ time: Timestamp) {
+        self.dueAt = self.options.avoidsPeaks ? time.afterPeak : time
+        self.expiresAt = self.dueAt.advanced(by: .seconds(self.options.lifetimeSeconds))
+    }
+
+    /// Makes a change, if the state allows it.
+    package mutating func apply(_ change: BatchChange, at now: Timestamp) -> Bool {
+        switch change {
+        case .pause(let reason, let credential):
+            guard self.state == .queued || self.state == .running else { return false }
+            (self.state, self.reason, self.credential) = (.paused, reason, credential)
+        case .resume(let keyID):
+            guard self.state == .paused else { return false }
+            (self.state, self.reason, self.credential) = (self.startedAt == nil ? .queued : .running, nil, nil)
+            if let keyID { self.keyID = keyID }
+        case .cancel(let reason):
+            guard !self.state.isOver, reason != .abandoned || self.state == .open else { return false }
+            (self.state, self.reason, self.finishedAt) = (.cancelled, reason, now)
+        case .expire:
+            guard !self.state.isOver, self.state != .open, self.expiresAt <= now else { return false }
+            (self.state, self.reason, self.finishedAt) = (.expired, nil, now)
+        }
+        return true
+    }
+
+    /// Adds the outcomes of a round. Recipients that are left in a batch that is over have the batch's own outcome.
+    package mutating func add(_ recording: Recording) {
+        self.counts.accepted += recording.added.accepted
+        self.counts.rejected += recording.added.rejected
+        self.counts.unknown += recording.added.unknown
+        if self.state.isOver { self.giveUp(recording.pendingCount) }
+    }
+
+    /// Counts recipients of a batch that is over, and that are not sent to any more.
+    package mutating func giveUp(_ count: Int) {
+        if self.state == .expired { self.counts.expired += count } else { self.counts.cancelled += count }
+    }
+
+    /// Ends the batch if no recipient is waiting. Returns true if that was so only now.
+    package mutating func finish(at now: Timestamp) -> Bool {
+        guard self.finishedAt == nil, self.counts.waiting == 0 else { return false }
+        (self.state, self.reason, self.finishedAt) = (.finished, nil, now)
+        return true
+    }
+
+    /// Judges the canary once all of its recipients were sent to. Returns `nil` before, and once it was judged.
+    package mutating func judgeCanary() -> CanaryVerdict? {
+        guard let canary = self.options.canary, !self.isCanaryOver, !self.state.isOver else { return nil }
+        let sent = self.counts.accepted + self.counts.rejected + self.counts.unknown
+        guard sent >= canary.recipients else { return nil }
+        self.isCanaryOver = true
+        guard self.counts.rejected * 100 > canary.maxRejectedPercent * sent else {
+            return .passed(hold: .seconds(canary.holdSeconds))
+        }
+        // A caller's own pause stays.
+        if self.state != .paused { (self.state, self.reason) = (.paused, .canary) }
+        return .failed
+    }
+}
+
+extension Timestamp {
+    /// The time itself, or the end of FCM's peak around a quarter of an hour: two minutes before and after it.
+    package var afterPeak: Timestamp {
+        let (quarter, half) = (Int64(900_000_000), Int64(120_000_000))
+        let place = (self.microseconds + half) % quarter
+        return place < 2 * half ? self.advanced(by: .microseconds(2 * half - place)) : self
+    }
+}
+
+// MARK: Parts
 
 extension Batch {
     /// Some recipients of a batch on their way into the store.
@@ -166,19 +265,31 @@ extension Batch {
         }
     }
 
-    /// The stored parts of a claimed slice.
-    package struct Content: Sendable, Hashable {
+    /// A claimed slice, with what it is made of.
+    package struct Slice: Sendable, Hashable {
+        package var claim: Claim
         package var batch: Batch
         /// The message as JSON, sealed.
         package var message: [UInt8]
+        /// The chunk's recipients without a result, sealed. The slice is at their front.
         package var pending: [UInt8]
         package var pendingCount: Int
         /// The results of earlier rounds, sealed; empty before the first.
         package var results: [UInt8]
+        /// The store's time at the claim.
+        package var time: Timestamp
 
-        package init(batch: Batch, message: [UInt8], pending: [UInt8], pendingCount: Int, results: [UInt8]) {
-            (self.batch, self.message) = (batch, message)
-            (self.pending, self.pendingCount, self.results) = (pending, pendingCount, results)
+        package init(
+            claim: Claim,
+            batch: Batch,
+            message: [UInt8],
+            pending: [UInt8],
+            pendingCount: Int,
+            results: [UInt8],
+            time: Timestamp
+        ) {
+            (self.claim, self.batch, self.message) = (claim, batch, message)
+            (self.pending, self.pendingCount, self.results, self.time) = (pending, pendingCount, results, time)
         }
     }
 
@@ -190,8 +301,10 @@ extension Batch {
         package var results: [UInt8]
         /// The outcomes to be added to the batch's; ``Counts/total`` is not used.
         package var added: Counts
-        /// The earliest time of the next round.
+        /// The earliest time of the next round, if it does not wait from now.
         package var dueAt: Timestamp
+        /// The time until the next round.
+        package var wait: Duration?
         /// True if the round ended with recipients that must be sent to again.
         package var isRetry: Bool
 
@@ -201,10 +314,11 @@ extension Batch {
             results: [UInt8],
             added: Counts,
             dueAt: Timestamp,
-            isRetry: Bool
+            wait: Duration? = nil,
+            isRetry: Bool = false
         ) {
             (self.pending, self.pendingCount, self.results) = (pending, pendingCount, results)
-            (self.added, self.dueAt, self.isRetry) = (added, dueAt, isRetry)
+            (self.added, self.dueAt, self.wait, self.isRetry) = (added, dueAt, wait, isRetry)
         }
     }
 }

@@ -93,10 +93,10 @@ package struct BatchSealer: Sendable {
 
     /// Returns the digest that tells a slice's send from any other. It does not change with a release, because it
     /// covers the stored bytes.
-    func digest(of content: Batch.Content, _ claim: Batch.Claim) -> [UInt8] {
+    func digest(of slice: Batch.Slice) -> [UInt8] {
         var hash = SHA256()
-        for part in [content.message, content.pending] { hash.update(data: SHA256.hash(data: part).bytes) }
-        hash.update(data: Array("\(claim.round) \(claim.slice)".utf8))
+        for part in [slice.message, slice.pending] { hash.update(data: SHA256.hash(data: part).bytes) }
+        hash.update(data: Array("\(slice.claim.round) \(slice.claim.slice)".utf8))
         return hash.finalize().bytes
     }
 

@@ -13,6 +13,7 @@ import Synchronization
 /// - **Pace.** Calls leave at the times of the tenant's ``Pacer``. A slice is claimed when most of the earlier ones have
 ///   left, and while the tenant's quota keeps a fifth of its burst for live sends.
 /// - **Below live sends.** Calls in flight are bounded by what live sends leave. A replica that drains begins none.
+/// - **Pauses.** FCM's 429 for a project pauses all its tenants on all replicas, live sends included.
 /// - **Failures.** A slice whose outcomes are not known to be kept is put back, or waits for its lease to end. The next
 ///   claim sends the same slice under the same key, so that nothing is sent again whose outcome was stored.
 package final class BatchRunner: Service {
@@ -22,7 +23,7 @@ package final class BatchRunner: Service {
         package var share = 0.8
         /// The time between two sends to topics or conditions of one tenant.
         package var fanOutGap = Duration.seconds(1)
-        /// The days for which finished batches are kept.
+        /// The days for which batches are kept after their end.
         package var retentionDays = 7
         /// True if batches continue after a standby of PostgreSQL has taken over.
         package var resumesAfterFailover = false
@@ -41,12 +42,17 @@ package final class BatchRunner: Service {
     /// The most recipients of a tenant that are in flight: alone, and while another tenant has something due.
     private static let (maxAlone, maxBeside) = (12 * Batch.Chunk.maxRecipients, 4 * Batch.Chunk.maxRecipients)
     /// The most chunks of one claim.
-    private static let maxClaims = 16
+    private static let maxClaims = 200
     /// The time for the calls of one slice.
     private static let timeout = Duration.seconds(60)
     /// The longest time for which a slice waits for its next departure.
     private static let longestWait = Duration.seconds(10)
-    private static let messageRetention = Duration.seconds(3_600)
+    private static let purgedAtOnce = 10
+    /// The time after a step of the clock in which nothing expires.
+    private static let grace = Duration.seconds(60)
+    private static let leastStep = Duration.seconds(30)
+    /// A pause that ends by so little later than the known one is the same.
+    private static let pauseTolerance = Duration.seconds(2)
 
     /// A tenant's slices that this process sends.
     private struct Load {
@@ -66,6 +72,12 @@ package final class BatchRunner: Service {
         var calls = 0
         /// The slices that the store has neither recorded nor taken back.
         var stranded: [Batch.Claim] = []
+        /// The number of the next slice's executor.
+        var turn = 0
+        /// The store's time as last seen, and the moment of that.
+        var lastSeen: (time: Timestamp, moment: ContinuousClock.Instant)?
+        /// The end of the grace after a step of the store's clock.
+        var graceEnd: ContinuousClock.Instant?
     }
 
     private let store: any BatchStore
@@ -74,6 +86,11 @@ package final class BatchRunner: Service {
     private let directory: Directory
     private let configuration: Configuration
     private let decode: Decoder
+    /// The calls of slices are made on these event loops in turn.
+    private let executors: [any TaskExecutor]
+    /// Stops a tenant's live sends for a time.
+    private let pause: @Sendable (TenantProfile, Duration) -> Void
+    private let writer: GroupCommitWriter<BatchWrite, BatchWrite.Outcome>
     /// The number of live replicas.
     private let replicas: @Sendable () -> Int
     /// The calls that live sends leave.
@@ -100,6 +117,8 @@ package final class BatchRunner: Service {
         replicas: @escaping @Sendable () -> Int,
         room: @escaping @Sendable () -> Int,
         clock: any WallClock,
+        executors: [any TaskExecutor] = [],
+        pause: @escaping @Sendable (TenantProfile, Duration) -> Void = { _, _ in },
         sleep: @escaping @Sendable (ContinuousClock.Instant) async -> Void = {
             try? await Task.sleep(until: $0, tolerance: .zero)
         },
@@ -110,7 +129,13 @@ package final class BatchRunner: Service {
         (self.store, self.sends, self.limiter, self.directory) = (store, sends, limiter, directory)
         (self.configuration, self.leases, self.isShared) = (configuration, leases, isShared)
         (self.replicas, self.room, self.clock, self.decode) = (replicas, room, clock, decode)
-        self.sleep = sleep
+        (self.executors, self.pause, self.sleep) = (executors, pause, sleep)
+        self.writer = GroupCommitWriter(
+            changesPerTransaction: 200,
+            transaction: { (changes: [BatchWrite]) async throws(GatewayError) -> [BatchWrite.Outcome] in
+                try await store.apply(changes)
+            }
+        )
         self.metrics = BatchMetrics(metrics)
         self.outage = OutageLog(
             "Batches can't be read or recorded; they wait for the store",
@@ -123,9 +148,18 @@ package final class BatchRunner: Service {
     /// Has the store read soon, because something may be due.
     package func wake() { self.wakes.continuation.yield() }
 
+    /// Stores a new batch.
+    func create(_ new: BatchWrite.New) async throws(GatewayError) -> BatchWrite.Outcome {
+        try await self.writer.commit(.create(new))
+    }
+
+    /// Commits what is created and sent, until its task is cancelled.
+    package func runWriter() async { _ = await self.writer.run() }
+
     /// Sends until shutdown, and then lets the slices that have begun finish.
     package func run() async throws {
         await withDiscardingTaskGroup { group in
+            group.addTask { await self.runWriter() }
             group.addTask { await self.sweepRegularly() }
             if self.isShared { group.addTask { await self.renewRegularly() } }
             await withDiscardingTaskGroup(returning: Void.self) { slices in
@@ -155,11 +189,13 @@ package final class BatchRunner: Service {
     private func claim(into slices: inout DiscardingTaskGroup) async -> Duration? {
         do throws(GatewayError) {
             for claim in self.state.withLock({ $0.stranded }) {
-                try await self.store.putBack(claim, until: self.clock.now())
+                _ = try await self.writer.commit(.putBack(claim, after: .zero))
                 self.state.withLock { $0.stranded.removeAll { $0 == claim } }
             }
             let due = try await self.store.due()
             self.outage.succeeded()
+            self.noticeStep(of: due.time)
+            self.heed(due.pauses)
             var wait = due.wait
             // Other replicas put slices back, and change what is due.
             if self.isShared, !due.tenants.isEmpty || self.state.withLock({ !$0.claims.isEmpty }) {
@@ -172,16 +208,21 @@ package final class BatchRunner: Service {
                     continue
                 }
                 let request = await self.request(of: profile, besides: tenants.count > 1)
-                guard case .claim(let chunks, let slice) = request else {
+                guard case .claim(let chunks, let slice, let recipients) = request else {
                     tenants.remove(tenant)
                     if case .wait(let time) = request { wait = min(wait ?? time, time) }
                     continue
                 }
-                let claims = try await self.store.claim(of: tenant, chunks: chunks, slice: slice)
-                if claims.count < chunks { tenants.remove(tenant) }
-                for claim in claims {
-                    self.begin(claim, profile)
-                    slices.addTask { await self.send(claim, profile) }
+                let claimed = try await self.store.claim(
+                    of: tenant,
+                    chunks: chunks,
+                    slice: slice,
+                    recipients: recipients
+                )
+                if claimed.count < chunks { tenants.remove(tenant) }
+                for slice in claimed {
+                    guard self.begin(slice, profile) else { continue }
+                    slices.addTask { await self.send(slice, profile) }
                 }
             }
             return wait
@@ -192,7 +233,7 @@ package final class BatchRunner: Service {
     }
 
     private enum Request {
-        case claim(chunks: Int, slice: Int)
+        case claim(chunks: Int, slice: Int, recipients: Int)
         case wait(Duration)
     }
 
@@ -218,7 +259,7 @@ package final class BatchRunner: Service {
             guard room > 0, calls > 0 else { return .wait(.milliseconds(100)) }
             let usual = max(1, min(slice, load.usual))
             let chunks = min(max(1, room / usual), max(1, calls / self.calls(of: usual, profile)), Self.maxClaims)
-            return .claim(chunks: chunks, slice: min(slice, granted))
+            return .claim(chunks: chunks, slice: min(slice, granted), recipients: max(room, slice))
         }
     }
 
@@ -233,16 +274,27 @@ package final class BatchRunner: Service {
         profile.tenant.upstream == .legacy ? max(1, count / 25) : min(count, self.configuration.callsPerList)
     }
 
-    private func begin(_ claim: Batch.Claim, _ profile: TenantProfile) {
-        let waited = max(0, self.clock.now().microseconds - claim.dueAt.microseconds)
-        self.metrics.dwell.recordMicroseconds(waited)
-        self.state.withLock { state in
+    /// Counts a slice. Returns false if this process is sending it, because its lease ended and it was claimed again.
+    private func begin(_ slice: Batch.Slice, _ profile: TenantProfile) -> Bool {
+        let claim = slice.claim
+        self.metrics.dwell.recordMicroseconds(max(0, slice.time.microseconds - claim.dueAt.microseconds))
+        return self.state.withLock { state in
+            guard state.claims[claim] == nil else { return false }
             state.claims[claim] = claim.slice
             state.calls += self.calls(of: claim.slice, profile)
             state.turns.add(claim.slice, of: profile.id)
             state.loads[profile.id, default: Load()].inFlight += claim.slice
             state.loads[profile.id]?.queued += claim.slice
             state.loads[profile.id]?.usual = claim.slice
+            return true
+        }
+    }
+
+    private func nextExecutor() -> (any TaskExecutor)? {
+        guard !self.executors.isEmpty else { return nil }
+        return self.state.withLock { state in
+            state.turn = (state.turn + 1) % self.executors.count
+            return self.executors[state.turn]
         }
     }
 
@@ -256,13 +308,14 @@ package final class BatchRunner: Service {
         self.wake()
     }
 
-    /// Returns the pace of a slice's calls: marks for at most a quarter of a second, whose calls leave at the tenant's
-    /// next time of departure.
+    /// Returns the pace of a slice's calls: marks for at most a quarter of a second, whose calls leave a few at a time at
+    /// the tenant's next time of departure.
     private func pace(of claim: Batch.Claim, _ profile: TenantProfile, mayStart: Bool) -> SendReservation.Pace {
         let rate = self.state.withLock { state in
             (state.loads[profile.id] ?? Load()).pacer.rate(limit: self.limit(of: profile), at: .now)
         }
-        return SendReservation.Pace(startsPerMark: mayStart ? max(1, min(100, Int(rate / 4))) : 0) { count in
+        let startsPerMark = mayStart ? max(1, min(100, Int(rate / 4))) : 0
+        let wait: @Sendable (Int) async -> Bool = { count in
             let now = ContinuousClock.now
             let departure = self.state.withLock { state in
                 let known = min(count, state.claims[claim] ?? 0)
@@ -276,49 +329,55 @@ package final class BatchRunner: Service {
             if departure > now { await self.sleep(departure) }
             return !Task.isCancelled
         }
+        return SendReservation.Pace(startsPerMark: startsPerMark, wait: wait, executor: self.nextExecutor())
     }
 
     // MARK: Slices
 
-    private func send(_ claim: Batch.Claim, _ profile: TenantProfile) async {
+    private func send(_ slice: Batch.Slice, _ profile: TenantProfile) async {
         do throws(GatewayError) {
-            if let time = try await self.settle(claim, profile) { try await self.store.putBack(claim, until: time) }
+            if let wait = try await self.settle(slice, profile) {
+                _ = try await self.writer.commit(.putBack(slice.claim, after: wait))
+            }
             self.outage.succeeded()
         } catch {
             self.outage.failed(error)
-            self.state.withLock { $0.stranded.append(claim) }
+            self.state.withLock { $0.stranded.append(slice.claim) }
         }
-        self.end(claim, profile)
+        self.end(slice.claim, profile)
     }
 
-    /// Sends a slice and records its outcomes. Returns a time if nothing is recorded, and the slice is to be tried again.
-    private func settle(_ claim: Batch.Claim, _ profile: TenantProfile) async throws(GatewayError) -> Timestamp? {
-        guard var content = try await self.store.content(of: claim) else { return nil }
-        let now = self.clock.now()
-        if !content.batch.state.isOver, content.batch.expiresAt <= now {
-            content.batch = try await self.store.apply(.expire, to: claim.batch, of: nil) ?? content.batch
+    /// Sends a slice and records its outcomes. Returns a time if nothing is recorded, and the slice is to be tried again
+    /// after it.
+    private func settle(
+        _ slice: Batch.Slice,
+        _ profile: TenantProfile
+    ) async throws(GatewayError) -> Duration? {
+        let claim = slice.claim
+        var batch = slice.batch
+        if !batch.state.isOver, batch.expiresAt <= slice.time, !self.isInGrace {
+            batch = try await self.store.apply(.expire, to: batch.id, of: nil) ?? batch
         }
-        let batch = content.batch
-        let sender = self.sender(of: batch, profile, at: now)
+        let sender = self.sender(of: batch, profile, at: slice.time)
         if let reason = sender.reason, !batch.state.isOver {
             _ = try await self.store.apply(.pause(reason), to: batch.id, of: nil)
             self.report(batch, "The batch is paused.", reason)
-            return now
+            return .zero
         }
         let sealer = BatchSealer(batch.id, of: profile)
-        if batch.state == .paused { return now }
+        if batch.state == .paused { return .zero }
         guard let principal = sender.principal else {
-            return try await self.give(up: claim, content, sealer, because: Batch.Reason.keyRevoked)
+            return try await self.give(up: slice, sealer, because: Batch.Reason.keyRevoked)
         }
         if batch.kind == .topic || batch.kind == .condition,
             let wait = try await self.store.takeFanOut(of: batch.tenant, gap: self.configuration.fanOutGap)
         {
-            return now.advanced(by: wait)
+            return wait
         }
         let command: SendCommand
         let pending: [Batch.Recipient]
         do {
-            pending = try sealer.recipients(in: content.pending, of: claim.chunk)
+            pending = try sealer.recipients(in: slice.pending, of: claim.chunk)
             guard let target = Target(batch.kind, pending.prefix(claim.slice).map(\.text)) else {
                 throw Refusal(.invalidTarget)
             }
@@ -327,34 +386,63 @@ package final class BatchRunner: Service {
                 origin: RequestOrigin(method: "BATCH", requestID: batch.id),
                 deadline: .now + Self.timeout
             )
-            command = try self.decode(try sealer.open(message: content.message), batch, target, caller, now)
+            command = try self.decode(try sealer.open(message: slice.message), batch, target, caller, slice.time)
         } catch {
-            return try await self.give(up: claim, content, sealer, because: error)
+            return try await self.give(up: slice, sealer, because: error)
         }
         let outcomes = await self.sends.send(
             command,
             slice: claim,
-            digest: sealer.digest(of: content, claim),
+            digest: sealer.digest(of: slice),
             // Of a batch that is over, only what has left already is recorded.
             pace: self.pace(of: claim, profile, mayStart: !batch.state.isOver)
         )
-        guard let outcomes else { return now.advanced(by: .seconds(5)) }
-        let slice = Array(pending.prefix(claim.slice))
-        let settlement = SliceSettlement(slice, outcomes, batch.options, retries: claim.retries)
+        guard let outcomes else { return .seconds(5) }
+        var options = batch.options
+        // Nothing more is sent of a batch that is over.
+        if batch.state.isOver { options.resendsUnknown = false }
+        let settlement = SliceSettlement(
+            Array(pending.prefix(claim.slice)),
+            outcomes,
+            options,
+            retries: claim.retries
+        )
         try await self.heed(settlement, batch, profile)
         let left = settlement.pending + pending.dropFirst(claim.slice)
-        let results = try sealer.results(in: content.results, of: claim.chunk) + settlement.results
-        let recording = Batch.Recording(
-            pending: try sealer.seal(left, of: claim.chunk),
-            pendingCount: left.count,
-            results: try sealer.seal(results, of: claim.chunk),
-            added: settlement.added,
-            dueAt: self.nextRound(of: claim, batch, after: settlement),
-            isRetry: settlement.hasFailed
-        )
-        guard try await self.store.record(recording, of: claim) != nil else { return nil }
-        self.metrics.count(settlement.added)
+        let recording = try self.recording(of: slice, sealer, left, settlement.results, settlement.added) { recording in
+            recording.dueAt = self.nextInWindow(of: claim, batch)
+            // Those that failed together do not return together.
+            recording.wait = settlement.wait
+                .map { .milliseconds($0 * 1_000 + Int.random(in: 0...($0 * 200))) }
+            recording.isRetry = settlement.hasFailed
+        }
+        try await self.record(recording, of: claim)
         return nil
+    }
+
+    private func recording(
+        of slice: Batch.Slice,
+        _ sealer: BatchSealer,
+        _ left: [Batch.Recipient],
+        _ results: [Batch.Result],
+        _ added: Batch.Counts,
+        _ change: (inout Batch.Recording) -> Void = { _ in }
+    ) throws(GatewayError) -> Batch.Recording {
+        let chunk = slice.claim.chunk
+        let earlier = (try? sealer.results(in: slice.results, of: chunk)) ?? []
+        var recording = Batch.Recording(
+            pending: try sealer.seal(left, of: chunk),
+            pendingCount: left.count,
+            results: try sealer.seal(earlier + results, of: chunk),
+            added: added,
+            dueAt: slice.claim.dueAt
+        )
+        change(&recording)
+        return recording
+    }
+
+    private func record(_ recording: Batch.Recording, of claim: Batch.Claim) async throws(GatewayError) {
+        if try await self.writer.commit(.record(recording, of: claim)) == .done { self.metrics.count(recording.added) }
     }
 
     /// Returns the owner of the key that a batch is sent by, or the reason to pause it. A key that has ended is replaced
@@ -378,32 +466,22 @@ package final class BatchRunner: Service {
 
     /// Ends a slice that can't be read: its message may have left before.
     private func give(
-        up claim: Batch.Claim,
-        _ content: Batch.Content,
+        up slice: Batch.Slice,
         _ sealer: BatchSealer,
         because cause: Any
-    ) async throws(GatewayError) -> Timestamp? {
+    ) async throws(GatewayError) -> Duration? {
         self.logger.error(
             "A batch's recipients can't be sent to; their outcome is unknown.",
-            metadata: ["batch": "\(claim.batch)", "reason": "\(cause)"]
+            metadata: ["batch": "\(slice.claim.batch)", "reason": "\(cause)"]
         )
         // Recipients that can't be read at all are counted, and can't be named.
-        let pending = try? sealer.recipients(in: content.pending, of: claim.chunk)
-        let slice = pending?.prefix(claim.slice) ?? []
-        let left = pending?.dropFirst(claim.slice) ?? []
-        var results = (try? sealer.results(in: content.results, of: claim.chunk)) ?? []
-        results += slice.map { Batch.Result($0, .rejected(.outcomeUnknown)) }
+        let pending = try? sealer.recipients(in: slice.pending, of: slice.claim.chunk)
+        let lost = pending?.prefix(slice.claim.slice) ?? []
+        let left = pending?.dropFirst(slice.claim.slice) ?? []
         var added = Batch.Counts()
-        added.unknown = pending == nil ? content.pendingCount : slice.count
-        let recording = Batch.Recording(
-            pending: try sealer.seal(left, of: claim.chunk),
-            pendingCount: left.count,
-            results: try sealer.seal(results, of: claim.chunk),
-            added: added,
-            dueAt: claim.dueAt,
-            isRetry: false
-        )
-        if try await self.store.record(recording, of: claim) != nil { self.metrics.count(added) }
+        added.unknown = pending == nil ? slice.pendingCount : lost.count
+        let results = lost.map { Batch.Result($0, .rejected(.outcomeUnknown)) }
+        try await self.record(try self.recording(of: slice, sealer, Array(left), results, added), of: slice.claim)
         return nil
     }
 
@@ -418,26 +496,56 @@ package final class BatchRunner: Service {
         }
         guard let seconds = settlement.quotaPause else { return }
         let now = ContinuousClock.now
+        let pacer = self.state.withLock { ($0.loads[profile.id] ?? Load()).pacer }
+        // Slices that meet the same 429, or the pause after it, are no news.
+        if let setback = pacer.setback, now < setback.end + Self.pauseTolerance { return }
         self.metrics.quotaPauses.increment()
-        self.state.withLock { state in
-            let pacer = (state.loads[profile.id] ?? Load()).pacer
-            // Slices that meet the same 429 count once.
-            let known = pacer.setback.flatMap { now < $0.end ? $0.factor : nil }
-            let factor = known ?? pacer.halvedFactor(at: now)
-            let setback = Pacer.Setback(end: now + .seconds(seconds), factor: factor)
-            state.loads[profile.id, default: Load()].pacer.take(setback)
+        let pause = ProjectPause(
+            project: profile.pausedProject,
+            rest: .seconds(seconds),
+            permille: Int(pacer.halvedFactor(at: now) * 1_000)
+        )
+        self.heed([pause])
+        try await self.store.add(pause)
+    }
+
+    /// Stops the batches and live sends of all tenants of paused projects.
+    private func heed(_ pauses: [ProjectPause]) {
+        guard !pauses.isEmpty else { return }
+        let now = ContinuousClock.now
+        let known = Dictionary(pauses.map { ($0.project, $0) }, uniquingKeysWith: { first, _ in first })
+        for profile in self.directory.snapshot.tenants.values {
+            guard let pause = known[profile.pausedProject] else { continue }
+            let end = now + pause.rest
+            let isNews = self.state.withLock { state in
+                let setback = state.loads[profile.id]?.pacer.setback
+                if let setback, end < setback.end + Self.pauseTolerance { return false }
+                let factor = Double(pause.permille) / 1_000
+                state.loads[profile.id, default: Load()].pacer.take(Pacer.Setback(end: end, factor: factor))
+                return true
+            }
+            if isNews { self.pause(profile, pause.rest) }
         }
     }
 
-    private func nextRound(of claim: Batch.Claim, _ batch: Batch, after settlement: SliceSettlement) -> Timestamp {
-        if let wait = settlement.wait {
-            // Those that failed together do not return together.
-            let milliseconds = wait * 1_000 + Int.random(in: 0...(wait * 200))
-            return self.clock.now().advanced(by: .milliseconds(milliseconds))
-        }
+    private func nextInWindow(of claim: Batch.Claim, _ batch: Batch) -> Timestamp {
         guard let window = batch.options.windowSeconds else { return claim.dueAt }
         return claim.dueAt.advanced(by: .seconds(window) * claim.slice / max(1, batch.counts.total))
     }
+
+    /// Begins a grace if the store's clock was set forward: a step that is corrected ends no batch.
+    private func noticeStep(of time: Timestamp) {
+        let now = ContinuousClock.now
+        self.state.withLock { state in
+            if let last = state.lastSeen {
+                let passed = Duration.microseconds(time.microseconds - last.time.microseconds)
+                if passed - (now - last.moment) > Self.leastStep { state.graceEnd = now + Self.grace }
+            }
+            state.lastSeen = (time, now)
+        }
+    }
+
+    private var isInGrace: Bool { self.state.withLock { $0.graceEnd.map { .now < $0 } ?? false } }
 
     private func report(_ batch: Batch, _ text: Logger.Message, _ reason: Batch.Reason) {
         self.logger.notice(
@@ -477,26 +585,23 @@ package final class BatchRunner: Service {
         do throws(GatewayError) {
             let abandoned = try await self.store.returnAbandoned()
             if abandoned > 0 { self.metrics.takeovers.increment(by: abandoned) }
+            self.noticeStep(of: try await self.store.due().time)
             var overdue: [Batch] = []
             repeat {
-                overdue = try await self.store.overdue(limit: 100)
+                overdue = self.isInGrace ? [] : try await self.store.overdue(limit: 100)
                 for batch in overdue {
                     let change: BatchChange = batch.state == .open ? .cancel(.abandoned) : .expire
                     _ = try await self.store.apply(change, to: batch.id, of: nil)
                 }
             } while overdue.count == 100 && !Task.isCancelled
-            for isMessage in [false, true] {
-                var filter = BatchFilter()
-                (filter.state, filter.isMessage) = (.paused, isMessage)
-                for batch in try await self.store.batches(filter, limit: 500) where self.mayResume(batch) {
-                    _ = try await self.store.apply(.resume(keyID: batch.keyID), to: batch.id, of: nil)
-                }
+            let paused = try await self.store.paused(for: [.failover, .upstreamCredentials], limit: 10_000)
+            for batch in paused where self.mayResume(batch) {
+                _ = try await self.store.apply(.resume(keyID: nil), to: batch.id, of: nil)
             }
-            let retention = Duration.seconds(self.configuration.retentionDays * 86_400)
             var deleted = 0
             repeat {
-                deleted = try await self.store.purge(batches: retention, messages: Self.messageRetention, limit: 10)
-            } while deleted == 10 && !Task.isCancelled
+                deleted = try await self.store.purge(limit: Self.purgedAtOnce)
+            } while deleted == Self.purgedAtOnce && !Task.isCancelled
             self.metrics.show(try await self.store.summary())
             // Another replica may have left something that is due.
             self.wake()
@@ -518,6 +623,11 @@ package final class BatchRunner: Service {
 }
 
 extension TenantProfile {
+    /// The project whose quota its messages use. A legacy upstream has no project.
+    fileprivate var pausedProject: String {
+        self.tenant.upstream == .v1 ? "v1/\(self.v1ProjectID ?? "")" : "legacy/\(self.id.text)"
+    }
+
     /// The fingerprint of the credential that its messages are sent with.
     fileprivate var credentialFingerprint: String? {
         self.storedCredentials.last { $0.kind == self.tenant.upstream }?.fingerprint

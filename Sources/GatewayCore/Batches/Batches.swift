@@ -25,22 +25,26 @@ package struct Batches: Sendable {
     /// The most recipients of a part.
     package static let maxPartRecipients = 5_000
     package static let maxParts = 1_000
+    /// The retention of a message, and of one with an `Idempotency-Key`, which is known for so long elsewhere.
+    private static let (messageRetention, keyedRetention) = (Duration.seconds(3_600), Duration.seconds(86_400))
 
     private let store: any BatchStore
+    private let runner: BatchRunner
     private let pipeline: SendPipeline
     private let bounds: BatchBounds
+    private let retention: Duration
     private let decode: BatchRunner.Decoder
-    /// Called when something may be due.
-    private let wake: @Sendable () -> Void
 
     package init(
         store: any BatchStore,
+        runner: BatchRunner,
         pipeline: SendPipeline,
         bounds: BatchBounds = BatchBounds(),
-        decode: @escaping BatchRunner.Decoder,
-        wake: @escaping @Sendable () -> Void
+        retention: Duration = .seconds(7 * 86_400),
+        decode: @escaping BatchRunner.Decoder
     ) {
-        (self.store, self.pipeline, self.bounds, self.decode, self.wake) = (store, pipeline, bounds, decode, wake)
+        (self.store, self.runner, self.pipeline) = (store, runner, pipeline)
+        (self.bounds, self.retention, self.decode) = (bounds, retention, decode)
     }
 
     // MARK: Creation
@@ -55,7 +59,6 @@ package struct Batches: Sendable {
         let id =
             key.map { profile.pseudonymizer.pseudonym(of: "batch \(Hex.text($0.digest))").description }
             ?? UUIDv7.generate(at: now)
-        let due = max(draft.dueAt ?? now, now)
         var batch = Batch(
             id: id,
             tenant: profile.id,
@@ -65,26 +68,34 @@ package struct Batches: Sendable {
             keyID: caller.principal.key.id,
             options: draft.options,
             createdAt: now,
-            dueAt: due,
+            dueAt: max(draft.dueAt ?? now, now),
             expiresAt: now.advanced(by: Batch.openTime)
         )
+        if batch.state == .queued { batch.setDue(batch.dueAt) }
         batch.isMessage = draft.isMessage
+        batch.retention =
+            !draft.isMessage ? self.retention : key == nil ? Self.messageRetention : Self.keyedRetention
         let sealer = BatchSealer(id, of: profile)
         batch.digest = sealer.digest(of: draft.request)
         try self.check(draft, batch, by: caller, at: now)
         let new = batch
         let stored = try await self.recorded(.batchCreate, id, draft.kind, draft.recipients.count, by: caller) {
             () throws(GatewayError) in
-            let isNew = try await self.store.create(
+            let write = BatchWrite.New(
                 new,
                 message: try sealer.seal(message: draft.message),
-                chunks: try sealer.chunks(of: draft.recipients, part: 0),
-                within: self.bounds
+                chunks: try sealer.chunks(of: draft.recipients, part: 0)
             )
-            return (batch: try await self.store.batch(id, of: profile.id) ?? new, isNew: isNew)
+            switch try await self.runner.create(write) {
+            case .done: return (batch: write.batch, isNew: true)
+            case .exists: return (batch: try await self.found(id, of: profile.id), isNew: false)
+            case .tenantGone: throw GatewayError(.notFound, "There is no such tenant any more")
+            case .tenantFull: throw GatewayError(.invalid, self.bounds.refusal(isMessage: new.isMessage))
+            case .storeFull, .lost: throw GatewayError(.overloaded, BatchBounds.storeRefusal)
+            }
         }
         guard stored.batch.digest == batch.digest else { throw Refusal(.idempotencyConflict) }
-        self.wake()
+        self.runner.wake()
         return stored
     }
 
@@ -124,8 +135,7 @@ package struct Batches: Sendable {
                 digest: sealer.digest(of: request),
                 chunks: try sealer.chunks(of: recipients, part: number),
                 to: id,
-                of: profile.id,
-                within: self.bounds
+                of: profile.id
             )
             return try await self.found(id, of: profile.id)
         }
@@ -150,7 +160,7 @@ package struct Batches: Sendable {
         guard batch.counts.total == recipients, batch.state != .cancelled, batch.state != .expired else {
             throw Refusal(.batchState, "The batch is \(batch.state.rawValue), with \(batch.counts.total) recipients")
         }
-        self.wake()
+        self.runner.wake()
         return batch
     }
 
@@ -186,12 +196,6 @@ package struct Batches: Sendable {
             batch = try await self.pipeline.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
                 record throws(GatewayError) in
                 do throws(GatewayError) {
-                    var change = change
-                    // An operator's resumption keeps the key.
-                    if case .resume = change {
-                        guard let key = try await self.store.batch(id)?.keyID else { throw Self.noBatch }
-                        change = .resume(keyID: key)
-                    }
                     guard let batch = try await self.store.apply(change, to: id, of: nil) else { throw Self.noBatch }
                     record.tenant = batch.tenant.text
                     return batch
@@ -215,7 +219,7 @@ package struct Batches: Sendable {
             case .expire: batch.state == .expired
             }
         guard isDone else { throw Refusal(.batchState, "The batch is \(batch.state.rawValue)") }
-        self.wake()
+        self.runner.wake()
         return batch
     }
 
@@ -231,7 +235,15 @@ package struct Batches: Sendable {
     // MARK: Reading
 
     package func batch(_ id: String, of tenant: TenantID) async throws(Refusal) -> Batch {
-        do throws(GatewayError) { return try await self.found(id, of: tenant) } catch { throw Refusal(error) }
+        do throws(GatewayError) {
+            var batch = try await self.found(id, of: tenant)
+            if batch.state == .queued || batch.state == .running {
+                batch.waitingUntil = try await self.store.waitingUntil(id)
+            }
+            return batch
+        } catch {
+            throw Refusal(error)
+        }
     }
 
     package func list(_ filter: BatchFilter, limit: Int) async throws(Refusal) -> [Batch] {
@@ -256,15 +268,24 @@ package struct Batches: Sendable {
         package let result: RecipientOutcome?
     }
 
-    /// Returns some results in their order, after the chunk and place of an earlier page. Without an outcome, all but
-    /// the waiting recipients are returned.
+    /// The results of one request, and the chunk and place after which the next one continues, if there may be more.
+    package struct ResultPage: Sendable {
+        package var lines: [Line]
+        package var next: (chunk: Int, place: Int)?
+    }
+
+    /// The most chunks that one request reads, so that a rare outcome does not read millions of recipients at once.
+    private static let maxChunksPerPage = 64
+
+    /// Returns some results in their order, after the chunk and place of an earlier page. A page may be empty. Without an
+    /// outcome, all but the waiting recipients are returned.
     package func results(
         of batch: Batch,
         _ outcome: Outcome?,
         after: (chunk: Int, place: Int)?,
         limit: Int,
         by caller: Caller
-    ) async throws(Refusal) -> [Line] {
+    ) async throws(Refusal) -> ResultPage {
         guard batch.creatorID == caller.principal.key.id || caller.principal.has(.readTokens) else {
             throw Refusal(
                 .forbidden,
@@ -275,10 +296,11 @@ package struct Batches: Sendable {
         let left: Outcome = batch.state == .expired ? .expired : batch.state == .cancelled ? .cancelled : .waiting
         return try await self.recorded(.batchResults, batch.id, by: caller) { () throws(GatewayError) in
             var lines: [Line] = []
-            var next = after?.chunk ?? 0
-            while lines.count < limit {
+            var (next, count) = (after?.chunk ?? 0, 0)
+            while lines.count <= limit, count < Self.maxChunksPerPage {
                 let chunks = try await self.store.results(of: batch.id, of: batch.tenant, from: next, limit: 8)
-                guard let last = chunks.last else { break }
+                guard let last = chunks.last else { return ResultPage(lines: lines) }
+                count += chunks.count
                 for (chunk, pending, results) in chunks {
                     var all = try sealer.results(in: results, of: chunk)
                         .map { result in
@@ -303,7 +325,11 @@ package struct Batches: Sendable {
                 }
                 next = last.chunk + 1
             }
-            return Array(lines.prefix(limit))
+            guard lines.count > limit else {
+                return ResultPage(lines: lines, next: (chunk: next - 1, place: Batch.Chunk.maxRecipients))
+            }
+            let last = lines[limit - 1]
+            return ResultPage(lines: Array(lines.prefix(limit)), next: (chunk: last.chunk, place: last.place))
         }
     }
 

@@ -32,6 +32,9 @@ struct Pacer: Sendable {
     private var next: ContinuousClock.Instant?
     private(set) var setback: Setback?
 
+    /// The least factor, however many setbacks follow each other.
+    private static let leastFactor = 1.0 / 16
+
     /// Returns the factor of a new setback: half of what counts now.
     func halvedFactor(at now: ContinuousClock.Instant) -> Double { self.factor(at: now) / 2 }
 
@@ -88,7 +91,7 @@ struct Pacer: Sendable {
 
     private func factor(at moment: ContinuousClock.Instant) -> Double {
         guard let setback = self.setback else { return 1 }
-        return min(1, setback.factor + max(.zero, moment - setback.end) / Self.recovery)
+        return min(1, max(Self.leastFactor, setback.factor) + max(.zero, moment - setback.end) / Self.recovery)
     }
 
     private func rate(

@@ -4,7 +4,9 @@ import FCMModel
 ///
 /// Example: of 4 recipients one is accepted, one unregistered, and FCM's quota refuses two for 30 s. One counts as
 /// accepted and one as rejected. Two stay pending for a minute, because a quota of FCM's is a minute's at least.
-struct SliceSettlement {
+package struct SliceSettlement {
+    /// No recipient waits longer for its next round: FCM demands an hour at most, and a fifth is added at random.
+    package static let longestRetry = Duration.seconds(4_320)
     /// The first wait after a refusal by FCM's quota, and after any other temporary failure, in seconds.
     private static let (quotaWait, failureWait, longestWait) = (60, 10, 600)
 
@@ -51,7 +53,8 @@ struct SliceSettlement {
             if code == .tenantRateExceeded, rejection.limitedBy == .fcm {
                 self.quotaPause = max(self.quotaPause ?? Self.quotaWait, rejection.retryAfter ?? 0)
             }
-            if rejection.limitedBy == nil { self.hasFailed = true }
+            // A call that did not leave is no attempt.
+            if rejection.limitedBy == nil, code != .overloaded { self.hasFailed = true }
             self.pending.append(recipient)
             self.wait = max(self.wait ?? 0, Self.wait(after: rejection, retries))
         case let code:

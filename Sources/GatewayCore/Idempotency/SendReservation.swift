@@ -20,10 +20,16 @@ import Synchronization
 package final class SendReservation: Sendable {
     /// The times at which the calls of a batch leave.
     struct Pace: Sendable {
-        /// The most calls that one mark covers, and that leave together. 0 if nothing more may leave.
+        /// The most calls that leave together, so that other work of their event loop waits for few of them.
+        static let startsAtOnce = 25
+
+        /// The most calls that one mark covers. 0 if nothing more may leave.
         let startsPerMark: Int
         /// Waits until so many calls may leave. Returns false if they must not leave now.
         let wait: @Sendable (Int) async -> Bool
+        /// The event loop of the calls. The rest of the send is work of milliseconds, which would delay other requests
+        /// there.
+        var executor: (any TaskExecutor)?
     }
 
     typealias Writer = GroupCommitWriter<IdempotencyChange, IdempotencyChange.Outcome>
@@ -33,6 +39,8 @@ package final class SendReservation: Sendable {
         case pass, stop, wait
         /// Marks these calls of the list.
         case mark(Range<Int>)
+        /// Waits until so many marked calls may leave.
+        case depart(Int)
     }
 
     private struct State {
@@ -44,7 +52,9 @@ package final class SendReservation: Sendable {
         /// The places of the calls' recipients in the whole send.
         var places: [Int] = []
         var marked = 0
-        var isMarking = false
+        /// The number of marked calls that may leave.
+        var departing = 0
+        var isAdvancing = false
         /// `nil` where no other replica can take the key.
         var lease: Lease?
         /// True once the store has reported that another replica holds the key.
@@ -95,6 +105,9 @@ package final class SendReservation: Sendable {
     /// The number of the record that holds the key, `nil` while nothing can have left.
     var recordID: Int64? { self.state.withLock { $0.recordID } }
 
+    /// The executor of the calls, if not the caller's.
+    package var callExecutor: (any TaskExecutor)? { self.pace?.executor }
+
     /// The reason why nothing more may leave.
     var refusal: Refusal? { self.state.withLock { $0.refusal } }
 
@@ -122,7 +135,7 @@ package final class SendReservation: Sendable {
         let places = self.places(of: target)
         self.state.withLock { state in
             state.places = places
-            state.marked = 0
+            (state.marked, state.departing) = (0, 0)
         }
     }
 
@@ -160,8 +173,12 @@ package final class SendReservation: Sendable {
             switch self.decide(on: index) {
             case .pass: return true
             case .stop: return false
-            case .wait: await self.waitForMark()
-            case .mark(let range): await self.mark(range)
+            case .wait: await self.waitForAdvance()
+            case .mark(let range): await self.mark(range, for: index)
+            case .depart(let count):
+                // A refusal comes from FCM's pause, which the call itself meets.
+                _ = await self.pace?.wait(count)
+                self.advance { $0.departing += count }
             }
         }
     }
@@ -193,18 +210,19 @@ package final class SendReservation: Sendable {
 
     private func decide(on index: Int) -> Decision {
         self.state.withLock { state in
-            if index < state.marked { return .pass }
+            if index < state.departing { return .pass }
             if state.refusal != nil || index >= state.places.count || self.startsPerMark == 0 { return .stop }
-            if state.isMarking { return .wait }
-            state.isMarking = true
+            if state.isAdvancing { return .wait }
+            state.isAdvancing = true
+            if state.departing < state.marked { return .depart(min(Pace.startsAtOnce, state.marked - state.departing)) }
             return .mark(state.marked..<min(max(state.marked + self.startsPerMark, index + 1), state.places.count))
         }
     }
 
-    private func waitForMark() async {
+    private func waitForAdvance() async {
         await withCheckedContinuation { continuation in
             let isOver = self.state.withLock { state in
-                guard state.isMarking else { return true }
+                guard state.isAdvancing else { return true }
                 state.waiters.append(continuation)
                 return false
             }
@@ -212,26 +230,38 @@ package final class SendReservation: Sendable {
         }
     }
 
-    private func mark(_ range: Range<Int>) async {
+    private func mark(_ range: Range<Int>, for index: Int) async {
         // Before the mark, so that few recipients are marked and not sent to when the process ends.
-        let mayLeave = await self.pace?.wait(range.count) ?? true
+        // A list that is one call asks for its last recipient.
+        let least = self.pace == nil ? range.count : min(Pace.startsAtOnce, range.count)
+        let first = max(least, index + 1 - range.lowerBound)
+        let mayLeave = await self.pace?.wait(first) ?? true
         let (recordID, places, progress) = self.state.withLock { state in
             let places = Array(state.places[range])
             state.progress.start(places)
             return (state.recordID, places, state.progress)
         }
         let asked = self.leases?.uptime()
-        let result = mayLeave ? await self.save(progress, in: recordID) : .failure(Refusal(.overloaded))
-        let waiters = self.state.withLock { state in
+        let result =
+            mayLeave
+            ? await self.save(progress, in: recordID)
+            : .failure(Refusal(.overloaded, retryAfter: 10, limitedBy: .gateway))
+        self.advance { state in
             switch result {
             case .success(let id):
-                (state.recordID, state.marked) = (id, range.upperBound)
+                (state.recordID, state.marked, state.departing) = (id, range.upperBound, range.lowerBound + first)
                 if let asked { state.lease?.grant(askedAt: asked) }
             case .failure(let refusal):
                 state.progress.takeBack(places)
                 state.refusal = refusal
             }
-            state.isMarking = false
+        }
+    }
+
+    private func advance(_ change: (inout State) -> Void) {
+        let waiters = self.state.withLock { state in
+            change(&state)
+            state.isAdvancing = false
             defer { state.waiters = [] }
             return state.waiters
         }

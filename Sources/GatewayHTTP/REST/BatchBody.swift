@@ -7,7 +7,7 @@ import StrictJSON
 struct BatchBody {
     private static let names = [
         "message", "to", "open", "send_at", "window_s", "expires_in_s", "priority", "on_unknown", "canary", "dry_run",
-        "keep", "label",
+        "keep", "label", "avoid_peaks",
     ]
     /// The longest time ahead of a due time, and the longest life of a batch, in seconds.
     private static let longest = 30 * 86_400
@@ -62,6 +62,7 @@ struct BatchBody {
             self.draft.options.resendsUnknown = self.problems.word(value, as: OnUnknown.self, at: pointer) == .resend
         case "canary": self.readCanary(value, at: pointer)
         case "dry_run": self.draft.options.isDryRun = self.problems.bool(value, at: pointer) ?? false
+        case "avoid_peaks": self.draft.options.avoidsPeaks = self.problems.bool(value, at: pointer) ?? false
         case "keep": self.draft.options.keepsAccepted = self.problems.word(value, as: Keep.self, at: pointer) == .all
         case "label": self.draft.label = self.problems.label(value, at: pointer)
         default: self.problems.unknown(key, among: Self.names)

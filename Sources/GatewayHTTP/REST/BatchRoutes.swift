@@ -131,20 +131,26 @@ struct BatchRoutes {
                 guard numbers.count == 2 else { throw Cursor.refusal }
                 return (chunk: numbers[0], place: numbers[1])
             }
-        let lines = try await self.batches.results(
+        let page = try await self.batches.results(
             of: batch,
             query.word("outcome", of: Batches.Outcome.self),
             after: after,
-            // One more shows if there is another page.
-            limit: limit + 1,
+            limit: limit,
             by: caller
         )
-        let cursor: (Batches.Line) -> String = { "\($0.chunk)/\($0.place)" }
+        let cursor = page.next.map { Cursor.text(of: "\($0.chunk)/\($0.place)") }
         guard exchange.fields[.accept]?.contains("application/x-ndjson") == true else {
-            return .page("results", lines, limit: limit, cursor: cursor) { $0.write($1, of: batch.kind) }
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.beginArray("results")
+            for line in page.lines { writer.write(line, of: batch.kind) }
+            writer.endArray()
+            if let cursor { writer.member("next_cursor", cursor) }
+            writer.endObject()
+            return HTTPServerResponse(json: writer.finish())
         }
         var text = ByteBuffer()
-        for line in lines.prefix(limit) {
+        for line in page.lines {
             var writer = JSONWriter()
             writer.write(line, of: batch.kind)
             text.writeImmutableBuffer(writer.finish())
@@ -152,7 +158,7 @@ struct BatchRoutes {
         }
         var response = HTTPServerResponse(status: .ok, body: text)
         response.headers.append(.contentType, "application/x-ndjson")
-        if lines.count > limit { response.headers.append(.nextCursor, Cursor.text(of: cursor(lines[limit - 1]))) }
+        if let cursor { response.headers.append(.nextCursor, cursor) }
         return response
     }
 }
@@ -170,7 +176,7 @@ struct AdminBatchRoutes {
                 try await exchange.batchPage(of: nil, self.batches) { $0.write($1, by: nil) }
             },
             Handler(.post, one + "/pause") { try await self.change($0, .pause(.byOperator), .batchPause) },
-            Handler(.post, one + "/resume") { try await self.change($0, .resume(keyID: ""), .batchResume) },
+            Handler(.post, one + "/resume") { try await self.change($0, .resume(keyID: nil), .batchResume) },
             Handler(.post, one + "/cancel") { try await self.change($0, .cancel(.byOperator), .batchCancel) },
         ]
     }
@@ -269,6 +275,7 @@ extension JSONWriter {
         self.member("expired", counts.expired)
         self.member("cancelled", counts.cancelled)
         self.member("waiting", counts.waiting)
+        self.member("waiting_until", optional: batch.waitingUntil?.rfc3339)
         self.member("warnings", batch.warnings(by: caller))
         self.member("created_at", batch.createdAt.rfc3339)
         self.member("started_at", optional: batch.startedAt?.rfc3339)
@@ -310,10 +317,9 @@ extension Batch {
         if let end = caller?.principal.key.expiresAt, end < self.expiresAt {
             warnings.append("The key expires before the batch; without a successor of its name the batch pauses then")
         }
-        // Google asks senders of many messages to avoid two minutes around each quarter of an hour.
-        let secondOfQuarter = self.dueAt.seconds % 900
-        if self.counts.total > 10_000, secondOfQuarter < 120 || secondOfQuarter > 780 {
-            warnings.append("FCM is busiest within two minutes of each quarter of an hour; choose another time")
+        // Google asks senders of many messages to avoid these times.
+        if self.counts.total > 10_000, self.dueAt.afterPeak != self.dueAt {
+            warnings.append("FCM is busiest within two minutes of each quarter of an hour; set avoid_peaks")
         }
         return warnings
     }

@@ -376,7 +376,12 @@ package struct Gateway: Sendable {
         )
         var batchConfiguration = configuration.batches
         batchConfiguration.callsPerList = configuration.upstream.fanOut
-        let batchStore = SQLBatchStore(database: database, owner: replicas.id, leases: leases ?? .unshared)
+        let batchStore = SQLBatchStore(
+            database: database,
+            bounds: batchConfiguration.bounds,
+            owner: replicas.id,
+            leases: leases ?? .unshared
+        )
         let batchRunner = BatchRunner(
             store: batchStore,
             sends: idempotent,
@@ -391,16 +396,19 @@ package struct Gateway: Sendable {
                 readiness.refusal(at: .now) == nil ? configuration.http.maxInFlight - gate.inFlight : 0
             },
             clock: clock,
+            executors: eventLoops.makeIterator().map { EventLoopTaskExecutor(eventLoop: $0) },
+            pause: { upstream.pause($0, for: $1) },
             metrics: metrics,
             logger: logger.part(.state),
             decode: BatchMessage.command
         )
         let batches = Batches(
             store: batchStore,
+            runner: batchRunner,
             pipeline: pipeline,
             bounds: batchConfiguration.bounds,
-            decode: BatchMessage.command,
-            wake: { batchRunner.wake() }
+            retention: .seconds(batchConfiguration.retentionDays * 86_400),
+            decode: BatchMessage.command
         )
         database.whenNotified {
             directory.hint()

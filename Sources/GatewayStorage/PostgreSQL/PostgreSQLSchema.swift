@@ -76,7 +76,11 @@ package enum PostgreSQLSchema {
             admits: "v100",
             statements: Self.history + Self.translated(SQLSchema.statements) + Self.functions
         ),
-        Step(name: "v101", admits: "v100", statements: Self.translated(SQLSchema.batchStatements)),
+        Step(
+            name: SQLSchema.batchVersion,
+            admits: "v100",
+            statements: Self.translated(SQLSchema.batchStatements)
+        ),
     ]
 
     /// The key of this advisory lock among those of a database: `FCMG`.

@@ -24,7 +24,8 @@ enum SQLSchema {
         [Self.replicas, Self.epoch, Self.directory, Self.groups, Self.retiredTokens, Self.idempotency, Self.audit]
         .joined(separator: "\n")
 
-    /// The tables that v101 adds.
+    /// The step that adds the tables of batches.
+    static let batchVersion = "v101"
     static let batchStatements = Self.batches
 
     /// The tables, each after those that it refers to.
@@ -35,7 +36,8 @@ enum SQLSchema {
         }
 
     /// One row per run of a process that serves the store with others. `seen_at` is in the database's time.
-    /// `master_key` is the fingerprint of the key with which the process seals.
+    /// `master_key` is the fingerprint of the key with which the process seals. `schema`, since v101, is the latest step of
+    /// the schema that the process knows.
     private static let replicas = """
         CREATE TABLE replicas (
             id TEXT NOT NULL PRIMARY KEY,
@@ -271,10 +273,12 @@ enum SQLSchema {
     /// A batch's counters are the sums of what its chunks have recorded. `sealed` is its message.
     ///
     /// A chunk is waiting (0), claimed (1), held back because its batch is open or paused (2), or done (3). `slice` is 0
-    /// until a claim fixes it for the round. `canary` is the number of its recipients that belong to the canary. Recipients and results are in a table of their own, so that a change of many
-    /// chunks rewrites small rows.
+    /// until a claim fixes it for the round. `canary` is the number of its recipients that belong to the canary.
+    /// Recipients and results are in a table of their own, so that a change of many chunks rewrites small rows.
     ///
-    /// `batch_fan_outs` has the time of a tenant's next send to a topic or condition. `batch_due` has a time at or before which nothing of a tenant is due; a tenant without a row has nothing waiting.
+    /// `batch_usage` has the messages of each tenant that are not over, and the recipients and bytes of all that is kept.
+    /// `batch_fan_outs` has the time of a tenant's next send to a topic or condition. A pause of a project ends at
+    /// `until`; `factor` is the part of each tenant's limit that counts then, in thousandths.
     private static let batches = """
         CREATE TABLE batches (
             id TEXT NOT NULL PRIMARY KEY,
@@ -282,23 +286,15 @@ enum SQLSchema {
             kind TEXT NOT NULL,
             is_message INTEGER NOT NULL,
             digest BLOB NOT NULL,
+            label TEXT,
+            created_by TEXT NOT NULL,
+            options TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
             state TEXT NOT NULL,
             reason TEXT,
             credential TEXT,
-            label TEXT,
             api_key TEXT NOT NULL,
-            priority INTEGER NOT NULL,
-            window_s INTEGER,
-            resends_unknown INTEGER NOT NULL,
-            keeps_accepted INTEGER NOT NULL,
-            canary_recipients INTEGER,
-            canary_percent INTEGER,
-            canary_hold_s INTEGER,
             canary_over INTEGER NOT NULL,
-            is_dry_run INTEGER NOT NULL,
-            lifetime_s INTEGER NOT NULL,
-            created_by TEXT NOT NULL,
-            created_at INTEGER NOT NULL,
             due_at INTEGER NOT NULL,
             expires_at INTEGER NOT NULL,
             started_at INTEGER,
@@ -309,17 +305,23 @@ enum SQLSchema {
             unknown INTEGER NOT NULL,
             expired INTEGER NOT NULL,
             cancelled INTEGER NOT NULL,
+            delete_at INTEGER,
+            retention INTEGER NOT NULL,
             weight INTEGER NOT NULL,
             sealed BLOB NOT NULL
         ) STRICT, WITHOUT ROWID;
 
-        CREATE INDEX batches_by_tenant ON batches (tenant, created_at, id);
+        CREATE INDEX batches_by_tenant ON batches (tenant, is_message, created_at, id);
 
         CREATE INDEX batches_by_time ON batches (created_at, id) WHERE is_message = 0;
 
-        CREATE INDEX batches_unfinished ON batches (tenant, expires_at) WHERE finished_at IS NULL;
+        CREATE INDEX batches_unfinished ON batches (tenant) WHERE finished_at IS NULL AND is_message = 0;
 
-        CREATE INDEX batches_finished ON batches (finished_at) WHERE finished_at IS NOT NULL;
+        CREATE INDEX batches_expiring ON batches (expires_at) WHERE finished_at IS NULL;
+
+        CREATE INDEX batches_paused ON batches (created_at) WHERE state = 'paused';
+
+        CREATE INDEX batches_over ON batches (delete_at) WHERE delete_at IS NOT NULL;
 
         CREATE TABLE batch_parts (
             batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,
@@ -360,15 +362,25 @@ enum SQLSchema {
             FOREIGN KEY (batch, number) REFERENCES batch_chunks (batch, number) ON DELETE CASCADE
         ) STRICT, WITHOUT ROWID;
 
-        CREATE TABLE batch_due (
+        CREATE TABLE batch_usage (
             tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
-            due_at INTEGER NOT NULL
+            messages INTEGER NOT NULL,
+            recipients INTEGER NOT NULL,
+            bytes INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE batch_fan_outs (
             tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
             next_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE project_pauses (
+            project TEXT NOT NULL PRIMARY KEY,
+            until INTEGER NOT NULL,
+            factor INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        ALTER TABLE replicas ADD COLUMN schema TEXT NOT NULL DEFAULT 'v100';
         """
 
     /// Records outlive their tenant, so no table here refers to one.

@@ -13,7 +13,7 @@ enum SQLiteSchema {
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
             try db.execute(sql: SQLSchema.statements)
         }
-        migrator.registerMigration("v101") { db in
+        migrator.registerMigration(SQLSchema.batchVersion) { db in
             try db.execute(sql: SQLSchema.batchStatements)
         }
         return migrator

@@ -16,11 +16,11 @@ package struct SQLReplicaStore: ReplicaStore {
         try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
             try db.execute(
                 """
-                INSERT INTO replicas (id, started_at, seen_at, master_key)
-                VALUES ($1, gateway_time(), gateway_time(), $2)
+                INSERT INTO replicas (id, started_at, seen_at, master_key, schema)
+                VALUES ($1, gateway_time(), gateway_time(), $2, $3)
                 ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
                 """,
-                [.text(id.text), .text(self.masterKey)]
+                [.text(id.text), .text(self.masterKey), .string(SQLSchema.batchVersion)]
             )
             return try db.rows("SELECT id, gateway_time() - seen_at FROM replicas ORDER BY id") { row in
                 Replicas.Sighting(id: ReplicaID(text: try row.text(0)), age: .microseconds(try row.int64(1)))
@@ -70,6 +70,14 @@ package struct SQLReplicaStore: ReplicaStore {
         throw GatewayError(
             .conflict,
             "A gateway serves this store with another master key (\(other)); restart it with both keys, or stop it"
+        )
+    }
+
+    /// True if a live replica is of a release that does not know a step of the schema.
+    static func hasEarlier(than step: String, _ db: any SQLConnection) throws -> Bool {
+        try db.exists(
+            "SELECT 1 FROM replicas WHERE schema < $1 AND seen_at > gateway_time() - $2",
+            [.string(step), .microseconds(Replicas.Sighting.deadAge)]
         )
     }
 

@@ -143,8 +143,8 @@ final class UpstreamHealth: Sendable {
     }
 
     /// Stops calls for a while, because the project's quota is used up.
-    func pause(for seconds: Int, at now: Instant) {
-        let end = now.advanced(by: .seconds(seconds))
+    func pause(for time: Duration, at now: Instant) {
+        let end = now.advanced(by: time)
         self.state.withLock { $0.pausedUntil = max(end, $0.pausedUntil ?? end) }
     }
 

@@ -13,6 +13,8 @@ struct BatchRunnerTests {
         let database: TestDatabase
         private(set) var directory: Directory
         let fcm = SurvivingFCM()
+        /// The tenants whose live sends were paused.
+        let paused = Observed<[TenantID]>([])
         let tenant: TenantID
         let store: any BatchStore
 
@@ -66,14 +68,15 @@ struct BatchRunnerTests {
             )
             batch.options.keepsAccepted = true
             change(&batch)
+            batch.setDue(batch.dueAt)
             let sealer = BatchSealer(id, of: try self.profile)
             let pending = texts.enumerated().map { Batch.Recipient(place: $0.offset, $0.element) }
-            _ = try await self.store.create(
+            let new = BatchWrite.New(
                 batch,
                 message: try sealer.seal(message: [1]),
-                chunks: [Batch.Chunk(count: texts.count, pending: try sealer.seal(pending, of: 0))],
-                within: BatchBounds()
+                chunks: [Batch.Chunk(count: texts.count, pending: try sealer.seal(pending, of: 0))]
             )
+            #expect(try await self.store.apply([.create(new)]) == [.done])
         }
 
         /// Lets a process live until nothing is left to do, or until it dies.
@@ -93,27 +96,24 @@ struct BatchRunnerTests {
                 clock: self.clock
             )
             let own = self.database.batchStore(owner: owner.text)
-            let runner = BatchRunner(
+            let runner = BatchRunner.sample(
                 store: MortalBatchStore(store: own, process: process),
                 sends: sends,
                 limiter: fixture.limiter,
                 directory: self.directory,
-                leases: .unshared,
-                isShared: false,
-                replicas: { 1 },
-                room: { 1_000 },
                 clock: self.clock,
-                sleep: { _ in },
-                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+                pause: { profile, _ in self.paused.change { $0.append(profile.id) } }
             ) { _, _, target, caller, _ throws(Refusal) in
                 SendCommand(by: caller, to: target, message: Message(), payloadBytes: 0)
             }
             try await sends.whileRunning {
-                await runner.sweep()
-                for _ in 0..<rounds where !process.isDead {
-                    await runner.sendDue()
-                    afterEach()
-                    self.clock.advance(by: .seconds(20))
+                try await runner.whileWriting {
+                    await runner.sweep()
+                    for _ in 0..<rounds where !process.isDead {
+                        await runner.sendDue()
+                        afterEach()
+                        self.clock.advance(by: .seconds(20))
+                    }
                 }
             }
         }
@@ -172,7 +172,9 @@ struct BatchRunnerTests {
         let world = try await World()
         try await world.create(["a", "b"])
         let late = world.database.batchStore(owner: "late")
-        let claim = try #require(try await late.claim(of: world.tenant, chunks: 1, slice: 500).first)
+        let claim = try #require(
+            try await late.claim(of: world.tenant, chunks: 1, slice: 500, recipients: 500).first?.claim
+        )
         try await world.live()
         #expect(try await world.batch().state == .finished && world.fcm.total == 2)
         let request = IdempotentRequest(claim, digest: [1])
@@ -202,6 +204,18 @@ struct BatchRunnerTests {
         try await world.live(rounds: 12, answering: refusing)
         let batch = try await world.batch()
         #expect(batch.counts.accepted + batch.counts.waiting == 5 && batch.counts.rejected == 0)
+    }
+
+    @Test("A 429 that another replica met pauses batches and live sends of the project's tenants")
+    func sharedPause() async throws {
+        let world = try await World(.legacy)
+        try await world.create(["a"])
+        let elsewhere = ProjectPause(project: "legacy/other", rest: .seconds(600), permille: 500)
+        try await world.store.add(elsewhere)
+        try await world.store.add(ProjectPause(project: "legacy/acme", rest: .seconds(600), permille: 500))
+        try await world.live(rounds: 3)
+        #expect(world.paused.current == [world.tenant] && world.fcm.total == 0)
+        #expect(try await world.batch().counts.waiting == 1)
     }
 
     @Test("A refused credential pauses the batch, which continues with another one")

@@ -125,6 +125,17 @@ struct PacerTests {
         #expect(pacer.halvedFactor(at: self.at(1_000)) == 0.5)
     }
 
+    @Test("However many 429s follow each other, something may leave after each")
+    func manySetbacks() {
+        var pacer = Pacer()
+        for number in 0..<50 {
+            let end = self.at(Double(number * 60))
+            pacer.take(Pacer.Setback(end: end, factor: pacer.halvedFactor(at: end)))
+            let departure = pacer.departure(of: 1, limit: 1, at: end)
+            #expect(departure == end && pacer.delay(at: end) < .seconds(60), "\(number)")
+        }
+    }
+
     @Test("A limit that changes counts from the next departure")
     func changedLimit() {
         var (pacer, now) = (Pacer(), self.start)

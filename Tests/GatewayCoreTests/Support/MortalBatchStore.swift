@@ -20,13 +20,13 @@ struct MortalBatchStore: BatchStore {
 
     // MARK: For callers
 
-    func create(
-        _ batch: Batch,
-        message: [UInt8],
-        chunks: [Batch.Chunk],
-        within bounds: BatchBounds
-    ) async throws(GatewayError) -> Bool {
-        try await self.store.create(batch, message: message, chunks: chunks, within: bounds)
+    func apply(_ changes: [BatchWrite]) async throws(GatewayError) -> [BatchWrite.Outcome] {
+        let name =
+            switch changes.first {
+            case .putBack: "put back"
+            case .create, .record, nil: "record"
+            }
+        return try await self.live(name) { () throws(GatewayError) in try await self.store.apply(changes) }
     }
 
     func add(
@@ -35,8 +35,7 @@ struct MortalBatchStore: BatchStore {
         digest: [UInt8],
         chunks: [Batch.Chunk],
         to id: String,
-        of tenant: TenantID,
-        within bounds: BatchBounds
+        of tenant: TenantID
     ) async throws(GatewayError) {
         try await self.store.add(
             part: number,
@@ -44,8 +43,7 @@ struct MortalBatchStore: BatchStore {
             digest: digest,
             chunks: chunks,
             to: id,
-            of: tenant,
-            within: bounds
+            of: tenant
         )
     }
 
@@ -69,6 +67,8 @@ struct MortalBatchStore: BatchStore {
         try await self.store.batch(id, of: tenant)
     }
 
+    func waitingUntil(_ id: String) async throws(GatewayError) -> Timestamp? { try await self.store.waitingUntil(id) }
+
     func batches(_ filter: BatchFilter, limit: Int) async throws(GatewayError) -> [Batch] {
         try await self.store.batches(filter, limit: limit)
     }
@@ -88,24 +88,21 @@ struct MortalBatchStore: BatchStore {
 
     // MARK: For the runner
 
-    func due() async throws(GatewayError) -> (tenants: [TenantID], wait: Duration?) { try await self.store.due() }
+    func due() async throws(GatewayError) -> BatchesDue { try await self.store.due() }
 
-    func claim(of tenant: TenantID, chunks limit: Int, slice: Int) async throws(GatewayError) -> [Batch.Claim] {
+    func claim(
+        of tenant: TenantID,
+        chunks limit: Int,
+        slice: Int,
+        recipients: Int
+    ) async throws(GatewayError) -> [Batch.Slice] {
         try await self.live("claim") { () throws(GatewayError) in
-            try await self.store.claim(of: tenant, chunks: limit, slice: slice)
+            try await self.store.claim(of: tenant, chunks: limit, slice: slice, recipients: recipients)
         }
     }
 
-    func content(of claim: Batch.Claim) async throws(GatewayError) -> Batch.Content? {
-        try await self.live("content") { () throws(GatewayError) in try await self.store.content(of: claim) }
-    }
-
-    func record(_ recording: Batch.Recording, of claim: Batch.Claim) async throws(GatewayError) -> Batch? {
-        try await self.live("record") { () throws(GatewayError) in try await self.store.record(recording, of: claim) }
-    }
-
-    func putBack(_ claim: Batch.Claim, until time: Timestamp) async throws(GatewayError) {
-        try await self.live("put back") { () throws(GatewayError) in try await self.store.putBack(claim, until: time) }
+    func paused(for reasons: Set<Batch.Reason>, limit: Int) async throws(GatewayError) -> [Batch] {
+        try await self.store.paused(for: reasons, limit: limit)
     }
 
     func renew(_ claims: [Batch.Claim]) async throws(GatewayError) { try await self.store.renew(claims) }
@@ -118,11 +115,13 @@ struct MortalBatchStore: BatchStore {
         try await self.store.takeFanOut(of: tenant, gap: gap)
     }
 
+    func add(_ pause: ProjectPause) async throws(GatewayError) {
+        try await self.live("pause") { () throws(GatewayError) in try await self.store.add(pause) }
+    }
+
     func summary() async throws(GatewayError) -> BatchSummary { try await self.store.summary() }
 
     func overdue(limit: Int) async throws(GatewayError) -> [Batch] { try await self.store.overdue(limit: limit) }
 
-    func purge(batches: Duration, messages: Duration, limit: Int) async throws(GatewayError) -> Int {
-        try await self.store.purge(batches: batches, messages: messages, limit: limit)
-    }
+    func purge(limit: Int) async throws(GatewayError) -> Int { try await self.store.purge(limit: limit) }
 }

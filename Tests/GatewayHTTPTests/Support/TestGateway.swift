@@ -72,9 +72,11 @@ struct TestGateway: Sendable {
         return try await gateway.audit.whileRunning {
             try await gateway.directory.whileRunning {
                 try await gateway.idempotent.whileRunning {
-                    let key = try await gateway.makeTenant("demo")
-                    _ = try await gateway.makeTenant("other")
-                    return try await body(gateway, key)
+                    try await gateway.batchRunner.whileWriting {
+                        let key = try await gateway.makeTenant("demo")
+                        _ = try await gateway.makeTenant("other")
+                        return try await body(gateway, key)
+                    }
                 }
             }
         }
@@ -166,17 +168,12 @@ struct TestGateway: Sendable {
             logger: logger
         )
         let batchStore = TestDatabase(self.database).batchStore()
-        let batchRunner = BatchRunner(
+        let batchRunner = BatchRunner.sample(
             store: batchStore,
             sends: self.idempotent,
             limiter: limiter,
             directory: directory,
-            leases: .unshared,
-            isShared: false,
-            replicas: { 1 },
-            room: { 1_000 },
             clock: self.clock,
-            sleep: { _ in },
             metrics: metrics,
             logger: logger,
             decode: BatchMessage.command
@@ -184,9 +181,9 @@ struct TestGateway: Sendable {
         self.batchRunner = batchRunner
         let batches = Batches(
             store: batchStore,
+            runner: batchRunner,
             pipeline: pipeline,
-            decode: BatchMessage.command,
-            wake: { batchRunner.wake() }
+            decode: BatchMessage.command
         )
         let auditAccess = AuditAccess(
             store: self.auditDatabase.auditStore,

@@ -11,6 +11,47 @@ extension Service {
     }
 }
 
+extension BatchRunner {
+    /// A runner of one process, which sends without a pace.
+    package static func sample(
+        store: any BatchStore,
+        sends: IdempotentSends,
+        limiter: any RateLimiter,
+        directory: Directory,
+        clock: any WallClock,
+        pause: @escaping @Sendable (TenantProfile, Duration) -> Void = { _, _ in },
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+        decode: @escaping Decoder
+    ) -> BatchRunner {
+        BatchRunner(
+            store: store,
+            sends: sends,
+            limiter: limiter,
+            directory: directory,
+            leases: .unshared,
+            isShared: false,
+            replicas: { 1 },
+            room: { 1_000 },
+            clock: clock,
+            pause: pause,
+            sleep: { _ in },
+            metrics: metrics,
+            logger: logger,
+            decode: decode
+        )
+    }
+
+    /// Commits what is created and sent during a body. Nothing is sent but by ``sendDue()``.
+    package func whileWriting<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.runWriter() }
+            defer { group.cancelAll() }
+            return try await body()
+        }
+    }
+}
+
 extension Array where Element: Service {
     /// Runs all during a body, then shuts them down gracefully and waits for their end.
     package func whileRunning<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
