@@ -9,6 +9,7 @@ import contextlib
 import unittest
 from typing import ClassVar
 
+import proofs_batches
 import proofs_directory
 import proofs_idempotency
 import proofs_limits
@@ -20,6 +21,8 @@ from servers import ROOT
 
 PROGRAM = ROOT / ".build/debug/fcm-gateway"
 KILLS = 10
+# Recipients of a batch, which a busy machine calls in time.
+FEW = 150
 REDIS_TIMEOUT_MS = 250
 # Those at which the owner has a lease; the others need none, and the long form has them.
 LEASED = ("key stored", "call at FCM", "FCM answered")
@@ -140,6 +143,25 @@ class LeaseTests(FleetTests):
 
     def test_lost_commits_send_at_most_once(self) -> None:
         proofs_idempotency.lost_commits(self.cluster)
+
+    def test_a_batch_survives_a_killed_replica(self) -> None:
+        proofs_batches.interrupted(self.cluster, "kill", 2, FEW)
+
+    def test_a_batch_survives_a_paused_replica(self) -> None:
+        proofs_batches.interrupted(self.cluster, "pause", 2, FEW)
+
+    def test_a_replica_that_slept_before_its_reservation_sends_nothing(self) -> None:
+        proofs_batches.paused_before_reservation(self.cluster)
+
+    def test_a_batch_survives_lost_commits(self) -> None:
+        proofs_batches.lost_commits(self.cluster, proofs_batches.LOST[1:3])
+
+    def test_a_used_up_quota_pauses_all_replicas(self) -> None:
+        proofs_batches.quota(self.cluster, recipients=FEW)
+
+    def test_a_batch_survives_an_outage_of_the_store(self) -> None:
+        postgresql = self.cluster.postgresql
+        proofs_batches.outage(self.cluster, "PostgreSQL stopped", postgresql.stop, postgresql.start)
 
     def test_books_and_groups_agree(self) -> None:
         proofs_directory.groups(self.cluster, rounds=1)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 ORDER = [
-    "sudden_death", "batch_kills", "upstream_hang", "upstream_reset", "upstream_storm", "retries_spread",
+    "sudden_death", "batch_kills", "batch_store", "upstream_hang", "upstream_reset", "upstream_storm", "retries_spread",
     "retry_after",
     "upstream_garbage", "oauth_down", "oauth_garbage", "disk_full", "store_locked", "audit_readers", "clock_step", "descriptors",
     "sigterm", "rolling_restart", "bad_reload", "overload", "idle_connections", "slow_peers", "oversized", "smuggling",
-    "header_bomb", "json_bombs", "replica_owner", "replica_restarts", "replica_cut_off", "replica_sharing",
+    "header_bomb", "json_bombs", "replica_owner", "batch_replicas", "replica_restarts", "replica_cut_off", "replica_sharing",
     "replica_mass_change",
     "postgresql_faults", "redis_faults", "two_releases",
 ]
