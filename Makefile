@@ -94,6 +94,11 @@ bench-replicas: build-bench ## Measure what PostgreSQL and Redis cost beside the
 	@scripts/install-system-packages build bench
 	Benchmarks/replicas/run $(ARGS)
 
+.PHONY: bench-batches
+bench-batches: build build-dev ## Measure batches and asynchronous messages (ARGS="--only live --output FILE")
+	@scripts/install-system-packages build bench
+	Benchmarks/batches/run $(ARGS)
+
 .PHONY: faults
 faults: build build-dev ## Play the faults that the gateway survives, and write docs/fault-matrix.md (ARGS="upstream_hang")
 	@scripts/install-system-packages faults
