@@ -120,7 +120,7 @@ package enum BatchWrite: Sendable {
     case putBack(Batch.Claim, after: Duration)
 }
 
-/// What is due of batches.
+/// The work of batches that is due, and the pauses that hold it back.
 package struct BatchesDue: Sendable {
     /// The store's time.
     package var time: Timestamp
@@ -217,8 +217,4 @@ package struct BatchBounds: Sendable, Hashable {
             : "A tenant may have \(self.maxUnfinishedPerTenant) unfinished batches, with \(self.maxWaitingPerTenant) "
                 + "waiting recipients"
     }
-}
-
-extension BatchStore {
-    func batch(_ id: String) async throws(GatewayError) -> Batch? { try await self.batch(id, of: nil) }
 }
