@@ -149,6 +149,7 @@ struct TestGateway: Sendable {
             audit: self.audit,
             clock: self.clock,
             lookUpTimeout: .seconds(600),
+            nameTimeout: .seconds(600),
             metrics: metrics
         )
         let pipeline = SendPipeline(
