@@ -33,8 +33,8 @@ package struct Batch: Sendable, Hashable {
         case tenantDisabled = "tenant_disabled"
     }
 
-    /// The order of a tenant's batches. Raw values are in the order of their claims.
-    package enum Priority: Int, Sendable, Hashable, CaseIterable, Codable {
+    /// The order of a tenant's batches, in the order of their claims.
+    package enum Priority: String, Sendable, Hashable, CaseIterable, Codable {
         case high, normal, low
     }
 
@@ -154,12 +154,6 @@ extension Batch {
     /// True while only the canary's recipients may be sent to.
     package var isInCanary: Bool { self.options.canary != nil && !self.isCanaryOver }
 
-    /// Queues an open batch, which is sent by this key.
-    package mutating func start(by keyID: String, at now: Timestamp) {
-        (self.state, self.keyID) = (.queued, keyID)
-        self.setDue(max(self.dueAt, now))
-    }
-
     /// Sets the due time, and the end of the lifetime from then on.
     package mutating func setDue(_ time: Timestamp) {
         self.dueAt = self.options.avoidsPeaks ? time.afterPeak : time
@@ -169,6 +163,10 @@ extension Batch {
     /// Makes a change, if the state allows it.
     package mutating func apply(_ change: BatchChange, at now: Timestamp) -> Bool {
         switch change {
+        case .start(_, let recipients, let keyID):
+            guard self.state == .open, self.counts.total == recipients else { return false }
+            (self.state, self.keyID) = (.queued, keyID)
+            self.setDue(max(self.dueAt, now))
         case .pause(let reason, let credential):
             guard self.state == .queued || self.state == .running else { return false }
             (self.state, self.reason, self.credential) = (.paused, reason, credential)
@@ -177,11 +175,12 @@ extension Batch {
             (self.state, self.reason, self.credential) = (self.startedAt == nil ? .queued : .running, nil, nil)
             if let keyID { self.keyID = keyID }
         case .cancel(let reason):
-            guard !self.state.isOver, reason != .abandoned || self.state == .open else { return false }
+            guard !self.state.isOver else { return false }
             (self.state, self.reason, self.finishedAt) = (.cancelled, reason, now)
         case .expire:
-            guard !self.state.isOver, self.state != .open, self.expiresAt <= now else { return false }
-            (self.state, self.reason, self.finishedAt) = (.expired, nil, now)
+            guard !self.state.isOver, self.expiresAt <= now else { return false }
+            (self.state, self.reason) = self.state == .open ? (.cancelled, .abandoned) : (.expired, nil)
+            self.finishedAt = now
         }
         return true
     }
@@ -203,6 +202,7 @@ extension Batch {
     package mutating func finish(at now: Timestamp) -> Bool {
         guard self.finishedAt == nil, self.counts.waiting == 0 else { return false }
         (self.state, self.reason, self.finishedAt) = (.finished, nil, now)
+        self.startedAt = self.startedAt ?? now
         return true
     }
 

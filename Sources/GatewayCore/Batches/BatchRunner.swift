@@ -62,6 +62,8 @@ package final class BatchRunner: Service {
         var queued = 0
         /// The recipients of a claimed chunk, as lately seen.
         var usual = Batch.Chunk.maxRecipients
+        /// The sends to topics and conditions that had to wait since the last one that did not.
+        var waitingFanOuts = 0
     }
 
     private struct State {
@@ -72,6 +74,8 @@ package final class BatchRunner: Service {
         var calls = 0
         /// The slices that the store has neither recorded nor taken back.
         var stranded: [Batch.Claim] = []
+        /// The ends of the projects' pauses.
+        var pauses: [String: ContinuousClock.Instant] = [:]
         /// The number of the next slice's executor.
         var turn = 0
         /// The store's time as last seen, and the moment of that.
@@ -369,9 +373,7 @@ package final class BatchRunner: Service {
         guard let principal = sender.principal else {
             return try await self.give(up: slice, sealer, because: Batch.Reason.keyRevoked)
         }
-        if batch.kind == .topic || batch.kind == .condition,
-            let wait = try await self.store.takeFanOut(of: batch.tenant, gap: self.configuration.fanOutGap)
-        {
+        if batch.kind == .topic || batch.kind == .condition, let wait = try await self.waitForFanOut(of: batch.tenant) {
             return wait
         }
         let command: SendCommand
@@ -418,6 +420,19 @@ package final class BatchRunner: Service {
         }
         try await self.record(recording, of: claim)
         return nil
+    }
+
+    /// Takes the tenant's turn to send to a topic. Returns a time if the send has to wait: each later one waits longer, so
+    /// that they do not all come back for the same turn.
+    private func waitForFanOut(of tenant: TenantID) async throws(GatewayError) -> Duration? {
+        let gap = self.configuration.fanOutGap
+        let wait = try await self.store.takeFanOut(of: tenant, gap: gap)
+        let waiting = self.state.withLock { state in
+            let earlier = state.loads[tenant, default: Load()].waitingFanOuts
+            state.loads[tenant]?.waitingFanOuts = wait == nil ? 0 : earlier + 1
+            return earlier
+        }
+        return wait.map { $0 + gap * waiting }
     }
 
     private func recording(
@@ -511,20 +526,21 @@ package final class BatchRunner: Service {
 
     /// Stops the batches and live sends of all tenants of paused projects.
     private func heed(_ pauses: [ProjectPause]) {
-        guard !pauses.isEmpty else { return }
         let now = ContinuousClock.now
-        let known = Dictionary(pauses.map { ($0.project, $0) }, uniquingKeysWith: { first, _ in first })
-        for profile in self.directory.snapshot.tenants.values {
-            guard let pause = known[profile.pausedProject] else { continue }
-            let end = now + pause.rest
-            let isNews = self.state.withLock { state in
-                let setback = state.loads[profile.id]?.pacer.setback
-                if let setback, end < setback.end + Self.pauseTolerance { return false }
-                let factor = Double(pause.permille) / 1_000
-                state.loads[profile.id, default: Load()].pacer.take(Pacer.Setback(end: end, factor: factor))
+        let news = self.state.withLock { state in
+            pauses.filter { pause in
+                let end = now + pause.rest
+                if let known = state.pauses[pause.project], end < known + Self.pauseTolerance { return false }
+                state.pauses[pause.project] = end
                 return true
             }
-            if isNews { self.pause(profile, pause.rest) }
+        }
+        guard !news.isEmpty else { return }
+        for profile in self.directory.snapshot.tenants.values {
+            guard let pause = news.last(where: { $0.project == profile.pausedProject }) else { continue }
+            let setback = Pacer.Setback(end: now + pause.rest, factor: Double(pause.permille) / 1_000)
+            self.state.withLock { $0.loads[profile.id, default: Load()].pacer.take(setback) }
+            self.pause(profile, pause.rest)
         }
     }
 
@@ -590,8 +606,7 @@ package final class BatchRunner: Service {
             repeat {
                 overdue = self.isInGrace ? [] : try await self.store.overdue(limit: 100)
                 for batch in overdue {
-                    let change: BatchChange = batch.state == .open ? .cancel(.abandoned) : .expire
-                    _ = try await self.store.apply(change, to: batch.id, of: nil)
+                    _ = try await self.store.apply(.expire, to: batch.id, of: nil)
                 }
             } while overdue.count == 100 && !Task.isCancelled
             let paused = try await self.store.paused(for: [.failover, .upstreamCredentials], limit: 10_000)

@@ -24,11 +24,6 @@ package protocol BatchStore: Sendable {
         of tenant: TenantID
     ) async throws(GatewayError)
 
-    /// Queues an open batch, to be sent by a key, if it has so many parts and recipients. A batch that was started stays
-    /// as it is. Returns the batch as it is then, or `nil` if there is none.
-    func start(_ id: String, of tenant: TenantID, parts: Int, recipients: Int, keyID: String) async throws(GatewayError)
-        -> Batch?
-
     /// Changes a batch's state if that is possible from its current one. Returns the batch as it is then, or `nil`.
     func apply(_ change: BatchChange, to id: String, of tenant: TenantID?) async throws(GatewayError) -> Batch?
 
@@ -150,13 +145,15 @@ package struct ProjectPause: Sendable, Hashable {
 
 /// A change of a batch's state.
 package enum BatchChange: Sendable, Hashable {
+    /// Queues an open batch, to be sent by this API key, if it has so many parts and recipients.
+    case start(parts: Int, recipients: Int, keyID: String)
     /// Lets slices that have begun finish, and claims no more. From `queued` and `running`.
     case pause(Batch.Reason, credential: String? = nil)
     /// Continues a paused batch, by this API key or by its own.
     case resume(keyID: String?)
     /// Ends a batch that is not over, in the state `cancelled`.
     case cancel(Batch.Reason?)
-    /// Ends a batch whose time has passed, in the state `expired`.
+    /// Ends a batch whose time has passed, in the state `expired`; an open one, which was abandoned, in `cancelled`.
     case expire
 }
 

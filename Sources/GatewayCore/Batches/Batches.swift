@@ -141,32 +141,9 @@ package struct Batches: Sendable {
         }
     }
 
-    /// Starts an open batch that has all its parts.
-    package func start(_ id: String, parts: Int, recipients: Int, by caller: Caller) async throws(Refusal) -> Batch {
-        let batch = try await self.recorded(.batchStart, id, by: caller) { () throws(GatewayError) in
-            let batch = try await self.store.start(
-                id,
-                of: caller.profile.id,
-                parts: parts,
-                recipients: recipients,
-                keyID: caller.principal.key.id
-            )
-            guard let batch else { throw Self.noBatch }
-            return batch
-        }
-        if batch.state == .open {
-            throw Refusal(.batchIncomplete, "The batch has \(batch.counts.total) recipients, or other parts than named")
-        }
-        guard batch.counts.total == recipients, batch.state != .cancelled, batch.state != .expired else {
-            throw Refusal(.batchState, "The batch is \(batch.state.rawValue), with \(batch.counts.total) recipients")
-        }
-        self.runner.wake()
-        return batch
-    }
-
     // MARK: Changes
 
-    /// Pauses, resumes or cancels a tenant's batch, or ends with `batch_state` if that can't be done any more.
+    /// Changes a tenant's batch, or ends with `batch_state` or `batch_incomplete` if that can't be done.
     package func apply(
         _ change: BatchChange,
         _ action: AuditRecord.Action,
@@ -174,10 +151,7 @@ package struct Batches: Sendable {
         by caller: Caller
     ) async throws(Refusal) -> Batch {
         let batch = try await self.recorded(action, id, by: caller) { () throws(GatewayError) in
-            guard let batch = try await self.store.apply(change, to: id, of: caller.profile.id) else {
-                throw Self.noBatch
-            }
-            return batch
+            try await self.applied(change, to: id, of: caller.profile.id)
         }
         return try self.checked(batch, after: change)
     }
@@ -191,34 +165,48 @@ package struct Batches: Sendable {
     ) async throws(Refusal) -> Batch {
         var draft = AuditRecord(action, of: nil, origin, at: self.pipeline.clock.now())
         draft.object = id
-        let batch: Batch
-        do throws(GatewayError) {
-            batch = try await self.pipeline.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
-                record throws(GatewayError) in
-                do throws(GatewayError) {
-                    guard let batch = try await self.store.apply(change, to: id, of: nil) else { throw Self.noBatch }
-                    record.tenant = batch.tenant.text
-                    return batch
-                } catch {
-                    (record.outcome, record.code) = (.failed, Refusal(error).code.rawValue)
-                    throw error
-                }
+        let batch = try await self.pipeline.audit.recording(draft, by: .admin, orThrow: Refusal(.auditUnavailable)) {
+            record throws(Refusal) in
+            do throws(GatewayError) {
+                let batch = try await self.applied(change, to: id, of: nil)
+                record.tenant = batch.tenant.text
+                return batch
+            } catch {
+                let refusal = Refusal(error)
+                (record.outcome, record.code) = (.failed, refusal.code.rawValue)
+                throw refusal
             }
-        } catch {
-            throw Refusal(error)
         }
         return try self.checked(batch, after: change)
+    }
+
+    private func applied(_ change: BatchChange, to id: String, of tenant: TenantID?) async throws(GatewayError) -> Batch
+    {
+        guard let batch = try await self.store.apply(change, to: id, of: tenant) else { throw Self.noBatch }
+        return batch
     }
 
     private func checked(_ batch: Batch, after change: BatchChange) throws(Refusal) -> Batch {
         let isDone =
             switch change {
+            case .start(_, let recipients, _):
+                // A repeat of the start finds a later state.
+                batch.counts.total == recipients && ![.open, .cancelled, .expired].contains(batch.state)
             case .pause: batch.state == .paused
             case .resume: batch.state == .queued || batch.state == .running
             case .cancel: batch.state == .cancelled
             case .expire: batch.state == .expired
             }
-        guard isDone else { throw Refusal(.batchState, "The batch is \(batch.state.rawValue)") }
+        guard isDone else {
+            if case .start = change, batch.state == .open {
+                let detail = "The batch has \(batch.counts.total) recipients, or other parts than named"
+                throw Refusal(.batchIncomplete, detail)
+            }
+            throw Refusal(
+                .batchState,
+                "The batch is \(batch.state.rawValue), with \(batch.counts.total) recipients"
+            )
+        }
         self.runner.wake()
         return batch
     }

@@ -206,16 +206,7 @@ package final class IdempotentSends: Service {
         _ command: SendCommand,
         once request: IdempotentRequest,
         on executor: (any TaskExecutor)?,
-        render: @escaping Rendering
-    ) async -> Answer {
-        await self.send(command, once: request, on: executor, pace: nil, render: render)
-    }
-
-    private func send(
-        _ command: SendCommand,
-        once request: IdempotentRequest,
-        on executor: (any TaskExecutor)?,
-        pace: SendReservation.Pace?,
+        pace: SendReservation.Pace? = nil,
         render: @escaping Rendering
     ) async -> Answer {
         let profile = command.principal.profile

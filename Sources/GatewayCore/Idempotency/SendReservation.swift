@@ -19,7 +19,7 @@ import Synchronization
 ///                    crash here: 0–199 are unknown, 200–449 are sent to by the next attempt
 package final class SendReservation: Sendable {
     /// The times at which the calls of a batch leave.
-    struct Pace: Sendable {
+    package struct Pace: Sendable {
         /// The most calls that leave together, so that other work of their event loop waits for few of them.
         static let startsAtOnce = 25
 

@@ -56,8 +56,7 @@ struct BatchBody {
             self.draft.options.lifetimeSeconds =
                 self.problems.integer(value, in: 1...Self.longest, at: pointer) ?? Self.longest
         case "priority":
-            guard let word = self.problems.word(value, as: PriorityWord.self, at: pointer) else { return }
-            self.draft.options.priority = word.priority
+            self.draft.options.priority = self.problems.word(value, as: Batch.Priority.self, at: pointer) ?? .normal
         case "on_unknown":
             self.draft.options.resendsUnknown = self.problems.word(value, as: OnUnknown.self, at: pointer) == .resend
         case "canary": self.readCanary(value, at: pointer)
@@ -112,18 +111,6 @@ struct BatchBody {
             self.problems.report(.invalidField, at: pointer.appending("recipients"), "This must be given")
         }
         self.draft.options.canary = canary
-    }
-
-    private enum PriorityWord: String, CaseIterable {
-        case low, normal, high
-
-        var priority: Batch.Priority {
-            switch self {
-            case .low: .low
-            case .normal: .normal
-            case .high: .high
-            }
-        }
     }
 
     private enum OnUnknown: String, CaseIterable {

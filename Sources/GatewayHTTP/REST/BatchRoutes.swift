@@ -79,8 +79,8 @@ struct BatchRoutes {
         guard let parts, let recipients, problems.list.isEmpty else {
             throw problems.orMissing(parts == nil ? "parts" : "recipients")
         }
-        let batch = try await self.batches.start(exchange.batchID, parts: parts, recipients: recipients, by: caller)
-        return .shown(batch, by: caller)
+        let change = BatchChange.start(parts: parts, recipients: recipients, keyID: caller.principal.key.id)
+        return .shown(try await self.batches.apply(change, .batchStart, to: exchange.batchID, by: caller), by: caller)
     }
 
     // MARK: Changes

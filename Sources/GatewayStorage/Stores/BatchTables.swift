@@ -25,6 +25,16 @@ struct BatchTables {
         var tenants: [TenantID: Usage] = [:]
         var recipients = 0
         var bytes = 0
+
+        mutating func add(messages: Int = 0, recipients: Int = 0, bytes: Int = 0, of tenant: TenantID) {
+            var usage = self.tenants[tenant] ?? Usage()
+            usage.added.messages += messages
+            usage.added.recipients += recipients
+            usage.added.bytes += bytes
+            self.tenants[tenant] = usage
+            self.recipients += recipients
+            self.bytes += bytes
+        }
     }
 
     let db: any SQLConnection
@@ -32,8 +42,6 @@ struct BatchTables {
     let owner: ReplicaID
     let bounds: BatchBounds
 
-    /// True if no slice is under way, whose records would be left behind.
-    static let isIdle = "NOT EXISTS (SELECT 1 FROM batch_chunks WHERE batch = batches.id AND state IN (0, 1))"
     static let hold = "UPDATE batch_chunks SET state = 2 WHERE batch = $1 AND state = 0"
 
     static func time(_ db: any SQLConnection) throws -> Timestamp {
@@ -85,21 +93,25 @@ struct BatchTables {
         )
     }
 
-    /// Deletes batches that are over. Returns their number.
-    func delete(_ condition: String, _ values: [SQLValue]) throws -> Int {
+    func partCount(of id: String) throws -> Int? {
+        try self.db.first("SELECT count(*) FROM batch_parts WHERE batch = $1", [.text(id)]) { try $0.int(0) }
+    }
+
+    /// Deletes some batches that are over, those that ended first. Returns their number.
+    func delete(_ condition: String, _ values: [SQLValue], limit: Int, _ usages: inout Usages) throws -> Int {
         let deleted = try self.db.rows(
             """
-            DELETE FROM batches WHERE finished_at IS NOT NULL AND \(Self.isIdle) AND \(condition)
+            WITH old AS MATERIALIZED (
+                SELECT id FROM batches
+                WHERE delete_at IS NOT NULL AND \(condition)
+                    AND NOT EXISTS (SELECT 1 FROM batch_chunks WHERE batch = batches.id AND state IN (0, 1))
+                ORDER BY delete_at LIMIT \(limit) \(self.isShared ? "FOR UPDATE SKIP LOCKED" : ""))
+            DELETE FROM batches WHERE id IN (SELECT id FROM old)
             RETURNING tenant, total, weight
             """,
             values
         ) { (tenant: try $0.tenant(0), recipients: try $0.int(1), bytes: try $0.int(2)) }
-        var usages = Usages()
-        for row in deleted {
-            usages.tenants[row.tenant, default: Usage()].added.recipients -= row.recipients
-            usages.tenants[row.tenant, default: Usage()].added.bytes -= row.bytes
-        }
-        try self.store(usages)
+        for row in deleted { usages.add(recipients: -row.recipients, bytes: -row.bytes, of: row.tenant) }
         return deleted.count
     }
 
@@ -121,7 +133,7 @@ struct BatchTables {
                 let state: ChunkState = batch.state == .queued && !batch.options.isSpread ? .waiting : .held
                 return [
                     .text(batch.id), .int(number), .text(batch.tenant), state.value,
-                    .int(batch.options.priority.rawValue), .time(batch.dueAt), .int(chunk.count),
+                    .int(batch.options.priority.order), .time(batch.dueAt), .int(chunk.count),
                 ]
             }
         )
@@ -169,6 +181,8 @@ struct BatchTables {
 
     func moveChunks(of batch: inout Batch, after change: BatchChange) throws {
         switch change {
+        case .start:
+            try self.begin(batch)
         case .pause:
             try self.db.execute(Self.hold, [.text(batch.id)])
         case .resume:
@@ -185,7 +199,10 @@ struct BatchTables {
                 [.text(batch.id)]
             ) { try $0.int(0) }
             batch.giveUp(left.reduce(0, +))
-            if batch.isMessage { try self.store(Usages(tenants: [batch.tenant: Usage(added: (-1, 0, 0))])) }
+            guard batch.isMessage else { return }
+            var usages = Usages()
+            usages.add(messages: -1, of: batch.tenant)
+            try self.store(usages)
         }
     }
 
@@ -240,7 +257,7 @@ struct BatchTables {
             claims += try self.db.rows(
                 statement,
                 [
-                    .text(tenant), .int(priority.rawValue), .int(limit - claims.count), .text(self.owner.text),
+                    .text(tenant), .int(priority.order), .int(limit - claims.count), .text(self.owner.text),
                     .microseconds(lease),
                 ]
             ) { row in
@@ -277,7 +294,8 @@ struct BatchTables {
         return try self.slices(of: kept)
     }
 
-    /// Reads what claimed slices are made of. Their batches are running from now on.
+    /// Reads what claimed slices are made of. Their batches are running from now on. A batch that is locked is left to the
+    /// next claim: the transaction that holds it may wait for a chunk of this one.
     private func slices(of claims: [Batch.Claim]) throws -> [Batch.Slice] {
         var batches: [String: (batch: Batch, message: [UInt8])] = [:]
         let ids = Set(claims.map(\.batch)).sorted()
@@ -290,7 +308,8 @@ struct BatchTables {
         try self.db.executeMany(
             """
             UPDATE batches SET state = CASE WHEN state = 'queued' THEN 'running' ELSE state END, started_at = $2
-            WHERE id = $1 AND started_at IS NULL
+            WHERE id IN (SELECT id FROM batches WHERE id = $1 AND started_at IS NULL
+                \(self.isShared ? "FOR UPDATE SKIP LOCKED" : ""))
             """,
             unstarted.sorted().map { [.text($0), .time(time)] }
         )
@@ -333,35 +352,33 @@ struct BatchTables {
             case .putBack(let claim, let wait): ends.append((place, claim, nil, wait))
             }
         }
-        for ((place, _, _, _), isDone) in zip(ends, try self.end(ends.map { ($0.1, $0.2, $0.3) })) {
+        var usages = news.isEmpty ? Usages() : try self.usage(of: news.map(\.1.batch))
+        for ((place, _, _, _), isDone) in zip(ends, try self.end(ends.map { ($0.1, $0.2, $0.3) }, &usages)) {
             outcomes[place] = isDone ? .done : .lost
         }
-        for ((place, _), outcome) in zip(news, try self.create(news.map(\.1))) { outcomes[place] = outcome }
+        for ((place, _), outcome) in zip(news, try self.create(news.map(\.1), &usages)) { outcomes[place] = outcome }
+        try self.store(usages)
         return outcomes
     }
 
     /// Ends rounds, or returns slices without a result. Returns false for those that this process no longer holds.
-    private func end(_ ends: [(claim: Batch.Claim, recording: Batch.Recording?, wait: Duration?)]) throws -> [Bool] {
+    private func end(
+        _ ends: [(claim: Batch.Claim, recording: Batch.Recording?, wait: Duration?)],
+        _ usages: inout Usages
+    ) throws -> [Bool] {
         guard !ends.isEmpty else { return [] }
         let batches = try self.lockedBatches(ends.map(\.claim.batch))
         let time = try self.time()
-        var canaries: [Int: Int] = [:]
-        for (place, end) in ends.enumerated() where batches[end.claim.batch]?.options.canary != nil {
-            let chunk = try self.db.first(
-                "SELECT pending, canary FROM batch_chunks WHERE batch = $1 AND number = $2",
-                [.text(end.claim.batch), .int(end.claim.chunk)]
-            ) { (pending: try $0.int(0), canary: try $0.int(1)) }
-            guard let chunk else { continue }
-            let done = end.recording.map { chunk.pending - $0.pendingCount } ?? 0
-            canaries[place] = max(0, chunk.canary - done)
-        }
         var isEnded = Array(repeating: false, count: ends.count)
         try self.db.queryMany(
             """
-            UPDATE batch_chunks SET state = $5, due_at = $6, canary = $7, round = round + $8,
-                slice = CASE WHEN $8 = 1 THEN 0 ELSE slice END,
-                pending = CASE WHEN $8 = 1 THEN $9 ELSE pending END,
-                retries = CASE WHEN $8 = 0 THEN retries WHEN $10 = 1 THEN retries + 1 ELSE 0 END
+            UPDATE batch_chunks SET
+                state = CASE WHEN $5 = 0 AND $7 = 1 AND canary <= pending - coalesce($8, pending) THEN 2 ELSE $5 END,
+                canary = CASE WHEN canary > pending - coalesce($8, pending)
+                    THEN canary - pending + coalesce($8, pending) ELSE 0 END,
+                due_at = $6, pending = coalesce($8, pending), round = round + $9,
+                slice = CASE WHEN $9 = 1 THEN 0 ELSE slice END,
+                retries = CASE WHEN $9 = 0 THEN retries WHEN $10 = 1 THEN retries + 1 ELSE 0 END
             WHERE batch = $1 AND number = $2 AND round = $3 AND owner = $4 AND state = 1
             RETURNING number
             """,
@@ -369,12 +386,11 @@ struct BatchTables {
                 .map { place, end in
                     let batch = batches[end.claim.batch]
                     let isLast = end.recording.map { $0.pendingCount == 0 || batch?.state.isOver ?? true } ?? false
-                    let isHeld = batch?.state == .paused || batch?.isInCanary == true && canaries[place] == 0
-                    let state: ChunkState = isLast ? .done : isHeld ? .held : .waiting
+                    let state: ChunkState = isLast ? .done : batch?.state == .paused ? .held : .waiting
                     let dueAt = end.wait.map { time.advanced(by: $0) } ?? end.recording?.dueAt ?? time
                     return self.key(of: end.claim) + [
-                        state.value, .time(dueAt), .int(canaries[place] ?? 0), .bool(end.recording != nil),
-                        .int(end.recording?.pendingCount ?? 0), .bool(end.recording?.isRetry ?? false),
+                        state.value, .time(dueAt), .bool(batch?.isInCanary ?? false), .int(end.recording?.pendingCount),
+                        .bool(end.recording != nil), .bool(end.recording?.isRetry ?? false),
                     ]
                 }
         ) { place, _ in isEnded[place] = true }
@@ -390,7 +406,7 @@ struct BatchTables {
             "DELETE FROM idempotency_records WHERE tenant = $1 AND route = 'batch' AND key = $2",
             recorded.map { [.text(batches[$0.claim.batch]?.tenant.text), .bytes(IdempotencyKey(of: $0.claim).digest)] }
         )
-        try self.count(recorded, in: batches, at: time)
+        try self.count(recorded, in: batches, at: time, &usages)
         return isEnded
     }
 
@@ -398,16 +414,14 @@ struct BatchTables {
     private func count(
         _ recorded: [(claim: Batch.Claim, recording: Batch.Recording)],
         in batches: [String: Batch],
-        at time: Timestamp
+        at time: Timestamp,
+        _ usages: inout Usages
     ) throws {
-        var usages = Usages()
         var changed: [Batch] = []
         for (id, rounds) in Dictionary(grouping: recorded, by: \.claim.batch).sorted(by: { $0.key < $1.key }) {
             guard var batch = batches[id] else { continue }
             for round in rounds { batch.add(round.recording) }
-            if batch.finish(at: time), batch.isMessage {
-                usages.tenants[batch.tenant, default: Usage()].added.messages -= 1
-            }
+            if batch.finish(at: time), batch.isMessage { usages.add(messages: -1, of: batch.tenant) }
             switch batch.judgeCanary() {
             case .passed(let hold):
                 if batch.state != .paused { try self.release(batch, from: time.advanced(by: hold)) }
@@ -419,13 +433,11 @@ struct BatchTables {
             changed.append(batch)
         }
         try self.save(changed)
-        try self.store(usages)
     }
 
-    private func create(_ news: [BatchWrite.New]) throws -> [BatchWrite.Outcome] {
+    private func create(_ news: [BatchWrite.New], _ usages: inout Usages) throws -> [BatchWrite.Outcome] {
         guard !news.isEmpty else { return [] }
         var outcomes = Array(repeating: BatchWrite.Outcome.exists, count: news.count)
-        var usages = try self.usage(of: news.map(\.batch))
         var isStored = Array(repeating: false, count: news.count)
         // A repeat needs no room.
         var known: Set<Int> = []
@@ -454,10 +466,13 @@ struct BatchTables {
             admitted.map { news[$0].batch.values + [.int(weights[$0]), .bytes(news[$0].message)] }
         ) { place, _ in isStored[admitted[place]] = true }
         for place in admitted where !isStored[place] {
-            let (batch, total) = (news[place].batch, news[place].batch.counts.total)
-            usages.tenants[batch.tenant]?.added.messages -= batch.isMessage ? 1 : 0
-            usages.tenants[batch.tenant]?.added.recipients -= total
-            usages.tenants[batch.tenant]?.added.bytes -= weights[place]
+            let batch = news[place].batch
+            usages.add(
+                messages: batch.isMessage ? -1 : 0,
+                recipients: -batch.counts.total,
+                bytes: -weights[place],
+                of: batch.tenant
+            )
             outcomes[place] = try Self.batch(batch.id, of: nil, self.db) == nil ? .tenantGone : .exists
         }
         let stored = news.indices.filter { isStored[$0] }.map { news[$0] }
@@ -465,7 +480,6 @@ struct BatchTables {
         for new in stored where new.batch.state == .queued && new.batch.options.isSpread { try self.begin(new.batch) }
         // Notifications of single messages would cost more than the messages.
         if stored.contains(where: { !$0.batch.isMessage }) { _ = try self.db.exists("SELECT gateway_notify()") }
-        try self.store(usages)
         return outcomes
     }
 
@@ -502,7 +516,7 @@ struct BatchTables {
     /// Counts a new batch, or a part of an open one, if the bounds leave room for it. The batches that ended first make
     /// room in the store.
     func admit(_ batch: Batch, recipients: Int, weight: Int, _ usages: inout Usages) throws -> BatchWrite.Outcome {
-        var usage = usages.tenants[batch.tenant] ?? Usage()
+        let usage = usages.tenants[batch.tenant, default: Usage()]
         let isPart = batch.state == .open && recipients > 0
         if batch.isMessage {
             guard usage.messages < self.bounds.maxMessagesPerTenant else { return .tenantFull }
@@ -514,31 +528,12 @@ struct BatchTables {
         while usages.recipients + recipients > self.bounds.maxRecipients
             || usages.bytes + weight > self.bounds.maxBytes
         {
-            let evicted = try self.delete(
-                """
-                id IN (SELECT id FROM batches WHERE delete_at IS NOT NULL AND \(Self.isIdle)
-                    ORDER BY delete_at LIMIT 32)
-                """,
-                []
-            )
-            guard evicted > 0 else { return .storeFull }
-            let left = try self.usage(of: [])
-            let added = usages.tenants.values.map(\.added)
-            usages.recipients = left.recipients + added.reduce(0) { $0 + $1.recipients }
-            usages.bytes = left.bytes + added.reduce(0) { $0 + $1.bytes }
+            guard try self.delete("TRUE", [], limit: 32, &usages) > 0 else { return .storeFull }
         }
-        if batch.isMessage {
-            usage.messages += 1
-            usage.added.messages += 1
-        } else {
-            usage.batches += isPart ? 0 : 1
-            usage.waiting += recipients
-        }
-        usage.added.recipients += recipients
-        usage.added.bytes += weight
-        usages.tenants[batch.tenant] = usage
-        usages.recipients += recipients
-        usages.bytes += weight
+        usages.tenants[batch.tenant]?.messages += batch.isMessage ? 1 : 0
+        usages.tenants[batch.tenant]?.batches += batch.isMessage || isPart ? 0 : 1
+        usages.tenants[batch.tenant]?.waiting += batch.isMessage ? 0 : recipients
+        usages.add(messages: batch.isMessage ? 1 : 0, recipients: recipients, bytes: weight, of: batch.tenant)
         return .done
     }
 
@@ -563,6 +558,17 @@ struct BatchTables {
 extension [Batch.Chunk] {
     /// The bytes that count towards the store's bound.
     var weight: Int { self.reduce(0) { $0 + $1.pending.count + 200 } }
+}
+
+extension Batch.Priority {
+    /// The value by which chunks are ordered.
+    var order: Int {
+        switch self {
+        case .high: 0
+        case .normal: 1
+        case .low: 2
+        }
+    }
 }
 
 extension Batch.Options {

@@ -93,27 +93,6 @@ package struct SQLBatchStore: BatchStore {
         }
     }
 
-    package func start(
-        _ id: String,
-        of tenant: TenantID,
-        parts: Int,
-        recipients: Int,
-        keyID: String
-    ) async throws(GatewayError) -> Batch? {
-        try await self.write { tables in
-            guard var batch = try tables.lockedBatch(id, of: tenant) else { return nil }
-            let count = try tables.db.first(
-                "SELECT count(*) FROM batch_parts WHERE batch = $1",
-                [.text(id)]
-            ) { try $0.int(0) }
-            guard batch.state == .open, batch.counts.total == recipients, count == parts else { return batch }
-            batch.start(by: keyID, at: try tables.time())
-            try tables.save([batch])
-            try tables.begin(batch)
-            return batch
-        }
-    }
-
     package func apply(
         _ change: BatchChange,
         to id: String,
@@ -121,6 +100,7 @@ package struct SQLBatchStore: BatchStore {
     ) async throws(GatewayError) -> Batch? {
         try await self.write { tables in
             guard var batch = try tables.lockedBatch(id, of: tenant) else { return nil }
+            if case .start(let parts, _, _) = change, try tables.partCount(of: id) != parts { return batch }
             guard batch.apply(change, at: try tables.time()) else { return batch }
             try tables.moveChunks(of: &batch, after: change)
             try tables.save([batch])
@@ -144,7 +124,7 @@ package struct SQLBatchStore: BatchStore {
     }
 
     package func batches(_ filter: BatchFilter, limit: Int) async throws(GatewayError) -> [Batch] {
-        try await self.database.read(.scan, scope: .gateway) { db in
+        try await self.database.read(.listing, scope: filter.tenant.map { .tenant($0.text) } ?? .gateway) { db in
             try db.rows(
                 """
                 SELECT \(Batch.columns) FROM batches
@@ -195,10 +175,15 @@ package struct SQLBatchStore: BatchStore {
 
     package func delete(_ id: String, of tenant: TenantID) async throws(GatewayError) -> Bool {
         try await self.write { tables in
-            try tables.delete("id = $1 AND tenant = $2", [.text(id), .text(tenant)]) > 0
+            var usages = BatchTables.Usages()
+            let count = try tables.delete("id = $1 AND tenant = $2", [.text(id), .text(tenant)], limit: 1, &usages)
+            try tables.store(usages)
+            return count > 0
         }
     }
 
+    /// A pause that would last longer was stored before the clock was set back.
+    private static let longestPause = Duration.seconds(3_600)
     private static let noBatch = GatewayError(.notFound, "The tenant has no such batch")
 
     // MARK: For the runner
@@ -210,8 +195,9 @@ package struct SQLBatchStore: BatchStore {
             due.pauses = try db.rows(
                 """
                 SELECT project, until - gateway_time(), factor FROM project_pauses
-                WHERE until > (SELECT gateway_time())
-                """
+                WHERE until > (SELECT gateway_time()) AND until <= (SELECT gateway_time()) + $1
+                """,
+                [.microseconds(Self.longestPause)]
             ) { ProjectPause(project: try $0.text(0), rest: .microseconds(try $0.int64(1)), permille: try $0.int(2)) }
             // An earlier release would drop the records of slices.
             if isShared, try SQLReplicaStore.hasEarlier(than: SQLSchema.batchVersion, db) { return due }
@@ -347,18 +333,14 @@ package struct SQLBatchStore: BatchStore {
 
     package func purge(limit: Int) async throws(GatewayError) -> Int {
         try await self.write { tables in
-            // A pause lasts an hour at most, unless the clock was set back.
             try tables.db.execute(
                 "DELETE FROM project_pauses WHERE abs(until - (SELECT gateway_time())) > $1",
-                [.microseconds(.seconds(3_600))]
+                [.microseconds(Self.longestPause)]
             )
-            return try tables.delete(
-                """
-                id IN (SELECT id FROM batches
-                    WHERE delete_at <= (SELECT gateway_time()) AND \(BatchTables.isIdle) ORDER BY delete_at LIMIT $1)
-                """,
-                [.int(limit)]
-            )
+            var usages = BatchTables.Usages()
+            let count = try tables.delete("delete_at <= (SELECT gateway_time())", [], limit: limit, &usages)
+            try tables.store(usages)
+            return count
         }
     }
 

@@ -26,10 +26,12 @@ struct BatchTests {
     @Test("Each change is made from the states that allow it, and from no other", arguments: Batch.State.allCases)
     func changes(state: Batch.State) throws {
         let changes: [(BatchChange, from: Set<Batch.State>, to: Batch.State)] = [
+            (.start(parts: 1, recipients: 10, keyID: "other"), [.open], .queued),
+            (.start(parts: 1, recipients: 11, keyID: "other"), [], .queued),
             (.pause(.caller), [.queued, .running], .paused),
             (.resume(keyID: "other"), [.paused], .queued),
             (.cancel(.byOperator), [.open, .queued, .running, .paused], .cancelled),
-            (.expire, [.queued, .running, .paused], .expired),
+            (.expire, [.open, .queued, .running, .paused], state == .open ? .cancelled : .expired),
         ]
         for (change, from, to) in changes {
             let before = try Self.batch(state)
@@ -119,7 +121,7 @@ struct BatchTests {
         batch.options.avoidsPeaks = true
         batch.options.lifetimeSeconds = 60
         batch.dueAt = try #require(from)
-        batch.start(by: "starter", at: try #require(from))
+        _ = batch.apply(.start(parts: 1, recipients: 10, keyID: "starter"), at: try #require(from))
         #expect(batch.dueAt == to && batch.expiresAt == to?.advanced(by: .seconds(60)) && batch.keyID == "starter")
     }
 }

@@ -47,16 +47,6 @@ struct MortalBatchStore: BatchStore {
         )
     }
 
-    func start(
-        _ id: String,
-        of tenant: TenantID,
-        parts: Int,
-        recipients: Int,
-        keyID: String
-    ) async throws(GatewayError) -> Batch? {
-        try await self.store.start(id, of: tenant, parts: parts, recipients: recipients, keyID: keyID)
-    }
-
     func apply(_ change: BatchChange, to id: String, of tenant: TenantID?) async throws(GatewayError) -> Batch? {
         try await self.live("change") { () throws(GatewayError) in
             try await self.store.apply(change, to: id, of: tenant)

@@ -133,8 +133,8 @@ struct BatchStoreTests {
             try await add(1, 1, 3)
             await #expect(throws: GatewayError.self) { try await add(1, 9, 3) }
             func start(_ parts: Int, _ recipients: Int) async throws -> Batch.State? {
-                try await store.start("b1", of: batch.tenant, parts: parts, recipients: recipients, keyID: "starter")?
-                    .state
+                let change = BatchChange.start(parts: parts, recipients: recipients, keyID: "starter")
+                return try await store.apply(change, to: "b1", of: batch.tenant)?.state
             }
             #expect(try await store.claims(of: batch.tenant, chunks: 9, slice: 500).isEmpty)
             #expect(try await start(2, 512) == .open)
@@ -373,7 +373,7 @@ struct BatchStoreTests {
             try await Self.create(future, Self.chunks(1), in: store)
             #expect(try await Set(store.overdue(limit: 9).map(\.id)) == ["old", "open"])
             #expect(try await store.apply(.expire, to: "old", of: nil)?.counts.expired == 2)
-            #expect(try await store.apply(.cancel(.abandoned), to: "open", of: nil)?.reason == .abandoned)
+            #expect(try await store.apply(.expire, to: "open", of: nil)?.reason == .abandoned)
             #expect(try await store.overdue(limit: 9).isEmpty)
             let summary = try await store.summary()
             // Messages are counted among the waiting alone.

@@ -40,7 +40,7 @@ struct BatchPlanTests {
     }
 
     private static let values: [SQLValue] = [
-        .string("acme"), .int(Batch.Priority.normal.rawValue), .int(Self.limit), .string("one"), .int(60_000_000),
+        .string("acme"), .int(Batch.Priority.normal.order), .int(Self.limit), .string("one"), .int(60_000_000),
     ]
 
     @Test("A claim by SQLite finds its chunks by an index, up to the due ones")
