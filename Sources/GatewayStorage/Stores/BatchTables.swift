@@ -437,6 +437,14 @@ struct BatchTables {
 
     private func create(_ news: [BatchWrite.New], _ usages: inout Usages) throws -> [BatchWrite.Outcome] {
         guard !news.isEmpty else { return [] }
+        let time = try self.time()
+        let news = news.map { new in
+            // What is due at once does not wait because its replica's clock is ahead.
+            guard new.batch.dueAt <= new.batch.createdAt, new.batch.dueAt > time else { return new }
+            var new = new
+            new.batch.setDue(time)
+            return new
+        }
         var outcomes = Array(repeating: BatchWrite.Outcome.exists, count: news.count)
         var isStored = Array(repeating: false, count: news.count)
         // A repeat needs no room.

@@ -357,6 +357,23 @@ struct BatchStoreTests {
         }
     }
 
+    @Test(
+        "A batch for now is claimed at once, though its replica's clock is years ahead",
+        arguments: StoreKind.available
+    )
+    func skewed(kind: StoreKind) async throws {
+        try await Self.with(kind) { store, _ in
+            var batch = try Self.batch("ahead")
+            batch.createdAt = batch.createdAt.advanced(by: .seconds(1_000_000_000))
+            batch.dueAt = batch.createdAt
+            var later = batch
+            (later.id, later.dueAt) = ("later", batch.dueAt.advanced(by: .seconds(1)))
+            try await Self.create(batch, Self.chunks(1), in: store)
+            try await Self.create(later, Self.chunks(1), in: store)
+            #expect(try await store.claims(of: batch.tenant, chunks: 9, slice: 500).map(\.batch) == ["ahead"])
+        }
+    }
+
     @Test("What has expired or ended is found, and old batches are deleted", arguments: StoreKind.available)
     func upkeep(kind: StoreKind) async throws {
         try await Self.with(kind) { store, _ in
