@@ -185,6 +185,12 @@ extension Batch {
         return true
     }
 
+    /// Notes that something was sent. A claim leaves that out if the batch is locked.
+    package mutating func begin(at now: Timestamp) {
+        if self.state == .queued { self.state = .running }
+        self.startedAt = self.startedAt ?? now
+    }
+
     /// Adds the outcomes of a round. Recipients that are left in a batch that is over have the batch's own outcome.
     package mutating func add(_ recording: Recording) {
         self.counts.accepted += recording.added.accepted
@@ -202,7 +208,6 @@ extension Batch {
     package mutating func finish(at now: Timestamp) -> Bool {
         guard self.finishedAt == nil, self.counts.waiting == 0 else { return false }
         (self.state, self.reason, self.finishedAt) = (.finished, nil, now)
-        self.startedAt = self.startedAt ?? now
         return true
     }
 

@@ -420,6 +420,7 @@ struct BatchTables {
         var changed: [Batch] = []
         for (id, rounds) in Dictionary(grouping: recorded, by: \.claim.batch).sorted(by: { $0.key < $1.key }) {
             guard var batch = batches[id] else { continue }
+            batch.begin(at: time)
             for round in rounds { batch.add(round.recording) }
             if batch.finish(at: time), batch.isMessage { usages.add(messages: -1, of: batch.tenant) }
             switch batch.judgeCanary() {
@@ -439,7 +440,7 @@ struct BatchTables {
         guard !news.isEmpty else { return [] }
         let time = try self.time()
         let news = news.map { new in
-            // What is due at once does not wait because its replica's clock is ahead.
+            // A batch for now does not wait because its replica's clock is ahead.
             guard new.batch.dueAt <= new.batch.createdAt, new.batch.dueAt > time else { return new }
             var new = new
             new.batch.setDue(time)

@@ -63,6 +63,17 @@ struct BatchTests {
         return Batch.Recording(pending: [], pendingCount: left, results: [], added: added, dueAt: Self.now)
     }
 
+    @Test(
+        "A batch whose first slice was sent is running from then on, unless it is paused or over",
+        arguments: Batch.State.allCases
+    )
+    func begun(state: Batch.State) throws {
+        var batch = try Self.batch(state)
+        batch.begin(at: Self.now)
+        batch.begin(at: Self.now.advanced(by: .seconds(1)))
+        #expect(batch.state == (state == .queued ? .running : state) && batch.startedAt == Self.now)
+    }
+
     @Test("Outcomes add up to the total, and the last one finishes the batch")
     func counts() throws {
         var batch = try Self.batch(.running)
