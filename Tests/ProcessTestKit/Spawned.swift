@@ -26,7 +26,10 @@ final class Spawned: Sendable {
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(number))
         }
         // It has no others, whatever this process has open: some tests count them, others wait until a pipe is closed.
-        for descriptor in Int32(descriptors.count)..<1_024 {
+        // Some are opened meanwhile, with the lowest numbers that are free.
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let end = (open.compactMap { Int32($0) }.max() ?? 0) + 1_024
+        for descriptor in Int32(descriptors.count)..<end {
             unsafe posix_spawn_file_actions_addclose(&actions, descriptor)
         }
         let texts = [[program] + arguments, environment.map { "\($0.key)=\($0.value)" }]
