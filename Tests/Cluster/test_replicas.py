@@ -161,7 +161,7 @@ class LeaseTests(FleetTests):
 
     def test_a_batch_survives_an_outage_of_the_store(self) -> None:
         postgresql = self.cluster.postgresql
-        proofs_batches.outage(self.cluster, "PostgreSQL stopped", postgresql.stop, postgresql.start)
+        proofs_batches.outage(self.cluster, "PostgreSQL stopped", postgresql.stop, postgresql.start, count=300)
 
     def test_books_and_groups_agree(self) -> None:
         proofs_directory.groups(self.cluster, rounds=1)
