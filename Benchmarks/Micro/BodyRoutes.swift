@@ -224,7 +224,14 @@ struct BodyListeners: Sendable {
         )
         self.admin = Listener.admin(
             hosts: AllowedHosts(["gateway.test"]),
-            token: AdminToken(Secret(Self.adminToken)),
+            tokens: AdminTokens(
+                configured: Secret(Self.adminToken),
+                store: database.adminTokenStore,
+                pepper: pepper,
+                audit: audit,
+                clock: clock,
+                maxStale: .seconds(900)
+            ),
             administration: administration,
             prover: ScriptedProver { _, _ in CredentialReport(.missing, "There is none") },
             tokenHosts: Setting(.google),

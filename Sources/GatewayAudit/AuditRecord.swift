@@ -162,6 +162,8 @@ extension AuditRecord {
         case keyRevoke = "key.revoke"
         case limitsPut = "limits.put"
         case adminAuthenticate = "admin.authenticate"
+        case adminTokenCreate = "admin_token.create"
+        case adminTokenRevoke = "admin_token.revoke"
         case auditOpened = "audit.opened"
         case auditClosed = "audit.closed"
         case auditRecovered = "audit.recovered"

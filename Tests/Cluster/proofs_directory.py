@@ -14,7 +14,7 @@ from servers import ROOT
 
 sys.path.insert(0, str(ROOT / "Tests/Faults"))
 
-from lab import LIMIT_S, Answer, call  # noqa: E402
+from lab import LIMIT_S, Answer, Gateway, call  # noqa: E402
 
 SENDER = "123456789012"
 # A statement of a gateway has ten seconds, so that a transaction can't be held open for longer by its COMMIT.
@@ -47,6 +47,29 @@ def revocation(cluster: Cluster, rounds: int = 2) -> str:
     for proxy in cluster.proxies:
         proxy.drops_notifications = False
     return f"{rounds} keys, notifications dropped for all but the first: refused everywhere after at most {slowest:.1f} s"
+
+
+def admin_token(cluster: Cluster) -> str:
+    """A token that an operator gets at one replica works at all; once it is revoked at another one, none accepts it."""
+    first, second, third = cluster.gateways
+    name = f"operator-{next(_numbers)}"
+    made = first.admin("POST", "admin-tokens", {"name": name, "role": "operator"})
+    headers = {"Authorization": f"Bearer {made['token']}"}
+
+    def status(gateway: Gateway, method: str = "GET") -> int:
+        return call(method, f"{gateway.admin_url}/admin/v1/tenants/{name}", headers).status
+
+    for gateway in cluster.gateways:
+        # A replica that knows the token finds no such tenant, and the role may not delete one.
+        within("the token to be known", SEEN_S, lambda gateway=gateway: status(gateway) == 404, cluster.lab)
+        assert status(gateway, "DELETE") == 403, f"{gateway.name} lets an operator delete a tenant"
+    begin = time.monotonic()
+    third.admin("DELETE", f"admin-tokens/{name}")
+    for gateway in (third, second, first):
+        within("the token to be refused", SEEN_S, lambda gateway=gateway: status(gateway) == 401, cluster.lab)
+    seconds = time.monotonic() - begin
+    assert seconds <= SEEN_S + NOISE_S, f"refused everywhere after {seconds:.1f} s"
+    return f"known to {SIZE} replicas, and refused by all {seconds:.1f} s after it was revoked"
 
 
 def changes_anywhere(cluster: Cluster, rounds: int = 3) -> str:

@@ -90,6 +90,9 @@ class ReplicaTests(FleetTests):
     def test_a_revoked_key_is_refused_everywhere(self) -> None:
         proofs_directory.revocation(self.cluster)
 
+    def test_an_admin_token_is_known_and_refused_everywhere(self) -> None:
+        proofs_directory.admin_token(self.cluster)
+
     def test_a_tenant_is_changed_through_any_replica(self) -> None:
         proofs_directory.changes_anywhere(self.cluster)
 

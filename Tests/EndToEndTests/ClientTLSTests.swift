@@ -27,6 +27,7 @@ extension EndToEnd {
             ("send shop --file body.json", 1), ("retired-token delete shop t", 1),
             ("credential put shop legacy --server-key-file server.key --endpoint http://127.0.0.1:9", 0),
             ("credential get shop", 0), ("credential check shop", 1), ("credential delete shop legacy --yes", 0),
+            ("admin-token create lee --role viewer", 0), ("admin-token list", 0), ("admin-token revoke lee", 0),
             ("audit query", 0), ("audit tail -n 1", 0), ("health", 0), ("doctor", 0), ("key revoke shop none", 1),
             ("tenant delete shop --yes", 0),
         ]

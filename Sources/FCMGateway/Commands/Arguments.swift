@@ -14,6 +14,8 @@ extension TenantID: ExpressibleByArgument {
 
 extension UpstreamKind: ExpressibleByArgument {}
 
+extension OperatorRole: ExpressibleByArgument {}
+
 extension Scope: ExpressibleByArgument {}
 
 extension LimitScope: ExpressibleByArgument {}

@@ -38,6 +38,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             StoreCommand.self,
             ConfigCommand.self,
             DoctorCommand.self,
+            AdminTokenCommand.self,
             CompletionCommand.self,
         ]
     )

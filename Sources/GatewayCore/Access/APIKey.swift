@@ -22,9 +22,11 @@ package struct APIKey: Sendable {
             self.code(of: key) == digest
         }
 
-        private func code(of key: ArraySlice<UInt8>) -> HMAC<SHA256>.MAC {
+        /// The code of a secret text, bound to another text before it.
+        func code(of key: ArraySlice<UInt8>, after text: String = "") -> HMAC<SHA256>.MAC {
             // The secret has been absorbed once; each key continues from a copy.
             var hash = self.keyed
+            if !text.isEmpty { hash.update(data: Array(text.utf8)) }
             hash.update(data: key)
             return hash.finalize()
         }

@@ -40,11 +40,13 @@ package final class AccessRefusals: Sendable {
         self.count(refusal, of: principal, action)
     }
 
-    /// Records a wrong admin token and the caller's address.
-    package func recordGuess(from address: String?, origin: RequestOrigin) async {
-        var record = AuditRecord(.adminAuthenticate, by: "unknown", of: nil, origin, at: self.clock.now())
-        record.object = address
-        record.reject(.unauthenticated)
+    /// Records a request to the admin listener by a wrong token, with the caller's address, or by an operator without
+    /// the role, with the route.
+    package func record(_ code: OutcomeCode, at object: String?, origin: RequestOrigin) async {
+        let name = origin.operator?.auditName ?? "unknown"
+        var record = AuditRecord(.adminAuthenticate, by: name, of: nil, origin, at: self.clock.now())
+        record.object = object
+        record.reject(code)
         await self.audit.record(refused: record)
     }
 
@@ -82,7 +84,8 @@ extension AuditRecord.Action {
         case .auditList: .readAudit
         case .tenantPut, .tenantDelete, .credentialPut, .credentialDelete, .credentialRewrap, .keyCreate, .keyImport,
             .keyRotate,
-            .keyRevoke, .limitsPut, .adminAuthenticate, .auditOpened, .auditClosed, .auditRecovered, .auditRemoved,
+            .keyRevoke, .limitsPut, .adminAuthenticate, .adminTokenCreate, .adminTokenRevoke, .auditOpened,
+            .auditClosed, .auditRecovered, .auditRemoved,
             .auditSpoolDamaged:
             nil
         }

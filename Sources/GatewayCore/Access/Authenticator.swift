@@ -1,4 +1,3 @@
-import Crypto
 import FCMModel
 
 /// Authenticates callers, from memory alone.
@@ -110,11 +109,11 @@ package struct RequestOrigin: Sendable {
     package var method: String
     package var requestID: String
     package var trace: RequestTrace?
+    /// The operator of a request to the admin listener.
+    package var `operator`: Operator?
 
-    package init(method: String, requestID: String, trace: RequestTrace? = nil) {
-        self.method = method
-        self.requestID = requestID
-        self.trace = trace
+    package init(method: String, requestID: String, trace: RequestTrace? = nil, operator: Operator? = nil) {
+        (self.method, self.requestID, self.trace, self.operator) = (method, requestID, trace, `operator`)
     }
 
     package var traceID: String? { self.trace?.traceID }
@@ -165,20 +164,5 @@ package struct ClientName: Sendable, Hashable {
     /// RFC 3986, 3.1.
     private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
         byte.isLetter || byte.isDigit || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
-    }
-}
-
-/// The operators' bearer token.
-package struct AdminToken: Sendable {
-    private let digest: [UInt8]
-    private let comparisonKey = SymmetricKey(size: .bits256)
-
-    package init(_ secret: Secret) {
-        self.digest = Array(HMAC<SHA256>.authenticationCode(for: secret.revealBytes(), using: self.comparisonKey))
-    }
-
-    /// True if a presented token is the right one. Takes the same time whatever part of it is right.
-    package func matches(_ bytes: ArraySlice<UInt8>) -> Bool {
-        HMAC<SHA256>.isValidAuthenticationCode(self.digest, authenticating: bytes, using: self.comparisonKey)
     }
 }

@@ -131,7 +131,7 @@ extension AuditRecord {
     /// The record of an operator's action, or of an attempt without the admin token.
     init(
         _ action: AuditRecord.Action,
-        by principal: String = "admin",
+        by principal: String? = nil,
         of tenant: TenantID?,
         uid: UInt64 = 0,
         _ origin: RequestOrigin,
@@ -141,7 +141,7 @@ extension AuditRecord {
         self.init(
             time: time,
             tenant: tenant?.text,
-            principal: principal,
+            principal: principal ?? origin.operator?.auditName ?? "admin",
             action: action.rawValue,
             outcome: outcome,
             requestID: origin.requestID

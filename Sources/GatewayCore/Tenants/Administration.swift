@@ -318,7 +318,7 @@ package struct Administration: Sendable {
                 do throws(GatewayError) {
                     if try await self.directory.apply(change, plannedAt: snapshot.version(of: tenant)) { return true }
                 } catch {
-                    throw Self.note(error, in: &record)
+                    throw error.noted(in: &record)
                 }
                 (record.outcome, record.code) = (.failed, GatewayError.Code.conflict.rawValue)
                 return false
@@ -328,24 +328,26 @@ package struct Administration: Sendable {
         throw GatewayError(.conflict, "Other replicas keep changing this tenant; try again")
     }
 
-    /// Records an error as the outcome of a change, and returns the error for the operator.
-    private static func note(_ error: GatewayError, in record: inout AuditRecord) -> GatewayError {
-        guard error.leavesOutcomeUnknown else {
-            (record.outcome, record.code) = (.failed, error.code.rawValue)
-            return error
-        }
-        (record.outcome, record.code) = (.unknown, OutcomeCode.outcomeUnknown.rawValue)
-        return GatewayError(
-            .outcomeUnknown,
-            "The store's answer was lost, so it is not known whether the change was made; look before you repeat it",
-            cause: error.cause
-        )
-    }
-
     /// Returns the uid of the changed tenant, or of the tenant that the change makes.
     private func uid(changedBy change: Directory.Change, in snapshot: DirectorySnapshot) -> UInt64 {
         if let profile = snapshot.tenants[change.tenant] { return profile.uid }
         guard case .putTenant(let tenant, let salt) = change else { return 0 }
         return TenantProfile.uid(of: tenant.id, Pseudonymizer(auditKey: self.directory.auditKey, tenantSalt: salt))
+    }
+}
+
+extension GatewayError {
+    /// Records the error as the outcome of an operator's change. Returns the error for the operator.
+    func noted(in record: inout AuditRecord) -> GatewayError {
+        guard self.leavesOutcomeUnknown else {
+            (record.outcome, record.code) = (.failed, self.code.rawValue)
+            return self
+        }
+        (record.outcome, record.code) = (.unknown, OutcomeCode.outcomeUnknown.rawValue)
+        return GatewayError(
+            .outcomeUnknown,
+            "The store's answer was lost, so it is not known whether the change was made; look before you repeat it",
+            cause: self.cause
+        )
     }
 }

@@ -161,7 +161,7 @@ extension KeyRoutes {
 }
 
 extension FieldProblems {
-    fileprivate mutating func time(_ value: JSONValue, at pointer: JSONPointer) -> Timestamp? {
+    mutating func time(_ value: JSONValue, at pointer: JSONPointer) -> Timestamp? {
         guard let time = value.string.flatMap({ Timestamp(rfc3339: $0) }) else {
             self.report(.invalidField, at: pointer, "This must be a time such as 2026-03-01T12:00:00Z")
             return nil

@@ -48,10 +48,12 @@ enum Credential: Sendable {
 /// The callers of a listener.
 enum Callers: Sendable {
     case tenants(Authenticator)
-    /// Operators, who authenticate with the admin token.
+    /// Operators, each of whom has a role.
     ///
     /// A wrong token is answered after a pause; an API key, which is not a guess at the token, is answered at once. The
     /// admin listener has few connections, and each serves one request at a time. That bounds the guesses per second
     /// and the memory of waiting requests, and never locks out an operator with the token.
-    case operators(AdminToken, pause: @Sendable () async -> Void)
+    case operators(AdminTokens, pause: @Sendable () async -> Void)
+    /// The routes need no credential.
+    case unknown
 }

@@ -136,6 +136,8 @@ struct Exchange: Sendable {
     let trace: RequestTrace?
     /// The owner of the request's API key, once known.
     var principal: Principal?
+    /// The operator, once known.
+    var `operator`: Operator?
     /// The caller stops waiting at this time.
     var deadline: ContinuousClock.Instant
     /// The key that makes a send repeatable.
@@ -153,7 +155,12 @@ struct Exchange: Sendable {
     }
 
     var origin: RequestOrigin {
-        RequestOrigin(method: self.request.head.method.rawValue, requestID: self.requestID, trace: self.trace)
+        RequestOrigin(
+            method: self.request.head.method.rawValue,
+            requestID: self.requestID,
+            trace: self.trace,
+            operator: self.operator
+        )
     }
 
     /// The tenant that an operator's path names.

@@ -97,7 +97,6 @@ extension Listener {
     /// The admin surface while the gateway waits for its store; none of it needs a token.
     package static func starting(
         hosts: AllowedHosts,
-        token: AdminToken,
         exposition: MetricsExposition,
         clock: any WallClock,
         metrics: HTTPMetrics,
@@ -108,7 +107,7 @@ extension Listener {
         Listener(
             routes: RouteTable(ProbeRoutes(refusal: { .storeAwaited }, exposition: exposition).endpoints),
             pipeline: RequestPipeline(
-                callers: .operators(token, pause: {}),
+                callers: .unknown,
                 refusals: nil,
                 gate: nil,
                 requestDeadline: nil,
@@ -127,7 +126,7 @@ extension Listener {
     /// The surface for operators, probes and Prometheus; the pause precedes the answer to a wrong token.
     package static func admin(
         hosts: AllowedHosts,
-        token: AdminToken,
+        tokens: AdminTokens,
         administration: Administration,
         prover: any CredentialProver,
         tokenHosts: Setting<TokenHosts>,
@@ -150,11 +149,12 @@ extension Listener {
         endpoints += KeyRoutes(administration: administration).endpoints
         endpoints += LimitRoutes(administration: administration).endpoints
         endpoints += AdminBatchRoutes(batches: batches).endpoints
+        endpoints += AdminTokenRoutes(tokens: tokens).endpoints
         endpoints += AdminAuditRoutes(audit: audit, administration: administration, cursors: auditCursors).endpoints
         return Listener(
             routes: RouteTable(endpoints),
             pipeline: RequestPipeline(
-                callers: .operators(token, pause: pause),
+                callers: .operators(tokens, pause: pause),
                 refusals: AccessRefusals(administration),
                 gate: nil,
                 requestDeadline: nil,
@@ -183,7 +183,15 @@ package struct AdminResponder: HTTPServerResponder {
     package func open(_ whole: Listener) { self.listener.change(to: whole) }
 
     package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
-        await self.listener.current.respond(to: request)
+        let listener = self.listener.current
+        // Probes and Prometheus do not wait for the store, and neither does the token of the configuration.
+        if case .operators(let tokens, _) = listener.pipeline.callers,
+            listener.routes.rowAlone(at: request.head.pathBytes)?.route.credential != nil,
+            let given = request.head.fields.bytes(of: .authorization).flatMap(Credential.bearer.bytes(in:))
+        {
+            await tokens.refresh(for: given)
+        }
+        return await listener.respond(to: request)
     }
 }
 

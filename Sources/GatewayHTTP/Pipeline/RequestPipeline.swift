@@ -86,8 +86,11 @@ struct RequestPipeline: Sendable {
             let response = await self.forbid(principal, action, lacking: scope, exchange, endpoint.route)
             return self.finished(response, to: exchange, endpoint.route)
         case .guess(let response, let pause):
-            await self.recordGuess(exchange)
+            await self.record(.unauthenticated, at: exchange.request.connection.remoteAddress, exchange)
             await pause()
+            return self.finished(response, to: exchange, endpoint.route)
+        case .unentitled(let response, let name):
+            await self.record(.forbidden, at: name, exchange)
             return self.finished(response, to: exchange, endpoint.route)
         case .answered(let response):
             return self.finished(response, to: exchange, endpoint.route)
@@ -128,6 +131,8 @@ struct RequestPipeline: Sendable {
         case forbidden(Principal, AuditRecord.Action, Scope)
         /// The admin token is wrong. The caller's address is recorded, and the answer follows after a pause.
         case guess(HTTPServerResponse, pause: @Sendable () async -> Void)
+        /// The operator lacks the role of the route, which is recorded.
+        case unentitled(HTTPServerResponse, route: String)
         case answered(HTTPServerResponse)
     }
 
@@ -163,14 +168,28 @@ struct RequestPipeline: Sendable {
                     if let action = route.action, let scope = action.scope, !principal.has(scope) {
                         return .forbidden(principal, action, scope)
                     }
-                case .operators(let token, let pause):
-                    guard let given, token.matches(given) else {
+                case .operators(let tokens, let pause):
+                    switch given.map({ tokens.authenticate($0, at: exchange.time) }) {
+                    case .authenticated(let caller)?:
+                        self.metrics.authenticated()
+                        exchange.operator = caller
+                        let role = AdminRoles.least(for: route)
+                        guard caller.role >= role else {
+                            let refusal = Refusal(.forbidden, "This needs the role \(role.rawValue)")
+                            return .unentitled(refusal.response, route: AdminRoles.name(of: route))
+                        }
+                    case .stale?:
+                        self.metrics.refused(result: "stale")
+                        let detail = "The store can't be reached, so admin tokens can't be checked"
+                        throw Refusal(.overloaded, detail, retryAfter: 5)
+                    case .unknown?, nil:
                         self.metrics.refused(result: "refused")
-                        let refusal = Refusal(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
+                        let refusal = Refusal(.unauthenticated, "Send an admin token as Authorization: Bearer <token>")
                         guard let given, APIKey.id(in: given) == nil else { return .answered(refusal.response) }
                         return .guess(refusal.response, pause: pause)
                     }
-                    self.metrics.authenticated()
+                case .unknown:
+                    throw Refusal(.unauthenticated)
                 }
                 try self.readFields(of: &exchange, route)
             }
@@ -225,8 +244,8 @@ struct RequestPipeline: Sendable {
     }
 
     @inline(never)
-    private func recordGuess(_ exchange: Exchange) async {
-        await self.refusals?.recordGuess(from: exchange.request.connection.remoteAddress, origin: exchange.origin)
+    private func record(_ code: OutcomeCode, at object: String?, _ exchange: Exchange) async {
+        await self.refusals?.record(code, at: object, origin: exchange.origin)
     }
 
     /// Reads the fields that mean the same on all routes with a credential.

@@ -25,7 +25,7 @@ package struct Gateway: Sendable {
     /// store is open.
     private struct AdminFront {
         let hosts: AllowedHosts
-        let token: AdminToken
+        let token: Secret?
         let exposition: MetricsExposition
         let metrics: HTTPMetrics
         let accessLog: AccessLog
@@ -37,7 +37,7 @@ package struct Gateway: Sendable {
 
         init(
             _ configuration: GatewayConfiguration,
-            token: AdminToken,
+            token: Secret?,
             certificate: ListenerCertificate?,
             tracer: RequestTracer,
             clock: SystemWallClock,
@@ -54,7 +54,6 @@ package struct Gateway: Sendable {
             self.tracer = tracer
             let starting = Listener.starting(
                 hosts: self.hosts,
-                token: token,
                 exposition: self.exposition,
                 clock: clock,
                 metrics: self.metrics,
@@ -128,7 +127,7 @@ package struct Gateway: Sendable {
 
         let front = AdminFront(
             configuration,
-            token: AdminToken(Secret(secrets.adminToken.revealed)),
+            token: secrets.adminToken.map { Secret($0.revealed) },
             certificate: certificates.admin,
             tracer: tracing.tracer,
             clock: clock,
@@ -433,9 +432,18 @@ package struct Gateway: Sendable {
             tracer: front.tracer,
             logger: logger.part(.http)
         )
+        let adminTokens = AdminTokens(
+            configured: front.token,
+            store: SQLAdminTokenStore(database: database),
+            pepper: pepper,
+            audit: audit,
+            clock: clock,
+            maxStale: configuration.store.maxStale
+        )
+        try await adminTokens.requireAdmin()
         let admin = Listener.admin(
             hosts: front.hosts,
-            token: front.token,
+            tokens: adminTokens,
             administration: self.administration,
             prover: upstream,
             tokenHosts: upstreamSettings.tokenHosts,

@@ -306,29 +306,35 @@ package struct GatewayConfiguration: Sendable {
     package var warnings: [ConfigurationProblem] { self.missingSecrets + self.servingWarnings }
 
     private var missingSecrets: [ConfigurationProblem] {
-        [("masterKey", self.masterKey == nil), ("admin.token", self.admin.token == nil)].filter { $0.1 }
-            .map { Self.missingSecret($0.0) }
+        var problems = self.masterKey == nil ? Self.missingMasterKey.problems : []
+        if self.admin.token == nil {
+            let consequence = "serve does not start without it, unless the store has a token of the role admin"
+            problems.append(Self.missingSecret("admin.token", consequence))
+        }
+        return problems
     }
 
     /// Returns the secrets that serving needs. Throws a problem for each missing secret.
     package func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
-        guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
-            throw ConfigurationProblems(self.missingSecrets)
-        }
-        return ServingSecrets(masterKey: masterKey, previousMasterKey: self.previousMasterKey, adminToken: adminToken)
+        guard let masterKey = self.masterKey else { throw ConfigurationProblems(self.missingSecrets) }
+        return ServingSecrets(
+            masterKey: masterKey,
+            previousMasterKey: self.previousMasterKey,
+            adminToken: self.admin.token
+        )
     }
 
     /// The problem if the store's secrets are to be opened without a master key.
     package static var missingMasterKey: ConfigurationProblems {
-        ConfigurationProblems([Self.missingSecret("masterKey")])
+        ConfigurationProblems([Self.missingSecret("masterKey", "serve does not start without it")])
     }
 
-    private static func missingSecret(_ path: String) -> ConfigurationProblem {
+    private static func missingSecret(_ path: String, _ consequence: String) -> ConfigurationProblem {
         let variable = ConfigurationKey.variable(path)
         return ConfigurationProblem(
             .variable(variable),
             key: path,
-            message: "is not set, nor is \(variable)_FILE; serve does not start without it. fcm-gateway init makes one"
+            message: "is not set, nor is \(variable)_FILE; \(consequence). fcm-gateway init makes one"
         )
     }
 }

@@ -22,12 +22,13 @@ package struct ServingSecrets: Sendable {
     package let masterKey: Redacted<[UInt8]>
     /// The key before the current one. Set while secrets may still be sealed with it.
     package var previousMasterKey: Redacted<[UInt8]>?
-    package let adminToken: Redacted<String>
+    /// `nil` if operators have named tokens alone.
+    package let adminToken: Redacted<String>?
 
     package init(
         masterKey: Redacted<[UInt8]>,
         previousMasterKey: Redacted<[UInt8]>? = nil,
-        adminToken: Redacted<String>
+        adminToken: Redacted<String>?
     ) {
         self.masterKey = masterKey
         self.previousMasterKey = previousMasterKey

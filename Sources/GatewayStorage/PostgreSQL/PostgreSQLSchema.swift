@@ -70,18 +70,17 @@ package enum PostgreSQLSchema {
     }
 
     /// Steps are only added. A released step is never edited: `Tests/Schemas` has a copy of each.
-    static let steps = [
-        Step(
-            name: "v100",
-            admits: "v100",
-            statements: Self.history + Self.translated(SQLSchema.statements) + Self.functions
-        ),
-        Step(
-            name: SQLSchema.batchVersion,
-            admits: "v100",
-            statements: Self.translated(SQLSchema.batchStatements)
-        ),
-    ]
+    static let steps =
+        [
+            Step(
+                name: "v100",
+                admits: "v100",
+                statements: Self.history + Self.translated(SQLSchema.statements) + Self.functions
+            )
+        ]
+        + SQLSchema.additions.map { name, statements in
+            Step(name: name, admits: "v100", statements: Self.translated(statements))
+        }
 
     /// The key of this advisory lock among those of a database: `FCMG`.
     private static let migrationLock: Int64 = 0x4643_4D47

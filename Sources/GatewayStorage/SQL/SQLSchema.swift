@@ -26,10 +26,15 @@ enum SQLSchema {
 
     /// The step that adds the tables of batches.
     static let batchVersion = "v101"
-    static let batchStatements = Self.batches
+    /// The steps after the first release's, which only add to what was there.
+    static let additions: [(name: String, statements: String)] = [
+        (Self.batchVersion, Self.batches), ("v102", Self.adminTokens),
+    ]
+    static let latestVersion = Self.additions.last?.name ?? ""
 
     /// The tables, each after those that it refers to.
-    static let tables: [String] = (Self.statements + "\n" + Self.batchStatements).split(separator: "\n")
+    static let tables: [String] = ([Self.statements] + Self.additions.map(\.statements))
+        .flatMap { $0.split(separator: "\n") }
         .compactMap { line -> String? in
             let command = "CREATE TABLE "
             return line.hasPrefix(command) ? String(line.dropFirst(command.count).prefix { $0 != " " }) : nil
@@ -268,6 +273,17 @@ enum SQLSchema {
             time INTEGER NOT NULL,
             wall INTEGER NOT NULL
         ) STRICT;
+        """
+
+    /// The named tokens of operators. A `digest` covers the token and the row.
+    private static let adminTokens = """
+        CREATE TABLE admin_tokens (
+            name TEXT NOT NULL PRIMARY KEY,
+            role TEXT NOT NULL,
+            digest BLOB NOT NULL,
+            created_at INTEGER NOT NULL,
+            expires_at INTEGER
+        ) STRICT, WITHOUT ROWID;
         """
 
     /// A batch's counters are the sums of what its chunks have recorded. `sealed` is its message.

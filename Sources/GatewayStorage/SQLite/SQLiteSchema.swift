@@ -13,8 +13,8 @@ enum SQLiteSchema {
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
             try db.execute(sql: SQLSchema.statements)
         }
-        migrator.registerMigration(SQLSchema.batchVersion) { db in
-            try db.execute(sql: SQLSchema.batchStatements)
+        for step in SQLSchema.additions {
+            migrator.registerMigration(step.name) { db in try db.execute(sql: step.statements) }
         }
         return migrator
     }()

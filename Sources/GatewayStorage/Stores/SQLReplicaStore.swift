@@ -20,7 +20,7 @@ package struct SQLReplicaStore: ReplicaStore {
                 VALUES ($1, gateway_time(), gateway_time(), $2, $3)
                 ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
                 """,
-                [.text(id.text), .text(self.masterKey), .string(SQLSchema.batchVersion)]
+                [.text(id.text), .text(self.masterKey), .string(SQLSchema.latestVersion)]
             )
             return try db.rows("SELECT id, gateway_time() - seen_at FROM replicas ORDER BY id") { row in
                 Replicas.Sighting(id: ReplicaID(text: try row.text(0)), age: .microseconds(try row.int64(1)))

@@ -17,7 +17,8 @@ struct CommandOutputTests {
                         warning: GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; \
                         serve does not start without it. fcm-gateway init makes one
                         warning: GATEWAY_ADMIN_TOKEN: is not set, nor is GATEWAY_ADMIN_TOKEN_FILE; \
-                        serve does not start without it. fcm-gateway init makes one
+                        serve does not start without it, unless the store has a token of the role admin. \
+                        fcm-gateway init makes one
                         warning: http.host: API keys travel in the clear on 0.0.0.0; set http.tls.certificateFile, or \
                         listen on 127.0.0.1 behind a proxy that speaks TLS
                         """

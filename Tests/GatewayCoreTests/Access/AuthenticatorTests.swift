@@ -167,35 +167,6 @@ struct ClientNameTests {
     }
 }
 
-@Suite("AdminToken")
-struct AdminTokenTests {
-    private let token = AdminToken(Secret("correct-horse-battery"))
-
-    @Test("The token itself matches")
-    func match() {
-        #expect(self.token.matches(Array("correct-horse-battery".utf8)[...]))
-        #expect(self.token.matches(Array("Bearer correct-horse-battery".utf8)[7...]))
-    }
-
-    @Test(
-        "Any other text does not match",
-        arguments: [
-            "", "correct-horse-batter", "correct-horse-battery ", "Correct-horse-battery", "correct-horse-battery\u{0}",
-        ]
-    )
-    func mismatch(text: String) {
-        #expect(!self.token.matches(Array(text.utf8)[...]))
-    }
-
-    @Test("Descriptions and dumps do not contain the token")
-    func redacted() {
-        var dumped = ""
-        dump(self.token, to: &dumped)
-        #expect(!dumped.contains("correct-horse-battery"))
-        #expect(!"\(self.token)".contains("correct-horse-battery"))
-    }
-}
-
 /// A directory store that a later release has written to.
 private struct LaterStore: DirectoryStore {
     let contents: Observed<Directory.Contents>

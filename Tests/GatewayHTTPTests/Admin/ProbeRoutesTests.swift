@@ -33,7 +33,6 @@ struct ProbeRoutesTests {
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             let starting = Listener.starting(
                 hosts: AllowedHosts([TestGateway.host]),
-                token: AdminToken(Secret(TestGateway.adminToken)),
                 exposition: MetricsExposition(contentType: "text/plain") { Array("fcmgw_up 1\n".utf8) },
                 clock: gateway.clock,
                 metrics: HTTPMetrics(GatewayMetrics(), listener: "admin"),

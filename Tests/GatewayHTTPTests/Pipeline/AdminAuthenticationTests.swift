@@ -7,7 +7,7 @@ import Testing
 @testable import GatewayHTTP
 
 struct AdminAuthenticationTests {
-    @Test("Every admin route requires the admin token, and each wrong guess is recorded")
+    @Test("Every admin route requires an admin token, and each wrong guess is recorded")
     func refused() async throws {
         try await TestGateway.run { gateway, key in
             let recorded = try await gateway.auditRecords().map(\.action)
@@ -26,7 +26,7 @@ struct AdminAuthenticationTests {
                     #expect(
                         problem.without("title") == [
                             "type": "/problems/unauthenticated", "status": 401, "code": "unauthenticated",
-                            "detail": "Send the admin token as Authorization: Bearer <token>", "retryable": false,
+                            "detail": "Send an admin token as Authorization: Bearer <token>", "retryable": false,
                             "action": "fix_credentials",
                         ]
                     )

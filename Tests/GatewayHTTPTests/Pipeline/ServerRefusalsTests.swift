@@ -108,7 +108,7 @@ extension Listener {
         return Listener(
             routes: RouteTable([]),
             pipeline: RequestPipeline(
-                callers: .operators(AdminToken(Secret("token")), pause: {}),
+                callers: .unknown,
                 refusals: AccessRefusals(audit: .sample(store: TestDatabase().auditStore), clock: ManualClock()),
                 gate: nil,
                 requestDeadline: nil,

@@ -44,6 +44,7 @@ struct TestGateway: Sendable {
     /// The number of pauses after a wrong admin token.
     let pauses = Observed(0)
     let dataListener: Listener
+    let adminTokens: AdminTokens
     let adminListener: Listener
     private let script = Observed<[@Sendable (UpstreamCall) -> SendResult]>([])
     /// True while the upstream holds back its answers.
@@ -215,10 +216,18 @@ struct TestGateway: Sendable {
             tracer: tracer,
             logger: logger
         )
+        self.adminTokens = AdminTokens(
+            configured: Secret(Self.adminToken),
+            store: TestDatabase(self.database).adminTokenStore,
+            pepper: pepper,
+            audit: self.audit,
+            clock: self.clock,
+            maxStale: .seconds(900)
+        )
         let pauses = self.pauses
         self.adminListener = Listener.admin(
             hosts: AllowedHosts([Self.host]),
-            token: AdminToken(Secret(Self.adminToken)),
+            tokens: self.adminTokens,
             administration: self.administration,
             prover: ScriptedProver { kind, profile in
                 profile.storedCredentials.contains { $0.kind == kind }
@@ -278,7 +287,8 @@ struct TestGateway: Sendable {
         headers: [String: String] = [:],
         host: String? = TestGateway.host
     ) async -> Answer {
-        await Self.ask(self.adminListener, method, path, bearer: token, body: body, headers: headers, host: host)
+        let listener = AdminResponder(self.adminListener)
+        return await Self.ask(listener, method, path, bearer: token, body: body, headers: headers, host: host)
     }
 
     /// Asks the admin listener for a path under `/admin/`, else the data listener with a tenant's key.
