@@ -7,7 +7,7 @@ SHELL := bash
 SOURCES := Sources Tests Benchmarks Package.swift
 # What is tried against the built program after the other Swift tests: three at a time, since most of them wait most of the
 # time; the longest first.
-SUITES := EndToEndTests Cluster Contract Documents Monitoring Clients Deploy Tracing Lab
+SUITES := EndToEndTests Cluster Contract Documents Monitoring Clients Deploy Upstream Tracing Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \

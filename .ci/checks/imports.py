@@ -26,7 +26,10 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "StrictJSON": ([], ["NIOCore"]),
     "EventLoopHTTP": (
         [],
-        ["HTTPTypes", "Logging", "NIOCore", "NIOHPACK", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS"],
+        [
+            "HTTPTypes", "Logging", "NIOCore", "NIOExtras", "NIOHPACK", "NIOHTTP1", "NIOHTTP2", "NIOPosix", "NIOSSL",
+            "NIOTLS",
+        ],
     ),
     "PrometheusMetrics": ([], ["CoreMetrics"]),
     "RedisClient": ([], ["Logging", "NIOCore", "NIOPosix", "NIOSSL"]),

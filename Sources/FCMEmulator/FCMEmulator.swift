@@ -27,6 +27,7 @@ package final class FCMEmulator: Service {
         var settings: EmulatorSettings
         var accounts: [String: ServiceAccount] = [:]
         var accessTokens = AccessTokens()
+        var federation = Federation.State()
         /// Held requests and answers, by the number of the hold.
         var held: [Int: AsyncStream<Void>.Continuation] = [:]
         var lastHold = 0
@@ -485,9 +486,25 @@ package final class FCMEmulator: Service {
         self.state.withLock { $0.accounts[email] }
     }
 
-    /// True if an account belongs to the project.
+    /// True if an account belongs to the project, or the machine does.
     func knows(project: String) -> Bool {
-        self.state.withLock { $0.accounts.values.contains { $0.projectID == project } }
+        self.state.withLock { state in
+            state.federation.machineProjectID == project
+                || state.accounts.values.contains { $0.projectID == project }
+        }
+    }
+
+    /// Makes a token of another provider, which STS exchanges for access tokens to a project.
+    package func makeSubjectToken(projectID: String, lifetimeSeconds: Int) -> String {
+        let expiry = self.now().addingTimeInterval(TimeInterval(lifetimeSeconds))
+        return self.state.withLock { $0.federation.makeSubjectToken(projectID: projectID, expiry: expiry) }
+    }
+
+    /// Gives the machine an account of a project, or none.
+    package func setMachine(projectID: String?) { self.state.withLock { $0.federation.machineProjectID = projectID } }
+
+    func federation<Value: Sendable>(_ read: (Federation.State) -> Value) -> Value {
+        self.state.withLock { read($0.federation) }
     }
 
     /// Makes every access token issued so far invalid.

@@ -58,8 +58,8 @@ struct DemoSetup: Service {
         }
         if try administration.profile(of: demo).v1Credential?.endpoint != endpoint {
             _ = try await administration.put(
-                ServiceAccountCredential(
-                    json: Array(account.json.utf8),
+                V1Credential(
+                    serviceAccount: Array(account.json.utf8),
                     endpoint: endpoint,
                     allowing: TokenHosts([], admitsLoopback: true)
                 ),

@@ -26,7 +26,7 @@ extension FCMClient: CredentialProver {
         let report =
             switch kind {
             case .legacy: await self.proveServerKey(of: profile, origin)
-            case .v1: await self.proveServiceAccount(of: profile, origin)
+            case .v1: await self.proveV1(of: profile, origin)
             }
         return report?.noting(profile) ?? .missing(kind, of: profile)
     }
@@ -42,7 +42,7 @@ extension FCMClient: CredentialProver {
         return await self.perform(CheckCall(dryRun: send) { result, _ in CredentialReport(result) })
     }
 
-    private func proveServiceAccount(of profile: TenantProfile, _ origin: RequestOrigin) async -> CredentialReport? {
+    private func proveV1(of profile: TenantProfile, _ origin: RequestOrigin) async -> CredentialReport? {
         guard let credential = profile.v1Credential else { return nil }
         let authorization: Authorization
         switch await self.exchange.issue(for: credential, in: origin.trace) {
@@ -152,18 +152,21 @@ extension CredentialReport {
         "The credential's endpoint is not http(s)://host[:port], or TLS can't be set up"
     )
 
-    fileprivate init(_ failure: TokenFailure, of credential: ServiceAccountCredential) {
-        let (host, email) = (credential.tokenURI.authority, credential.clientEmail)
+    fileprivate init(_ failure: TokenFailure, of credential: V1Credential) {
+        let (issuer, name) = credential.source.issuer
+        let host = failure.server ?? issuer
         let said = Self.quoting(failure.detail)
         let (finding, detail): (Finding, String) =
             switch failure {
-            case .hostRefused where credential.tokenURI.isEncrypted || credential.tokenURI.isLoopback:
+            case .hostRefused where credential.source.isPlain:
+                (.tokenHostRefused, "The account's token host \(host) uses http; only https may leave this machine")
+            case .hostRefused:
                 (
                     .tokenHostRefused,
-                    "The account's token host \(host) is not in upstream.allowedTokenHosts"
+                    "The token host \(host), or the place of the provider's token, is not one that the configuration allows"
                 )
-            case .hostRefused:
-                (.tokenHostRefused, "The account's token host \(host) uses http; only https may leave this machine")
+            case .subjectTokenUnreadable:
+                (.keyUnusable, "The provider's token can't be read from the file or URL of the credential")
             case .keyUnusable:
                 (.keyUnusable, "The private key is not an RSA key that can sign")
             case _ where failure.kind == .unreachable:
@@ -177,9 +180,12 @@ extension CredentialReport {
                     "\(host) refuses the assertion because this machine's clock is off\(failure.clockWords)\(said)"
                 )
             case _ where failure.code == "invalid_grant":
-                (.keyRefused, "\(host) refuses the key of \(email): it was deleted, or the account is gone\(said)")
+                (
+                    .keyRefused,
+                    "\(host) refuses the proof of \(name): the key was deleted, or the account is gone\(said)"
+                )
             default:
-                (.keyRefused, "\(host) issues no access token to \(email)\(said)")
+                (.keyRefused, "\(host) issues no access token to \(name)\(said)")
             }
         self.init(finding, detail, upstreamCode: failure.code)
     }
@@ -197,7 +203,7 @@ extension CredentialReport {
         self.init(finding, detail, upstreamCode: result.upstreamCode ?? "none")
     }
 
-    fileprivate init(status: Int, _ body: V1ErrorBody, projectID: String, credential: ServiceAccountCredential) {
+    fileprivate init(status: Int, _ body: V1ErrorBody, projectID: String, credential: V1Credential) {
         let said = Self.quoting(AnswerBounds.beginning(of: body.message))
         let owner = credential.projectID
         let (finding, detail): (Finding, String) =
@@ -227,6 +233,26 @@ extension CredentialReport {
             }
         let reason = [401, 403].contains(status) ? body.boundedReason : nil
         self.init(finding, detail, upstreamCode: reason ?? String(status))
+    }
+}
+
+extension V1Credential.Source {
+    /// The server that issues access tokens, and the name of the account.
+    fileprivate var issuer: (host: String, name: String) {
+        switch self {
+        case .serviceAccount(let key): (key.tokenURI.authority, key.clientEmail)
+        case .external(let account): (account.tokenURL.authority, account.audience)
+        case .metadataServer: ("the metadata server", "this machine")
+        }
+    }
+
+    /// True if the token endpoint is called without encryption, beyond this machine.
+    fileprivate var isPlain: Bool {
+        switch self {
+        case .serviceAccount(let key): !key.tokenURI.isEncrypted && !key.tokenURI.isLoopback
+        case .external(let account): !account.tokenURL.isEncrypted && !account.tokenURL.isLoopback
+        case .metadataServer: false
+        }
     }
 }
 

@@ -9,7 +9,7 @@ import Synchronization
 final class FCMAccount: Sendable {
     enum Credential {
         case serverKey(digest: UInt64, endpoint: String?)
-        case serviceAccount(ServiceAccountCredential)
+        case v1(V1Credential)
     }
 
     /// The time for which v1's own API for topics is assumed to be missing.
@@ -69,7 +69,7 @@ final class FCMAccount: Sendable {
         case .serverKey(let digest, let endpoint):
             guard let present = profile.legacyCredential else { return false }
             return digest == present.digest && endpoint == present.endpoint
-        case .serviceAccount(let credential):
+        case .v1(let credential):
             guard let present = profile.v1Credential else { return false }
             return
                 (credential === present
@@ -181,7 +181,7 @@ final class FCMAccounts: Sendable {
                 self.pools.pool(for: self.settings.configuration.endpoint(for: profile, by: kind))
                     .map { pool in
                         FCMAccount(
-                            .serviceAccount(credential),
+                            .v1(credential),
                             // A token is valid at every endpoint.
                             by: .tokens(self.tokens.source(for: credential)),
                             .v1,

@@ -148,8 +148,8 @@ extension HTTPClientError {
     var meaning: (code: OutcomeCode, verdict: CircuitBreaker.Verdict, isWorthRetrying: Bool) {
         let open: OutcomeCode = self.requestSent ? .outcomeUnknown : .upstreamUnavailable
         return switch self.code {
-        case .connectFailed, .connectTimeout: (.upstreamUnavailable, .trouble, !self.requestSent)
-        case .tlsFailed, .refused: (.upstreamUnavailable, .trouble, false)
+        case .connectFailed, .connectTimeout, .proxyFailed: (.upstreamUnavailable, .trouble, !self.requestSent)
+        case .tlsFailed, .refused, .proxyUnauthorized: (.upstreamUnavailable, .trouble, false)
         case .poolExhausted: (.upstreamUnavailable, .silent, false)
         case .connectionClosed: (open, .lost, !self.requestSent)
         case .deadlineExceeded: (open, .trouble, false)

@@ -57,7 +57,7 @@ package final class FCMClient: Sendable {
             eventLoopGroup: eventLoopGroup,
             logger: logger
         )
-        let exchange = JWTBearerExchange(settings: settings, pools: pools, clock: clock, logger: logger)
+        let exchange = GoogleTokens(settings: settings, pools: pools, clock: clock, logger: logger)
         self.init(
             settings: settings,
             pools: pools,
@@ -74,12 +74,13 @@ package final class FCMClient: Sendable {
         self.accounts.keep(tenants)
         let configuration = self.settings.configuration
         var endpoints: Set = [configuration.legacyEndpoint, configuration.v1Endpoint, configuration.iidEndpoint]
-        var tokenOrigins: Set<String> = []
+        let metadata = self.settings.tokenHosts.current.metadataServer.flatMap { TokenURI("http://\($0)") }
+        var tokenOrigins = Set([metadata?.origin].compactMap(\.self))
         for profile in tenants.values {
             if let endpoint = profile.legacyCredential?.endpoint { endpoints.insert(endpoint) }
             guard let credential = profile.v1Credential else { continue }
             if let endpoint = credential.endpoint { endpoints.insert(endpoint) }
-            tokenOrigins.insert(credential.tokenURI.origin)
+            tokenOrigins.formUnion(credential.source.addresses.map(\.origin))
         }
         self.pools.keep(endpoints, tokenOrigins: tokenOrigins)
     }

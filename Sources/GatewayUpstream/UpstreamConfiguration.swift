@@ -1,4 +1,6 @@
 package import EventLoopHTTP
+import FCMModel
+import Foundation
 package import GatewayCore
 package import NIOSSL
 
@@ -45,12 +47,25 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     /// The API that serves the subscriptions of tenants that send by the v1 protocol.
     package var topicAPI = TopicAPI.v1
     /// The hosts, in lower case and with a port where one is needed, that a credential's `token_uri` may name.
-    package var allowedTokenHosts = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"]
+    package var allowedTokenHosts = [
+        "oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com", "sts.googleapis.com",
+        "iamcredentials.googleapis.com",
+    ]
+    /// The hosts, in lower case and with a port where one is needed, that external accounts may read subject tokens from.
+    package var subjectTokenHosts: [String] = []
+    /// The folder of files with subject tokens; `nil` for none.
+    package var subjectTokenDirectory: String?
+    /// The metadata server, a host with its port unless it is 80; empty for none.
+    package var metadataServer = ""
     /// The hosts, in lower case and without a port, to which secrets may be sent without encryption, besides this
     /// machine.
     package var allowPlainHTTP: [String] = []
     /// A PEM file of authorities that may certify upstream servers, in addition to the system's.
     package var caFile: String?
+    /// The proxy of all calls, `http://[USER@]HOST:PORT`; empty for direct ones.
+    package var proxyURL = ""
+    /// The hosts, with their subdomains, and addresses that are called without the proxy.
+    package var noProxy = ["localhost", "127.0.0.1", "[::1]"]
     /// The timeout of one attempt, from the wait for a connection to the last byte of the answer.
     package var timeout = Duration.seconds(10)
     /// The deadline of all attempts of one call together.
@@ -64,7 +79,13 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     package init() {}
 
     package var tokenHosts: TokenHosts {
-        TokenHosts(self.allowedTokenHosts, plainHTTP: PlainHTTP(hosts: self.allowPlainHTTP))
+        TokenHosts(
+            self.allowedTokenHosts,
+            plainHTTP: PlainHTTP(hosts: self.allowPlainHTTP),
+            subjectAuthorities: self.subjectTokenHosts,
+            subjectTokenDirectory: self.subjectTokenDirectory,
+            metadataServer: self.metadataServer.isEmpty ? nil : self.metadataServer
+        )
     }
 
     /// Returns where a tenant's messages go: the server that its credential names, or else the configured one.
@@ -75,8 +96,16 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         }
     }
 
-    package func client(connections: Int, perLoop: Int) throws(GatewayError) -> HTTPClientConfiguration {
+    package func client(
+        connections: Int,
+        perLoop: Int,
+        proxyPassword: Secret? = nil
+    ) throws(GatewayError) -> HTTPClientConfiguration {
         var client = HTTPClientConfiguration(tls: try self.tls())
+        // A proxy would answer with the identity of its own machine.
+        let metadata = [self.metadataServer.split(separator: ":").first.map(String.init), "169.254.169.254"]
+        let direct = self.noProxy + metadata.compactMap(\.self)
+        client.proxy = HTTPProxy(self.proxyURL, password: proxyPassword, direct: direct)
         client.connectTimeout = self.connectTimeout
         client.maxConnectionsPerLoop = perLoop
         client.http2.maxConnectionsPerLoop = min(client.http2.maxConnectionsPerLoop, perLoop)
@@ -95,6 +124,29 @@ package struct UpstreamConfiguration: Sendable, Equatable {
             throw GatewayError(.invalid, "\(file) holds no certificate in PEM, or can't be read")
         }
         return tls
+    }
+}
+
+extension HTTPProxy {
+    /// Parses `http://[USER@]HOST:PORT`. A password in it is refused, because addresses are printed.
+    package init?(_ url: String, password: Secret? = nil, direct: [String] = []) {
+        guard url.hasPrefix("http://") else { return nil }
+        let parts = url.dropFirst("http://".count).split(separator: "@", omittingEmptySubsequences: false)
+        guard let place = parts.last, parts.count <= 2, place.contains(":"),
+            let origin = HTTPOrigin("http://\(place)")
+        else { return nil }
+        var authorization: (@Sendable () -> String)?
+        if parts.count == 2 {
+            guard let user = PercentEncoding.decoded(Array(parts[0].utf8)[...]), !user.isEmpty, !user.contains(":")
+            else {
+                return nil
+            }
+            authorization = {
+                let pair = Array(user.utf8) + [UInt8(ascii: ":")] + (password?.revealBytes() ?? [])
+                return "Basic " + Data(pair).base64EncodedString()
+            }
+        }
+        self.init(host: origin.host, port: origin.port, direct: direct, authorization: authorization)
     }
 }
 

@@ -91,9 +91,9 @@ struct CredentialCheckTests {
             #expect(try await fixture.prove().finding == .tokenEndpointUnreachable)
             let foreign = try fixture.call(credential: .sample()).profile
             #expect(try await fixture.prove(of: foreign).finding == .tokenHostRefused)
-            var file = ServiceAccountCredential.sampleMembers()
+            var file = V1Credential.sampleMembers()
             file["token_uri"] = fixture.file.tokenURI
-            let unusable = try fixture.serviceAccount(ServiceAccountCredential.sampleFile(file))
+            let unusable = try fixture.serviceAccount(V1Credential.sampleFile(file))
             let profile = try fixture.call(credential: unusable).profile
             #expect(try await fixture.prove(of: profile).finding == .keyUnusable)
         }

@@ -37,8 +37,8 @@ struct ForgottenTenantTests {
         try await V1Fixture.run { fixture in
             let call = try fixture.call()
             #expect(await fixture.client.send(call).isAccepted)
-            let successor = try ServiceAccountCredential(
-                json: Array(fixture.file.json.utf8),
+            let successor = try V1Credential(
+                serviceAccount: Array(fixture.file.json.utf8),
                 endpoint: fixture.endpoint,
                 allowing: TokenHosts([], admitsLoopback: true)
             )

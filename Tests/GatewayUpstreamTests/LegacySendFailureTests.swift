@@ -69,7 +69,7 @@ struct LegacySendFailureTests {
         case .responseTooLarge, .invalidResponse:
             #expect(unsent == .upstreamProtocol)
             #expect(sent == .upstreamProtocol)
-        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .refused:
+        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .refused, .proxyFailed, .proxyUnauthorized:
             #expect(unsent == .upstreamUnavailable)
         case .deadlineExceeded, .connectionClosed, .cancelled, .shutDown:
             #expect(unsent == .upstreamUnavailable)

@@ -50,6 +50,8 @@ package struct HTTPClientConfiguration: Sendable {
     package var maxResponseHeadBytes = 32 * 1024
     package var maxResponseFields = 128
     package var http2 = HTTP2()
+    /// The proxy through which origins are reached; nil for direct connections.
+    package var proxy: HTTPProxy?
     /// The verification of `https` origins; nil for the system's trust roots and full verification.
     ///
     /// Protocols that it names replace ``protocols``.

@@ -44,6 +44,7 @@ final class HTTPClientCore: Sendable {
     private let origin: HTTPOrigin
     /// The origin's host as an address, or nil. An address is not resolved, and no server name is sent.
     private let address: SocketAddress?
+    private let proxy: HTTPProxy?
     private let encryption: NIOSSLContext?
     /// True if a connection may use HTTP/2. The first connection decides it.
     let offersHTTP2: Bool
@@ -56,6 +57,7 @@ final class HTTPClientCore: Sendable {
     ) {
         self.origin = origin
         self.address = try? SocketAddress(ipAddress: origin.host, port: origin.port)
+        self.proxy = configuration.proxy.flatMap { $0.serves(origin) ? $0 : nil }
         self.encryption = encryption?.context
         self.offersHTTP2 = encryption?.offersHTTP2 ?? false
         self.authority = origin.authority
@@ -107,33 +109,51 @@ final class HTTPClientCore: Sendable {
         let deadline = loop.eventLoop.now + self.connectTimeout
         let encryption = self.encryption
         let serverName = self.address == nil ? self.origin.host : nil
+        let install: @Sendable (any Channel) throws -> Void = { channel in
+            let pipeline = channel.pipeline.syncOperations
+            if let encryption {
+                try pipeline.addHandler(NIOSSLClientHandler(context: encryption, serverHostname: serverName))
+                try pipeline.addHandler(Negotiation(loop: loop))
+            } else {
+                try pipeline.addHandler(HTTP1ClientConnection(loop: loop))
+            }
+        }
+        let proxy = self.proxy
         let bootstrap = ClientBootstrap(group: loop.eventLoop)
             .connectTimeout(self.connectTimeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.writeBufferWaterMark, value: .unwritableUntilFlushed)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    if let encryption {
-                        try pipeline.addHandler(NIOSSLClientHandler(context: encryption, serverHostname: serverName))
-                        try pipeline.addHandler(Negotiation(loop: loop))
-                    } else {
-                        try pipeline.addHandler(HTTP1ClientConnection(loop: loop))
-                    }
-                }
+                channel.eventLoop.makeCompletedFuture { if proxy == nil { try install(channel) } }
             }
         let connecting =
-            if let address = self.address {
+            if let proxy {
+                bootstrap.connect(host: proxy.host, port: proxy.port)
+            } else if let address = self.address {
                 bootstrap.connect(to: address)
             } else {
                 bootstrap.connect(host: self.origin.host, port: self.origin.port)
             }
-        connecting.assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success(let channel): channel.closeFuture.whenComplete { _ in connections.leave() }
-                case .failure: connections.leave()
+        connecting.whenComplete { result in
+            switch result {
+            case .success(let channel): channel.closeFuture.whenComplete { _ in connections.leave() }
+            case .failure: connections.leave()
+            }
+        }
+        let opening =
+            proxy.map { proxy in
+                connecting.flatMap { [origin] channel in
+                    proxy.openTunnel(to: origin, over: channel, until: deadline)
+                        .flatMapThrowing {
+                            try install(channel)
+                            return channel
+                        }
                 }
+            } ?? connecting
+        // The proxy may leave a connection open that carries no tunnel.
+        opening.whenFailure { _ in connecting.whenSuccess { $0.close(promise: nil) } }
+        opening.assumeIsolated()
+            .whenComplete { result in
                 do {
                     let pipeline = try result.get().pipeline.syncOperations
                     if encryption == nil {
@@ -143,8 +163,8 @@ final class HTTPClientCore: Sendable {
                         negotiation.whenOpened(until: deadline, completion)
                     }
                 } catch {
-                    let failure = HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)
-                    Self.fail(failure, on: loop, completion)
+                    let code = proxy == nil ? Self.code(for: error) : HTTPProxy.code(for: error)
+                    Self.fail(HTTPClientError(code: code, requestSent: false, cause: error), on: loop, completion)
                 }
             }
     }

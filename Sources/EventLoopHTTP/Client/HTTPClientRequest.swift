@@ -53,6 +53,10 @@ package struct HTTPClientError: Error, Sendable {
     package enum Code: String, Error, CaseIterable {
         case connectFailed
         case connectTimeout
+        /// The proxy can't be reached, or does not open a tunnel to the origin.
+        case proxyFailed
+        /// The proxy wants other credentials (407).
+        case proxyUnauthorized
         /// The TLS handshake failed, or the certificate is not the origin's.
         case tlsFailed
         case deadlineExceeded

@@ -44,6 +44,18 @@ struct ControlRoutes: Sendable {
                 throw ControlError(status: 404, message: "there is no account \(email)")
             }
             return .noContent
+        case ("subject-tokens", "POST"):
+            let members = try ControlMembers(body: request.bodyBytes)
+            try members.allow(["project_id", "lifetime_s"])
+            guard let project = try members.string("project_id") else { throw .badRequest("project_id is missing") }
+            let lifetime = try members.integer("lifetime_s", in: 0...86_400) ?? 3_600
+            let token = self.emulator.makeSubjectToken(projectID: project, lifetimeSeconds: lifetime)
+            return .json(#"{"subject_token":\#(JSONValue.quoted(token))}"#)
+        case ("machine", "POST"):
+            let members = try ControlMembers(body: request.bodyBytes)
+            try members.allow(["project_id"])
+            self.emulator.setMachine(projectID: try members.string("project_id"))
+            return .noContent
         case ("access-tokens", "DELETE"):
             self.emulator.revokeAccessTokens()
             return .noContent
@@ -90,7 +102,7 @@ struct ControlRoutes: Sendable {
             "journal": "GET", "deliveries": "GET", "subscriptions": "POST", "faults": "POST, DELETE",
             "state": "DELETE", "service-accounts": "POST, DELETE", "access-tokens": "DELETE", "connections": "GET",
             "goaway": "POST", "groups": "GET, DELETE", "invalid-tokens": "POST", "settings": "GET, POST",
-            "registrations": "POST, DELETE",
+            "registrations": "POST, DELETE", "subject-tokens": "POST", "machine": "POST",
         ]
         guard let allowed = methods[name] else {
             return ControlError(status: 404, message: "nothing is served at \(Self.prefix)\(name)")

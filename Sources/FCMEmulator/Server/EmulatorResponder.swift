@@ -147,7 +147,11 @@ struct EmulatorResponder: HTTPResponder {
             let text = #"{"access_token":\#(JSONValue.quoted(token)),"expires_in":\#(seconds),"token_type":"Bearer"}"#
             return self.record(request, id: id, .json(text))
         default:
-            throw Refused(answer: .notFound, reason: "nothing is served at this path")
+            let federation = Federation(emulator: self.emulator, now: self.now())
+            guard let answer = try federation.answer(to: request) else {
+                throw Refused(answer: .notFound, reason: "nothing is served at this path")
+            }
+            return self.record(request, id: id, answer)
         }
     }
 

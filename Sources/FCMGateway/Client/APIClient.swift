@@ -263,7 +263,8 @@ extension APIClient {
             case .deadlineExceeded: "it took too long"
             case .connectionClosed: "the connection was closed: does the listener want https://?"
             case .responseTooLarge: "the answer is larger than \(APIClient.maxAnswerBytes) bytes"
-            case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown: code.rawValue
+            case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown, .proxyFailed, .proxyUnauthorized:
+                code.rawValue
             }
         }
     }

@@ -20,6 +20,10 @@ struct CredentialCommand: ParsableCommand {
             discussion: """
                 The credential is read from a file or standard input, never from an argument.
 
+                Without a key, a v1 credential is a file for Workload Identity Federation (--external-account-file) or \
+                the machine's own identity (--metadata-server). Both need the tenant's project, and the gateway's \
+                configuration must name the servers and folders that they use.
+
                 Example:
                   fcm-gateway credential put shop v1 --service-account-file shop.json
                 """
@@ -39,15 +43,37 @@ struct CredentialCommand: ParsableCommand {
             completion: .file(extensions: ["json"])
         )
         var serviceAccountFile: String?
+        @Option(
+            name: .long,
+            help: "For v1: the JSON file of external account credentials, or - for standard input.",
+            completion: .file(extensions: ["json"])
+        )
+        var externalAccountFile: String?
+        @Flag(name: .long, help: "For v1: use the identity of the gateway's machine.") var metadataServer = false
+        @Option(name: .long, help: "The project of the messages, for a credential without a key.") var projectID:
+            String?
         @Option(name: .long, help: "Another server's address, such as an emulator's (default: FCM's).")
         var endpoint: BaseURL?
         @OptionGroup var admin: AdminOptions
 
         func validate() throws {
-            switch (self.kind, self.serverKeyFile, self.serviceAccountFile) {
-            case (.legacy, .some, nil), (.v1, nil, .some): break
-            case (.legacy, _, _): throw ValidationError("A legacy credential needs --server-key-file, and only that.")
-            case (.v1, _, _): throw ValidationError("A v1 credential needs --service-account-file, and only that.")
+            let sources = [self.serviceAccountFile != nil, self.externalAccountFile != nil, self.metadataServer]
+            let count = sources.count { $0 }
+            switch self.kind {
+            case .legacy:
+                guard self.serverKeyFile != nil, count == 0 else {
+                    throw ValidationError("A legacy credential needs --server-key-file, and only that.")
+                }
+            case .v1:
+                guard self.serverKeyFile == nil, count == 1 else {
+                    throw ValidationError(
+                        "A v1 credential needs one of --service-account-file, --external-account-file and "
+                            + "--metadata-server."
+                    )
+                }
+            }
+            guard (self.projectID != nil) == (self.externalAccountFile != nil || self.metadataServer) else {
+                throw ValidationError("--project-id belongs to --external-account-file and --metadata-server.")
             }
         }
 
@@ -56,6 +82,9 @@ struct CredentialCommand: ParsableCommand {
             let body = try CredentialCommand.body(
                 serverKey: self.serverKeyFile.map { try InputFile.readSecret($0).revealed },
                 serviceAccount: account,
+                externalAccount: self.externalAccountFile.map { try InputFile.readJSON($0) },
+                metadataServer: self.metadataServer,
+                projectID: self.projectID,
                 endpoint: self.endpoint?.text
             )
             let path = ["tenants", self.tenant.text, "credentials", self.kind.rawValue]
@@ -64,18 +93,18 @@ struct CredentialCommand: ParsableCommand {
                 columns: CredentialCommand.columns,
                 json: self.wantsJSON
             )
-            let remarks = try await self.remarks(of: account, client)
+            let remarks = try await self.remarks(of: account?.text("project_id") ?? self.projectID, client)
             output.remark = (["credential stored"] + remarks).joined(separator: "\n")
             try print(output)
         }
 
         /// Gives a tenant without a project the account's project. Returns a remark on that, and warnings if messages
         /// would not use the credential.
-        private func remarks(of account: JSONValue?, _ client: AdminClient) async throws -> [String] {
+        private func remarks(of project: String?, _ client: AdminClient) async throws -> [String] {
             let path = ["tenants", self.tenant.text]
             let tenant = try await client.get(path)
             var remarks: [String] = []
-            if let project = account?.text("project_id") {
+            if let project {
                 if let own = tenant.text("project_id") {
                     if own != project {
                         remarks.append(
@@ -183,13 +212,23 @@ struct CredentialCommand: ParsableCommand {
         }
     }
 
-    static func body(serverKey: String? = nil, serviceAccount: JSONValue? = nil, endpoint: String?) -> ByteBuffer {
+    static func body(
+        serverKey: String? = nil,
+        serviceAccount: JSONValue? = nil,
+        externalAccount: JSONValue? = nil,
+        metadataServer: Bool = false,
+        projectID: String? = nil,
+        endpoint: String?
+    ) -> ByteBuffer {
         JSONWriter.object { writer in
             writer.member("endpoint", ifPresent: endpoint)
             writer.member("server_key", ifPresent: serverKey)
-            if let serviceAccount {
-                writer.key("service_account")
-                writer.value(serviceAccount)
+            writer.member("project_id", ifPresent: projectID)
+            if metadataServer { writer.member("metadata_server", true) }
+            for (name, account) in [("service_account", serviceAccount), ("external_account", externalAccount)] {
+                guard let account else { continue }
+                writer.key(name)
+                writer.value(account)
             }
         }
     }

@@ -340,7 +340,7 @@ struct FirstTenant {
     private static let origin = RequestOrigin(method: "", requestID: "init")
 
     let id: TenantID
-    private let credential: ServiceAccountCredential
+    private let credential: V1Credential
     private let keyName: String
 
     /// Checks an account. Throws `CommandFailure` if a gateway with this configuration would refuse the account.
@@ -352,7 +352,7 @@ struct FirstTenant {
     ) throws(CommandFailure) {
         do {
             let hosts = configuration.upstream.tokenHosts
-            self.credential = try ServiceAccountCredential(json: json, endpoint: nil, allowing: hosts)
+            self.credential = try V1Credential(serviceAccount: json, endpoint: nil, allowing: hosts)
         } catch {
             throw CommandFailure(
                 "the service account can't be used: \(error.member.map { "\($0): " } ?? "")\(error.message)"

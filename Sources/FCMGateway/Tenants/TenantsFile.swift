@@ -248,9 +248,9 @@ extension TenantsFile {
 
         private static func account(_ text: String, _ file: NodeValue) -> (json: JSONValue, fingerprint: String)? {
             do {
-                let fingerprint = try ServiceAccountCredential.fingerprint(ofFile: Array(text.utf8))
+                let fingerprint = try V1Credential.fingerprint(ofServiceAccount: Array(text.utf8))
                 return (try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root, fingerprint)
-            } catch let problem as ServiceAccountProblem {
+            } catch let problem as CredentialProblem {
                 let member = problem.member.map { "\($0): " } ?? ""
                 file.report("holds no usable service account: \(member)\(problem.message)")
             } catch {

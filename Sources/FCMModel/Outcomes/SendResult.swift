@@ -45,7 +45,7 @@ package enum AnswerBounds {
         text.utf8.count <= Self.maxLabelBytes && Self.isVisible(text)
     }
 
-    /// True if a text can be a registration token, a device group's key, or an access token.
+    /// True if a text can be a registration token or a device group's key.
     ///
     /// A topic's address is not a token. A caller that stored the address as a token would send to all subscribers.
     package static func isToken(_ text: String) -> Bool {

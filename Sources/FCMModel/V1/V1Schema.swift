@@ -16,7 +16,8 @@ struct V1Schema: Sendable {
         case flag
         /// An integer, as a number or as text.
         case count
-        case number
+        /// A number from 0 to 1.
+        case fraction
         case texts
         case durations
         /// An object whose values are strings.
@@ -150,7 +151,7 @@ extension V1Schema {
     ])
 
     private static let lightSettings = V1Schema([
-        "color": .message(V1Schema(["red": .number, "green": .number, "blue": .number, "alpha": .number])),
+        "color": .message(V1Schema(["red": .fraction, "green": .fraction, "blue": .fraction, "alpha": .fraction])),
         "light_on_duration": .duration,
         "light_off_duration": .duration,
     ])
@@ -202,8 +203,13 @@ extension V1Schema {
                 guard Self.isWhole(value) else {
                     return self.note(.wrongType("TYPE_INT32", "a whole number of 32 bits"), at: path())
                 }
-            case .number:
-                guard value.number != nil else { return self.note(.wrongType("TYPE_FLOAT", "a number"), at: path()) }
+            case .fraction:
+                guard let number = value.number else {
+                    return self.note(.wrongType("TYPE_FLOAT", "a number"), at: path())
+                }
+                if !(0...1).contains(Double(number.text) ?? .nan), self.badValues.count < self.limit {
+                    self.badValues.append(Problem(reason: .badValue("a number from 0 to 1"), path: path()))
+                }
             case .texts, .durations:
                 guard let elements = value.elements, !elements.contains(where: { $0.kind != .string }) else {
                     return self.note(.wrongType("a list of TYPE_STRING", "an array of strings"), at: path())
@@ -270,7 +276,7 @@ extension V1Schema {
                 case .collapseID:
                     text.utf8.count <= V1MessageWriter.maxCollapseIDBytes
                         ? nil : "at most \(V1MessageWriter.maxCollapseIDBytes) bytes"
-                case .text, .flag, .count, .number, .texts, .durations, .textMap, .appleHeaders, .structure, .message:
+                case .text, .flag, .count, .fraction, .texts, .durations, .textMap, .appleHeaders, .structure, .message:
                     nil
                 }
             if let demand { self.badValues.append(Problem(reason: .badValue(demand), path: path())) }

@@ -6,7 +6,7 @@ package final class TenantProfile: Sendable {
     package let tenant: Tenant
     /// `nil` if it is not stored or does not open.
     package let legacyCredential: LegacyCredential?
-    package let v1Credential: ServiceAccountCredential?
+    package let v1Credential: V1Credential?
     package let storedCredentials: [StoredCredential]
     package let limits: LimitPolicies
     package let limitOverrides: LimitOverrides
@@ -31,7 +31,7 @@ package final class TenantProfile: Sendable {
     package init(
         tenant: Tenant,
         legacyCredential: LegacyCredential?,
-        v1Credential: ServiceAccountCredential?,
+        v1Credential: V1Credential?,
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
         limitOverrides: LimitOverrides = LimitOverrides(),

@@ -26,23 +26,37 @@ package struct PlainHTTP: Sendable, Hashable {
 /// The address is part of an uploaded file. Without this list, such a file could make the gateway sign assertions for any
 /// server (V-AUD of the protocol page).
 package struct TokenHosts: Sendable, Hashable {
-    package static let google = TokenHosts(["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"])
+    package static let google = TokenHosts([
+        "oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com", "sts.googleapis.com",
+        "iamcredentials.googleapis.com",
+    ])
 
     /// The servers that may be called without encryption.
     package let plainHTTP: PlainHTTP
     private let authorities: Set<String>
     private let admitsLoopback: Bool
+    /// The hosts that external accounts may read subject tokens from.
+    private let subjectAuthorities: Set<String>
+    /// The folder of the files of subject tokens; `nil` for none.
+    package let subjectTokenDirectory: String?
+    /// The metadata server, a host with its port unless it is 80; `nil` for none. It is called without encryption.
+    package let metadataServer: String?
 
     /// Takes the hosts, each with its port unless it is the scheme's default. For experiments, any port of this machine can be
     /// admitted as well.
     package init(
         _ authorities: some Sequence<String>,
         admitsLoopback: Bool = false,
-        plainHTTP: PlainHTTP = PlainHTTP()
+        plainHTTP: PlainHTTP = PlainHTTP(),
+        subjectAuthorities: some Sequence<String> = EmptyCollection<String>(),
+        subjectTokenDirectory: String? = nil,
+        metadataServer: String? = nil
     ) {
         self.plainHTTP = plainHTTP
         self.authorities = Set(authorities.map { $0.lowercased() })
         self.admitsLoopback = admitsLoopback
+        self.subjectAuthorities = Set(subjectAuthorities.map { $0.lowercased() })
+        (self.subjectTokenDirectory, self.metadataServer) = (subjectTokenDirectory, metadataServer)
     }
 
     /// The reason why no access token may be requested from an address.
@@ -53,6 +67,8 @@ package struct TokenHosts: Sendable, Hashable {
     }
 
     package func admits(_ uri: TokenURI) -> Bool { self.rejection(of: uri) == nil }
+
+    package func admitsSubjectTokens(of uri: TokenURI) -> Bool { self.subjectAuthorities.contains(uri.authority) }
 
     /// Returns `nil` if tokens may be requested from the address.
     package func rejection(of uri: TokenURI) -> Rejection? {
@@ -71,11 +87,18 @@ package struct TokenURI: Sendable, Hashable {
     /// Host and port in lower case, without the scheme's default port.
     package let authority: String
 
-    package init?(_ text: String) {
-        guard text.utf8.count <= 2_048, text.utf8.allSatisfy(Self.isAllowed) else { return nil }
+    /// Parses a URL. A loose one may have a query, and `@` and escapes in its path.
+    package init?(_ text: String, isLoose: Bool = false) {
         self.isEncrypted = text.hasPrefix("https://")
-        guard self.isEncrypted || text.hasPrefix("http://") else { return nil }
-        let authority = text.dropFirst(self.isEncrypted ? 8 : 7).prefix { $0 != "/" }.lowercased()
+        guard self.isEncrypted || text.hasPrefix("http://"), text.utf8.count <= 2_048,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        let rest = text.dropFirst(self.isEncrypted ? 8 : 7)
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }.lowercased()
+        let path = rest.utf8.dropFirst(authority.utf8.count)
+        guard authority.utf8.allSatisfy(Self.isAllowed),
+            path.allSatisfy({ Self.isAllowed($0) || isLoose && "@?%".utf8.contains($0) })
+        else { return nil }
         let (host, port) = Self.split(authority)
         guard !host.isEmpty else { return nil }
         if let port {
@@ -94,8 +117,8 @@ package struct TokenURI: Sendable, Hashable {
     package var origin: String { "\(self.isEncrypted ? "https" : "http")://\(self.authority)" }
 
     package var path: String {
-        let path = self.text.dropFirst(self.isEncrypted ? 8 : 7).drop { $0 != "/" }
-        return path.isEmpty ? "/" : String(path)
+        let path = self.text.dropFirst(self.isEncrypted ? 8 : 7).drop { $0 != "/" && $0 != "?" }
+        return path.hasPrefix("/") ? String(path) : "/" + path
     }
 
     /// True if the host is this machine, by address or by its usual name.

@@ -48,7 +48,7 @@ struct CredentialRoutes {
     @Sendable
     private func putServiceAccount(_ exchange: Exchange) async throws -> HTTPServerResponse {
         try await self.put(exchange) { members throws(Refusal) in
-            try ServiceAccountCredential(members, allowing: self.tokenHosts.current)
+            try V1Credential(members, allowing: self.tokenHosts.current)
         }
     }
 
@@ -137,52 +137,93 @@ extension LegacyCredential {
     }
 }
 
-extension ServiceAccountCredential {
-    /// Reads the body that stores a service account.
+extension V1Credential {
+    private static let sources = ["service_account", "external_account", "metadata_server"]
+
+    /// Reads the body that stores a v1 credential.
     ///
-    /// - Throws: all faulty fields of the body, or all members of the account that are not strings, or else the account's first
-    ///   fault.
+    /// - Throws: all faulty fields of the body, or all members of a service account that are not strings, or else the
+    ///   credential's first fault.
     convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Refusal) {
-        let accountPointer = JSONPointer().appending("service_account")
         var problems = FieldProblems()
-        var account: JSONValue?
-        var endpoint: String?
+        var given: (name: String, value: JSONValue)?
+        var (endpoint, project): (String?, String?)
         for member in members where !problems.isFull {
             let key = member.key
             let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
-            case "service_account":
-                if problems.members(member.value, at: pointer) != nil { account = member.value }
+            case "service_account", "external_account":
+                guard problems.members(member.value, at: pointer) != nil else { break }
+                if given != nil { problems.report(.invalidField, at: pointer, "Give one kind of credential alone") }
+                given = (key.protocolWord ?? "", member.value)
+            case "metadata_server":
+                guard problems.bool(member.value, at: pointer) == true else { break }
+                if given != nil { problems.report(.invalidField, at: pointer, "Give one kind of credential alone") }
+                given = ("metadata_server", member.value)
+            case "project_id": project = problems.text(member.value, at: pointer)
             case "endpoint":
                 endpoint = problems.endpoint(member.value, at: pointer, allowing: hosts.plainHTTP)
             default:
-                problems.unknown(key, among: ["service_account", "endpoint"])
+                problems.unknown(key, among: Self.sources + ["project_id", "endpoint"])
             }
         }
-        guard let account, problems.list.isEmpty else {
-            throw problems.orMissing("service_account")
+        guard let given, problems.list.isEmpty else { throw problems.orMissing("service_account") }
+        let pointer = JSONPointer().appending(given.name)
+        let isAccount = given.name == "service_account"
+        if !isAccount, project == nil { throw problems.orMissing("project_id") }
+        if isAccount, project != nil {
+            let detail = "A service account names its project itself"
+            problems.report(.invalidField, at: JSONPointer().appending("project_id"), detail)
         }
-        // Only the members in `fileMembers` are checked and stored.
+        let json = isAccount ? Self.strings(of: given.value, at: pointer, &problems) : given.value.bytes
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
+        do throws(CredentialProblem) {
+            switch given.name {
+            case "service_account": try self.init(serviceAccount: json, endpoint: endpoint, allowing: hosts)
+            case "external_account":
+                try self.init(
+                    externalAccount: json,
+                    projectID: project ?? "",
+                    endpoint: endpoint,
+                    allowing: hosts
+                )
+            default: try self.init(metadataServerFor: project ?? "", endpoint: endpoint, allowing: hosts)
+            }
+        } catch {
+            let isOutside = error.member == "project_id" && !isAccount
+            let place = isOutside ? JSONPointer().appending("project_id") : error.member.map { pointer.appending($0) }
+            problems.report(.invalidField, at: place ?? pointer, error.message)
+            throw Refusal(problems.list)
+        }
+    }
+
+    /// The members of a service account that are checked and stored, which are all strings.
+    private static func strings(
+        of account: JSONValue,
+        at pointer: JSONPointer,
+        _ problems: inout FieldProblems
+    ) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
         for member in account.members.map(Array.init) ?? [] {
-            guard let name = member.key.protocolWord, Self.fileMembers.contains(name) else { continue }
+            guard let name = member.key.protocolWord, Self.serviceAccountMembers.contains(name) else { continue }
             guard member.value.string != nil else {
-                problems.report(.invalidField, at: accountPointer.appending(name), "This must be a string")
+                problems.report(.invalidField, at: pointer.appending(name), "This must be a string")
                 continue
             }
             writer.key(name)
             writer.value(member.value)
         }
         writer.endObject()
-        guard problems.list.isEmpty else { throw Refusal(problems.list) }
-        do {
-            try self.init(json: Array(writer.finish().readableBytesView), endpoint: endpoint, allowing: hosts)
-        } catch {
-            let pointer = error.member.map { accountPointer.appending($0) } ?? accountPointer
-            problems.report(.invalidField, at: pointer, error.message)
-            throw Refusal(problems.list)
-        }
+        return Array(writer.finish().readableBytesView)
+    }
+}
+
+extension JSONValue {
+    fileprivate var bytes: [UInt8] {
+        var writer = JSONWriter()
+        writer.value(self)
+        return Array(writer.finish().readableBytesView)
     }
 }
 

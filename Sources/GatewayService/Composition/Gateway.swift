@@ -214,7 +214,8 @@ package struct Gateway: Sendable {
             tokenHosts: tokenHosts,
             client: try configuration.upstream.client(
                 connections: plan.upstreamConnections,
-                perLoop: plan.upstreamConnectionsPerLoop
+                perLoop: plan.upstreamConnectionsPerLoop,
+                proxyPassword: configuration.upstreamProxyPassword.map { Secret($0.revealed) }
             )
         )
         let upstream = FCMClient(

@@ -104,12 +104,28 @@ package enum ConfigurationTable {
             "the API for the subscriptions of tenants that send by HTTP v1"),
         Key("upstream.allowedTokenHosts", \.upstream.allowedTokenHosts,
             .hosts("hosts, with the port unless it is 443", problem: Self.hostProblem),
-            "hosts that service accounts may get access tokens from; only by https, except for this machine itself "
+            "hosts that credentials may get access tokens from; only by https, except for this machine itself "
             + "and the hosts of `allowPlainHTTP`", reloads: true),
+        Key("upstream.subjectTokenHosts", \.upstream.subjectTokenHosts,
+            .hosts("hosts, with the port unless it is 443", problem: Self.hostProblem),
+            "hosts that external accounts may read their provider's tokens from, by https alone", reloads: true),
+        Key("upstream.subjectTokenDirectory", \.upstream.subjectTokenDirectory, .file,
+            "the folder of files with tokens of providers, for external accounts; none for no files", reloads: true),
+        Key("upstream.metadataServer", \.upstream.metadataServer,
+            .text("a host, with the port unless it is 80", problem: { $0.isEmpty ? nil : Self.hostProblem($0) }),
+            "the metadata server whose machine's identity tenants may send by, `metadata.google.internal`; none for "
+            + "no such credential"),
         Key("upstream.allowPlainHTTP", \.upstream.allowPlainHTTP,
             .hosts("hosts, without a port", problem: Self.plainHostProblem),
             "hosts that may receive server keys, access tokens and assertions by plain http, for "
             + "`upstream.*Endpoint`, credentials' endpoints and `token_uri`; this machine itself is always allowed"),
+        Key("upstream.proxyUrl", \.upstream.proxyURL,
+            .text("`http://HOST:PORT` or `http://USER@HOST:PORT`", problem: Self.proxyProblem),
+            "the HTTP proxy that calls to FCM and for access tokens leave by (`CONNECT`); none for direct calls"),
+        Key("upstream.proxyPassword", \.upstreamProxyPassword, Self.redisPassword, "the password of the proxy's user"),
+        Key("upstream.noProxy", \.upstream.noProxy,
+            .hosts("hosts, which stand for their subdomains too, and addresses", problem: Self.plainHostProblem),
+            "servers that are called without the proxy"),
         Key("upstream.caFile", \.upstream.caFile, .file, "PEM authorities of upstream servers, besides the system's"),
         Key("upstream.timeoutMs", \.upstream.timeout, .milliseconds(100...600_000),
             "the timeout of one attempt; at most `deadlineMs`", reloads: true),
@@ -332,6 +348,13 @@ package enum ConfigurationTable {
         },
         value: { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
     )
+
+    /// Does not repeat the address, because it may hold a password.
+    @Sendable private static func proxyProblem(_ text: String) -> String? {
+        !text.isEmpty && HTTPProxy(text) == nil
+            ? "must be http://HOST:PORT or http://USER@HOST:PORT; the password belongs in "
+                + ConfigurationKey.variable("upstream.proxyPassword") : nil
+    }
 
     @Sendable private static func hostProblem(_ text: String) -> String? {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

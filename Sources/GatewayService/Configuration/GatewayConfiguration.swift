@@ -116,6 +116,7 @@ package struct GatewayConfiguration: Sendable {
     package var limits = Limits()
     package var batches = BatchRunner.Configuration()
     package var upstream = UpstreamConfiguration()
+    package var upstreamProxyPassword: Redacted<String>?
     package var audit = AuditLog.Configuration()
     package var log = LogConfiguration()
     package var tracing = Tracing()

@@ -96,7 +96,7 @@ final class AccessTokenSource: Sendable {
         }
     }
 
-    let credential: ServiceAccountCredential
+    let credential: V1Credential
     private let state = Mutex(State())
     private let now: @Sendable () -> ContinuousClock.Instant
     private let startExchange: @Sendable (AccessTokenSource, RequestTrace?) -> Bool
@@ -104,7 +104,7 @@ final class AccessTokenSource: Sendable {
     /// Creates a source without a token; `startExchange` has ``exchange(with:counting:in:)`` called soon, or returns
     /// false.
     init(
-        _ credential: ServiceAccountCredential,
+        _ credential: V1Credential,
         now: @escaping @Sendable () -> ContinuousClock.Instant,
         startExchange: @escaping @Sendable (AccessTokenSource, RequestTrace?) -> Bool
     ) {
@@ -218,15 +218,8 @@ package final class AccessTokens: Service {
     private let requests: AsyncStream<(AccessTokenSource, RequestTrace?)>
     private let requester: AsyncStream<(AccessTokenSource, RequestTrace?)>.Continuation
     private let hasRun = Atomic(false)
-    /// The sources that an account still holds.
-    private let sources = Mutex<[SourceKey: WeakSource]>([:])
-
-    /// A credential's identity; its endpoint does not matter.
-    private struct SourceKey: Hashable {
-        var fingerprint: String
-        var clientEmail: String
-        var privateKeyID: String
-    }
+    /// The sources that an account still holds, by their credentials' fingerprints; the endpoint does not matter.
+    private let sources = Mutex<[String: WeakSource]>([:])
 
     private struct WeakSource {
         weak var source: AccessTokenSource?
@@ -260,12 +253,8 @@ package final class AccessTokens: Service {
     }
 
     /// Returns the source of tokens for a credential: the one already in use, or a new one without a token.
-    func source(for credential: ServiceAccountCredential) -> AccessTokenSource {
-        let key = SourceKey(
-            fingerprint: credential.fingerprint,
-            clientEmail: credential.clientEmail,
-            privateKeyID: credential.privateKeyID
-        )
+    func source(for credential: V1Credential) -> AccessTokenSource {
+        let key = credential.fingerprint
         return self.sources.withLock { sources in
             if let source = sources[key]?.source { return source }
             let source = AccessTokenSource(credential, now: self.now) { [requester] source, trace in

@@ -52,7 +52,7 @@ struct AdministrationTests {
             let legacy = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
             let first = try await self.administration.put(legacy, tenant: acme, origin: .sample)
             for version in 1...2 {
-                let credential = try ServiceAccountCredential.sample("acme-\(version)")
+                let credential = try V1Credential.sample("acme-\(version)")
                 let stored = try await self.administration.put(credential, tenant: acme, origin: .sample)
                 #expect((stored.kind, stored.version) == (.v1, version))
                 let profile = try #require(try self.fixture.profile())
@@ -68,7 +68,7 @@ struct AdministrationTests {
             #expect(!dumped.contains("PRIVATE KEY"))
             let nobody = try TenantID.sample("nobody")
             await self.expect(.notFound) {
-                try await self.administration.put(ServiceAccountCredential.sample(), tenant: nobody, origin: .sample)
+                try await self.administration.put(V1Credential.sample(), tenant: nobody, origin: .sample)
             }
         }
     }

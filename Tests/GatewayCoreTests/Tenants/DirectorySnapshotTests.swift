@@ -38,7 +38,7 @@ struct DirectorySnapshotTests {
     func project() async throws {
         var contents = Directory.Contents()
         contents.tenants = [try .sample("acme")]
-        contents.credentials = [try self.sealed(ServiceAccountCredential.sample(), of: "acme", version: 1)]
+        contents.credentials = [try self.sealed(V1Credential.sample(), of: "acme", version: 1)]
         #expect(try await self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "acme-push")
         contents.tenants[0].projectID = "another"
         #expect(try await self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "another")
@@ -123,7 +123,7 @@ struct DirectorySnapshotTests {
     func replacing() async throws {
         var contents = Directory.Contents()
         contents.tenants = try ["acme", "globex"].map { try .sample($0) }
-        let v1 = try self.sealed(ServiceAccountCredential.sample(), of: "acme", version: 1)
+        let v1 = try self.sealed(V1Credential.sample(), of: "acme", version: 1)
         contents.credentials = [try self.credential(of: "acme", version: 1, "first"), v1]
         let keys = try (0..<3).map { _ in try APIKey.Record.sample(of: .generate()) }
         let other = try APIKey.Record.sample(of: .generate(), tenant: "globex")

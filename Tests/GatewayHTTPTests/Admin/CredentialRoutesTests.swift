@@ -84,9 +84,9 @@ struct CredentialRoutesTests {
     private static let v1Path = "/admin/v1/tenants/demo/credentials/v1"
 
     private static func body(_ change: (inout [String: String]) -> Void = { _ in }) throws -> String {
-        var members = ServiceAccountCredential.sampleMembers()
+        var members = V1Credential.sampleMembers()
         change(&members)
-        let file = String(decoding: try ServiceAccountCredential.sampleFile(members), as: UTF8.self)
+        let file = String(decoding: try V1Credential.sampleFile(members), as: UTF8.self)
         return #"{"service_account":\#(file),"endpoint":"https://fcm.example"}"#
     }
 
@@ -96,7 +96,7 @@ struct CredentialRoutesTests {
             #expect(await gateway.admin(.get, Self.v1Path).status == 404)
             let put = await gateway.admin(.put, Self.v1Path, body: try Self.body())
             #expect(put.status == 200)
-            let account = try ServiceAccountCredential.sample()
+            let account = try V1Credential.sample()
             let putJSON = try put.json
             #expect(
                 putJSON == [
@@ -109,7 +109,8 @@ struct CredentialRoutesTests {
             #expect(shown == stored)
             #expect(await gateway.admin(.get, Self.path).status == 404)
             _ = await gateway.send(#"{"token":"t"}"#, key: key)
-            #expect(gateway.upstream.calls.last?.profile.v1Credential?.clientEmail == account.clientEmail)
+            let used = gateway.upstream.calls.last?.profile.v1Credential
+            #expect(used?.secret.revealText() == account.secret.revealText())
             #expect(gateway.upstream.calls.last?.profile.v1ProjectID == "acme-push")
 
             try await gateway.settleAudit()
@@ -152,7 +153,7 @@ struct CredentialRoutesTests {
             #expect(faults == ["/service_account/token_uri: invalid_field"])
             let cut = await gateway.admin(.put, Self.v1Path, body: try Self.body { $0["private_key"]?.removeLast(40) })
             #expect(try cut.faults() == ["/service_account/private_key: invalid_field"])
-            let secret = try #require(ServiceAccountCredential.sampleMembers()["private_key"]).dropFirst(40).prefix(20)
+            let secret = try #require(V1Credential.sampleMembers()["private_key"]).dropFirst(40).prefix(20)
             #expect(!cut.body.contains(secret))
         }
     }

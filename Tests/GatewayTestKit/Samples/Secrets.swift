@@ -22,7 +22,7 @@ extension MasterKey {
     }
 }
 
-extension ServiceAccountCredential {
+extension V1Credential {
     /// The members of a service-account file whose key looks valid but can't sign.
     package static func sampleMembers(_ name: String = "acme") -> [String: String] {
         var generator = SeededGenerator(seed: SeededGenerator.seed(of: "key of \(name)"))
@@ -43,11 +43,18 @@ extension ServiceAccountCredential {
     }
 
     /// An account that can't sign.
-    package static func sample(_ name: String = "acme", endpoint: String? = nil) throws -> ServiceAccountCredential {
-        try ServiceAccountCredential(
-            json: Self.sampleFile(Self.sampleMembers(name)),
+    package static func sample(_ name: String = "acme", endpoint: String? = nil) throws -> V1Credential {
+        try V1Credential(
+            serviceAccount: Self.sampleFile(Self.sampleMembers(name)),
             endpoint: endpoint,
             allowing: .google
         )
+    }
+}
+
+extension V1Credential {
+    /// The key of a service account; `nil` for a credential without one.
+    package var serviceAccountKey: ServiceAccountKey? {
+        if case .serviceAccount(let key) = self.source { key } else { nil }
     }
 }

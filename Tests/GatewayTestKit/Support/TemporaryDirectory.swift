@@ -4,8 +4,14 @@ import Foundation
 package struct TemporaryDirectory: Sendable {
     package let path: String
 
+    /// The directory of all of them, which is removed when the process exits: some tests end before their stores close.
+    private static let parent: URL = {
+        atexit { try? FileManager.default.removeItem(at: TemporaryDirectory.parent) }
+        return FileManager.default.temporaryDirectory.appending(path: "fcm-gateway-tests-\(getpid())")
+    }()
+
     package init() throws {
-        self.path = FileManager.default.temporaryDirectory.appending(path: "fcm-gateway-\(UUID())").path
+        self.path = Self.parent.appending(path: "\(UUID())").path
         try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
     }
 

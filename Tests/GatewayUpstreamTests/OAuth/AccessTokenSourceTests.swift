@@ -18,7 +18,7 @@ struct AccessTokenSourceTests {
         let state = Observed(State())
 
         func issue(
-            for credential: ServiceAccountCredential,
+            for credential: V1Credential,
             in trace: RequestTrace?
         ) async -> Result<IssuedToken, TokenFailure> {
             let number = self.state.change { state in

@@ -37,7 +37,7 @@ struct TokenReplyTests {
             "", "<html>", "{}", #"{"access_token":""}"#, #"{"access_token":"a\r\nX: y"}"#, #"{"access_token":7}"#,
             #"{"access_token":"a","expires_in":0}"#, #"{"access_token":"a","expires_in":-1}"#,
             #"{"access_token":"a","access_token":"b"}"#,
-            #"{"access_token":"\#(String(repeating: "x", count: 4_097))"}"#,
+            #"{"access_token":"\#(String(repeating: "x", count: 16_385))"}"#,
         ]
     )
     func unreadable(body: String) {

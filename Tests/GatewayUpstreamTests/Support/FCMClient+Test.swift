@@ -25,7 +25,7 @@ extension FCMClient {
         }
         settings.pause = pause
         let metrics = GatewayMetrics(factory: metrics)
-        let exchange = JWTBearerExchange(settings: settings, pools: pools, clock: ManualClock())
+        let exchange = GoogleTokens(settings: settings, pools: pools, clock: ManualClock())
         let client = FCMClient(
             settings: settings,
             pools: pools,
@@ -60,7 +60,7 @@ extension FCMClient {
     }
 }
 
-extension JWTBearerExchange {
+extension GoogleTokens {
     /// An exchange without a log.
     convenience init(settings: UpstreamSettings, pools: OriginPools, clock: any WallClock) {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -90,7 +90,7 @@ extension UpstreamCall {
         to target: Target = .token("device"),
         message: Message = Message(),
         credential: LegacyCredential?,
-        v1Credential: ServiceAccountCredential? = nil,
+        v1Credential: V1Credential? = nil,
         timeLeft: Duration = .seconds(60),
         trace: RequestTrace? = nil
     ) throws -> UpstreamCall {
@@ -115,7 +115,7 @@ extension UpstreamCall {
 
 extension TenantProfile {
     /// A tenant with only these credentials.
-    convenience init(tenant: Tenant, legacyCredential: LegacyCredential?, v1Credential: ServiceAccountCredential?) {
+    convenience init(tenant: Tenant, legacyCredential: LegacyCredential?, v1Credential: V1Credential?) {
         self.init(
             tenant: tenant,
             legacyCredential: legacyCredential,

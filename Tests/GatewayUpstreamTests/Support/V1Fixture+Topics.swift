@@ -16,7 +16,7 @@ extension V1Fixture {
         var tenant = try Tenant.sample()
         tenant.upstream = upstream
         let legacy = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint)
-        let account = try endpoint.map { try ServiceAccountCredential.sample(endpoint: $0) } ?? self.credential
+        let account = try endpoint.map { try V1Credential.sample(endpoint: $0) } ?? self.credential
         return TenantProfile(
             tenant: tenant,
             legacyCredential: upstream == .legacy && !isBare ? legacy : nil,

@@ -22,7 +22,7 @@ struct V1Fixture: Sendable {
     let clock: ManualClock
     let endpoint: String
     let file: ServiceAccountFile
-    let credential: ServiceAccountCredential
+    let credential: V1Credential
     let client: FCMClient
 
     /// Runs a body, then shuts everything down; the emulator's clock is `skewSeconds` ahead.
@@ -55,7 +55,7 @@ struct V1Fixture: Sendable {
                 $0.fanOut = fanOut
             }
             let pools = OriginPools.sample()
-            let exchange = JWTBearerExchange(settings: upstream, pools: pools, clock: clock)
+            let exchange = GoogleTokens(settings: upstream, pools: pools, clock: clock)
             let (start, origin) = (ContinuousClock.now, clock.now())
             let tokens = AccessTokens(exchange: exchange, metrics: metrics) {
                 start.advanced(by: .microseconds(clock.now().microseconds - origin.microseconds))
@@ -76,7 +76,7 @@ struct V1Fixture: Sendable {
                     clock: clock,
                     endpoint: endpoint,
                     file: file,
-                    credential: try ServiceAccountCredential(json: json, endpoint: nil, allowing: hosts),
+                    credential: try V1Credential(serviceAccount: json, endpoint: nil, allowing: hosts),
                     client: client
                 )
                 let result = await Result { try await body(fixture) }
@@ -87,9 +87,9 @@ struct V1Fixture: Sendable {
     }
 
     /// A service account whose tokens come from the emulator.
-    func serviceAccount(_ json: [UInt8], endpoint: String? = nil) throws -> ServiceAccountCredential {
+    func serviceAccount(_ json: [UInt8], endpoint: String? = nil) throws -> V1Credential {
         let hosts = TokenHosts([String(self.endpoint.dropFirst("http://".count))])
-        return try ServiceAccountCredential(json: json, endpoint: endpoint, allowing: hosts)
+        return try V1Credential(serviceAccount: json, endpoint: endpoint, allowing: hosts)
     }
 
     /// A tenant that sends by the v1 protocol.
@@ -105,7 +105,7 @@ struct V1Fixture: Sendable {
         to target: Target = .token("device"),
         message: Message = Message(),
         projectID: String? = nil,
-        credential: ServiceAccountCredential? = nil,
+        credential: V1Credential? = nil,
         timeLeft: Duration = .seconds(600),
         trace: RequestTrace? = nil
     ) throws -> UpstreamCall {
@@ -125,7 +125,7 @@ struct V1Fixture: Sendable {
         to target: Target = .token("device"),
         message: Message = Message(),
         projectID: String? = nil,
-        credential: ServiceAccountCredential? = nil,
+        credential: V1Credential? = nil,
         timeLeft: Duration = .seconds(600)
     ) async throws -> SendResult {
         let call = try self.call(

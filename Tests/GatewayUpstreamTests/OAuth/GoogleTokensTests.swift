@@ -5,8 +5,8 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("JWTBearerExchange", .timeLimit(.minutes(10)))
-struct JWTBearerExchangeTests {
+@Suite("GoogleTokens", .timeLimit(.minutes(10)))
+struct GoogleTokensTests {
     private static let account = Result {
         try ServiceAccountFile(making: "demo-project", tokenURI: "http://127.0.0.1/token")
     }
@@ -27,12 +27,12 @@ struct JWTBearerExchangeTests {
             file.tokenURI = server.endpoint + "/token"
             let hosts = TokenHosts(["127.0.0.1:\(server.port)"])
             let pools = OriginPools.sample()
-            let exchange = JWTBearerExchange(
+            let exchange = GoogleTokens(
                 settings: .sample(tokenHosts: hosts) { $0.timeout = .milliseconds(100) },
                 pools: pools,
                 clock: ManualClock()
             )
-            let credential = try ServiceAccountCredential(json: Array(file.json.utf8), endpoint: nil, allowing: hosts)
+            let credential = try V1Credential(serviceAccount: Array(file.json.utf8), endpoint: nil, allowing: hosts)
             let result = await exchange.issue(for: credential, in: .recorded(in: log))
             // Also closes a connection that was established too late to be used.
             await pools.shutdown()
@@ -40,7 +40,8 @@ struct JWTBearerExchangeTests {
                 Issue.record("a token without an answer")
                 return
             }
-            #expect(failure == TokenFailure(.unreachable, "token_endpoint"))
+            #expect(failure.kind == .unreachable && failure.code == "token_endpoint")
+            #expect(failure.server == "127.0.0.1:\(server.port)")
             #expect(log.spans.map(\.isError) == [true])
             try await server.seen.wait { $0.closed == $0.accepted }
         }

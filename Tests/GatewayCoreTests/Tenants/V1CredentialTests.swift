@@ -3,11 +3,11 @@ import Testing
 
 @testable import GatewayCore
 
-@Suite("ServiceAccountCredential")
-struct ServiceAccountCredentialTests {
-    private func problem(_ json: [UInt8], hosts: TokenHosts = .google) -> ServiceAccountProblem? {
+@Suite("V1Credential")
+struct V1CredentialTests {
+    private func problem(_ json: [UInt8], hosts: TokenHosts = .google) -> CredentialProblem? {
         do {
-            _ = try ServiceAccountCredential(json: json, endpoint: nil, allowing: hosts)
+            _ = try V1Credential(serviceAccount: json, endpoint: nil, allowing: hosts)
             return nil
         } catch {
             return error
@@ -16,17 +16,18 @@ struct ServiceAccountCredentialTests {
 
     @Test("A service account file is parsed, and unused members are skipped")
     func file() throws {
-        let members = ServiceAccountCredential.sampleMembers()
-        let credential = try ServiceAccountCredential(
-            json: ServiceAccountCredential.sampleFile(),
+        let members = V1Credential.sampleMembers()
+        let credential = try V1Credential(
+            serviceAccount: V1Credential.sampleFile(),
             endpoint: "http://stub",
             allowing: .google
         )
+        let key = try #require(credential.serviceAccountKey)
         #expect(credential.projectID == "acme-push")
-        #expect(credential.clientEmail == "sender@acme-push.iam.gserviceaccount.com")
-        #expect(credential.privateKeyID == "key-of-acme")
-        #expect(credential.privateKey.revealText() == members["private_key"])
-        #expect(credential.tokenURI.text == "https://oauth2.googleapis.com/token")
+        #expect(key.clientEmail == "sender@acme-push.iam.gserviceaccount.com")
+        #expect(key.privateKeyID == "key-of-acme")
+        #expect(key.privateKey.revealText() == members["private_key"])
+        #expect(key.tokenURI.text == "https://oauth2.googleapis.com/token")
         #expect(credential.endpoint == "http://stub")
         #expect(credential.fingerprint.count == 16)
         #expect(!credential.secret.revealText().contains("universe"))
@@ -34,10 +35,10 @@ struct ServiceAccountCredentialTests {
 
     @Test("Descriptions and dumps of a file or credential do not contain its private key")
     func redacted() throws {
-        let key = try #require(ServiceAccountCredential.sampleMembers()["private_key"])
-        let file = try ServiceAccountFile(json: ServiceAccountCredential.sampleFile())
-        let credential = try ServiceAccountCredential(
-            json: ServiceAccountCredential.sampleFile(),
+        let key = try #require(V1Credential.sampleMembers()["private_key"])
+        let file = try ServiceAccountFile(json: V1Credential.sampleFile())
+        let credential = try V1Credential(
+            serviceAccount: V1Credential.sampleFile(),
             endpoint: nil,
             allowing: .google
         )
@@ -56,9 +57,9 @@ struct ServiceAccountCredentialTests {
         arguments: ["type", "project_id", "private_key_id", "private_key", "client_email", "token_uri"]
     )
     func missing(member: String) throws {
-        var members = ServiceAccountCredential.sampleMembers()
+        var members = V1Credential.sampleMembers()
         members[member] = nil
-        #expect(self.problem(try ServiceAccountCredential.sampleFile(members))?.member == member)
+        #expect(self.problem(try V1Credential.sampleFile(members))?.member == member)
     }
 
     @Test(
@@ -83,9 +84,9 @@ struct ServiceAccountCredentialTests {
         ]
     )
     func wrong(member: String, value: String) throws {
-        var members = ServiceAccountCredential.sampleMembers()
+        var members = V1Credential.sampleMembers()
         members[member] = value
-        let problem = try #require(self.problem(try ServiceAccountCredential.sampleFile(members)))
+        let problem = try #require(self.problem(try V1Credential.sampleFile(members)))
         #expect(problem.member == member)
         #expect(value.isEmpty || !problem.message.contains(value))
     }
@@ -100,9 +101,9 @@ struct ServiceAccountCredentialTests {
         ]
     )
     func tokenEndpoint(uri: String, word: String) throws {
-        var members = ServiceAccountCredential.sampleMembers()
+        var members = V1Credential.sampleMembers()
         members["token_uri"] = uri
-        let problem = try #require(self.problem(try ServiceAccountCredential.sampleFile(members)))
+        let problem = try #require(self.problem(try V1Credential.sampleFile(members)))
         #expect(problem.member == "token_uri")
         #expect(problem.message.contains(word))
         #expect(problem.message.contains("allowedTokenHosts") == (word != "https"))
@@ -121,7 +122,7 @@ struct ServiceAccountCredentialTests {
 
     @Test("A sealed credential opens unchanged, but not under another master key or as another kind")
     func sealing() throws {
-        let credential = try ServiceAccountCredential.sample(endpoint: "https://fcm.example")
+        let credential = try V1Credential.sample(endpoint: "https://fcm.example")
         let stored = try StoredCredential(
             sealing: credential,
             tenant: .sample(),
@@ -132,27 +133,27 @@ struct ServiceAccountCredentialTests {
         )
         #expect((stored.kind, stored.version, stored.endpoint) == (.v1, 4, "https://fcm.example"))
         #expect(stored.fingerprint == credential.fingerprint)
-        let opened = try #require(ServiceAccountCredential(opening: stored, salt: [1], under: .sample()))
-        #expect(opened.privateKey.revealText() == credential.privateKey.revealText())
+        let opened = try #require(V1Credential(opening: stored, salt: [1], under: .sample()))
+        #expect(opened.secret.revealText() == credential.secret.revealText())
         #expect(opened.fingerprint == credential.fingerprint)
         #expect(opened.endpoint == credential.endpoint)
-        #expect(ServiceAccountCredential(opening: stored, salt: [1], under: try .sample("other")) == nil)
+        #expect(V1Credential(opening: stored, salt: [1], under: try .sample("other")) == nil)
         var moved = stored
         moved.kind = .legacy
-        #expect(ServiceAccountCredential(opening: moved, salt: [1], under: try .sample()) == nil)
+        #expect(V1Credential(opening: moved, salt: [1], under: try .sample()) == nil)
     }
 
     @Test("Another client email changes the fingerprint")
     func fingerprints() throws {
-        var members = ServiceAccountCredential.sampleMembers()
-        let first = try ServiceAccountCredential.sample()
+        var members = V1Credential.sampleMembers()
+        let first = try V1Credential.sample()
         members["client_email"] = "other@acme-push.iam.gserviceaccount.com"
-        let second = try ServiceAccountCredential(
-            json: ServiceAccountCredential.sampleFile(members),
+        let second = try V1Credential(
+            serviceAccount: V1Credential.sampleFile(members),
             endpoint: nil,
             allowing: .google
         )
         #expect(first.fingerprint != second.fingerprint)
-        #expect(try ServiceAccountCredential.sample().fingerprint == first.fingerprint)
+        #expect(try V1Credential.sample().fingerprint == first.fingerprint)
     }
 }
