@@ -109,6 +109,16 @@ container: build build-dev ## Run the steps of deploy/Dockerfile in a clean syst
 	@scripts/install-system-packages container
 	Tests/Deploy/container $(ARGS)
 
+.PHONY: dist
+dist: build ## Make what is installed: archive, Debian package, image files, chart, sums (ARGS="--version 1.2.3")
+	@scripts/install-system-packages dist
+	"$$(scripts/python-environment Tests/Dist dist)" scripts/dist $(if $(filter dist-test,$(MAKECMDGOALS)),,$(ARGS))
+
+.PHONY: dist-test
+dist-test: dist build-dev ## Try what `make dist` makes in a clean Debian, and the chart, as root (ARGS="test_chart")
+	@scripts/install-system-packages container
+	Tests/Dist/run $(ARGS)
+
 .PHONY: format
 format: ## Format all Swift source
 	swift format --in-place --parallel --recursive $(SOURCES)

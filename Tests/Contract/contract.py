@@ -38,6 +38,9 @@ class ReadyGateway(Gateway):
         with urllib.request.urlopen(request, timeout=LIMIT_S) as response:
             return json.loads(response.read() or b"{}")
 
+    def make_admin_token(self, role: str) -> str:
+        return self.admin("POST", "admin-tokens", {"name": f"contract-{role}", "role": role})["token"]
+
     def url_of(self, listener: str) -> str:
         return {"data": self.url, "admin": self.admin_url}[listener]
 

@@ -43,7 +43,8 @@ ADMIN_TOKEN = os.environ["CONTRACT_ADMIN_TOKEN"]
 DATA_URL = os.environ["CONTRACT_DATA_URL"]
 # By what they may do.
 KEYS = json.loads(os.environ["CONTRACT_KEYS"])
-ADMIN = "the admin token"
+# By their roles, the least first.
+ADMIN_TOKENS = json.loads(os.environ["CONTRACT_ADMIN_TOKENS"])
 COUNTS = Path(os.environ["CONTRACT_COUNTS"])
 SERVICE_ACCOUNT = json.loads(os.environ["CONTRACT_SERVICE_ACCOUNT"])
 
@@ -241,8 +242,8 @@ class AccessGiven(Failure):
 def others_are_refused(ctx: schemathesis.CheckContext, response: Response, case: Case) -> None:
     """Sends the same request with less and less, and checks each answer.
 
-    After the credential that may do everything: keys without the scope that the operation's `security` names, a
-    credential of the other listener, and none at all.
+    After the credential that may do everything: keys without the scope that the operation's `security` names, admin
+    tokens of lesser roles, a credential of the other listener, and none at all.
     """
     needed = _needed_scope(case)
     if response.status_code == 405:
@@ -279,8 +280,10 @@ def _lesser_accesses(needed: str | None) -> list[tuple[str, str, set[str]]]:
     """Names, credentials and scopes."""
     if needed is None:
         return [("nothing", "", set())]
-    if needed == ADMIN:
-        return [("tenant's key", KEYS["full"], set()), ("nothing", "", set())]
+    if needed in ADMIN_TOKENS:
+        lesser = list(ADMIN_TOKENS)[: list(ADMIN_TOKENS).index(needed)]
+        roles = [(role, ADMIN_TOKENS[role], set()) for role in lesser]
+        return [*roles, ("tenant's key", KEYS["full"], set()), ("nothing", "", set())]
     return [
         ("messages:send alone", KEYS["messages:send"], {"messages:send"}),
         ("all other scopes", KEYS[f"all but {needed}"], set()),
@@ -290,11 +293,8 @@ def _lesser_accesses(needed: str | None) -> list[tuple[str, str, set[str]]]:
 
 
 def _needed_scope(case: Case) -> str | None:
-    """The scope that an operation asks for, the first of several; `None` for one that needs no credentials."""
+    """The scope or role that an operation asks for, the first of several; `None` for one that needs no credentials."""
     alternatives = case.operation.definition.raw.get("security")
-    if alternatives is None:
-        # Of the admin listener, where there is one token and nothing else.
-        return ADMIN
     if not alternatives:
         return None
     (scope,) = {scopes[0] for alternative in alternatives for scopes in alternative.values()}
@@ -324,6 +324,12 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if operation == "deleteTenant" and not is_sequence and case.path_parameters.get("tenant") == "demo":
         # All else is about this tenant.
         case.path_parameters["tenant"] = _make_tenant(f"doomed-{number}")
+    if operation == "revokeAdminToken" and (
+        case.meta.generation.mode.is_positive and not is_sequence
+        or str(case.path_parameters.get("name")).startswith("contract-")
+    ):
+        # The tokens of the roles are needed to the end.
+        case.path_parameters["name"] = _make_admin_token(f"doomed-{number}")
     if not case.meta.generation.mode.is_positive:
         return
     if "Idempotency-Key" in case.headers:
@@ -404,9 +410,14 @@ def _prepare_body(case: Case, operation: str, number: int) -> None:
         case.query["form"] = "rest" if is_rest else "legacy"
     elif operation == "createKey" and "key" in body:
         _prepare_import(case, number)
-    elif operation == "putServiceAccount":
-        # A key pair, and a server that knows it, can't be made up.
-        body["service_account"] = {**body["service_account"], **SERVICE_ACCOUNT}
+    elif operation == "createAdminToken" and "expires_at" in body:
+        # A time in the past is refused.
+        body["expires_at"] = "9999-12-31T23:59:59Z"
+    elif operation == "putV1Credential":
+        # A key pair, and a server that knows it, can't be made up. Credentials without a key need a configuration.
+        for member in ("external_account", "metadata_server", "project_id"):
+            body.pop(member, None)
+        body["service_account"] = {**body.get("service_account", {}), **SERVICE_ACCOUNT}
     elif operation == "changeNotificationKey" and body["operation"] == "create":
         body["notification_key_name"] = _group_name(number, body["notification_key_name"])
     elif operation == "changeNotificationKey":
@@ -470,6 +481,13 @@ def after_call(context: HookContext, case: Case, response: Response) -> None:
     elif response.status_code == 204 and case.operation.definition.raw.get("operationId") == "deleteTenant":
         # A tenant that is made anew has other things to list.
         _cursors.clear()
+    elif (
+        response.status_code == 201
+        and case.operation.definition.raw.get("operationId") == "createAdminToken"
+        and case.meta.phase.name is not TestPhase.STATEFUL
+    ):
+        # There is room for so many.
+        _ask("DELETE", f"{ADMIN_URL}/admin/v1/admin-tokens/{problem(response)['name']}", ADMIN_TOKEN, {})
 
 
 # What the tests ask of the gateway themselves.
@@ -483,7 +501,11 @@ def _ask(method: str, url: str, credential: str, body: object) -> dict[str, Any]
         headers={"Authorization": f"Bearer {credential}", "Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=180) as response:
-        return json.loads(response.read())
+        return json.loads(response.read() or b"{}")
+
+
+def _make_admin_token(name: str) -> str:
+    return _ask("POST", f"{ADMIN_URL}/admin/v1/admin-tokens", ADMIN_TOKEN, {"name": name, "role": "viewer"})["name"]
 
 
 def _make_tenant(name: str) -> str:

@@ -200,6 +200,9 @@ class Examples(unittest.TestCase):
         sent = 0
         for operation in operations:
             for name, media_type, value in operation.request_examples(document):
+                if operation.content["operationId"] == "putV1Credential" and "service_account" not in value:
+                    # It needs a configuration of its own: Tests/Upstream sends such credentials.
+                    continue
                 with self.subTest(operation.label, example=name):
                     self.prepare(operation.content["operationId"])
                     value = self.filled(operation.content["operationId"], value)
@@ -217,7 +220,7 @@ class Examples(unittest.TestCase):
 
     def filled(self, operation: str, value: Any) -> Any:
         """An example with what can't be printed: a key pair, and the server that knows it."""
-        if operation == "putServiceAccount":
+        if operation == "putV1Credential":
             return {**value, "service_account": {**value["service_account"], **self.gateway.service_account}}
         return value
 

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from contract import BUILD, DOCUMENTS, ReadyGateway
 
 HERE = Path(__file__).resolve().parent
@@ -23,6 +24,8 @@ OPEN = re.compile("GET /(metrics|livez|readyz|problems/{code})?|(GET|HEAD) /open
 BY = "examples by "
 # Only a run that hangs comes near it.
 LIMIT_S = 1_200
+# The least first.
+ROLES = ["viewer", "auditor", "operator", "admin"]
 SCOPES = ["messages:send", "device-groups:manage", "topics:manage", "audit:read", "tokens:read", "tokens:manage",
           "batches:manage"]
 # What runs at once: a listener, and which of its paths. Together they have all of them; the longest alone takes as long as
@@ -59,6 +62,7 @@ def run(name: str) -> Outcome:
             "CONTRACT_ADMIN_URL": gateway.admin_url,
             "CONTRACT_ADMIN_TOKEN": gateway.admin_token,
             "CONTRACT_DATA_URL": gateway.url,
+            "CONTRACT_ADMIN_TOKENS": json.dumps({role: gateway.make_admin_token(role) for role in ROLES}),
             "CONTRACT_KEYS": json.dumps(keys),
             "CONTRACT_SERVICE_ACCOUNT": json.dumps(gateway.service_account),
             "CONTRACT_COUNTS": str(counts),
@@ -147,7 +151,10 @@ def accesses(name: str, label: str) -> set[str]:
     if OPEN.fullmatch(label):
         return {"nothing"}
     if RUNS[name][0] == "admin":
-        return {"tenant's key", "nothing"}
+        method, path = label.split()
+        document = yaml.safe_load(DOCUMENTS["admin"].read_text())
+        (role,) = document["paths"][path][method.lower()]["security"][0]["adminToken"]
+        return {*ROLES[: ROLES.index(role)], "tenant's key", "nothing"}
     return {"messages:send alone", "all other scopes", "admin token", "nothing"}
 
 

@@ -17,6 +17,8 @@ REASONS = {
     "container engine": "there is none where tests run; deploy/ has tests of its own",
     "cluster": "there is none where tests run; deploy/ has tests of its own",
     "systemd": "needs the real one, not the stand-in for it",
+    "package": "a system is not changed by these tests; Tests/Dist installs it",
+    "identity provider": "Tests/Upstream tries such credentials with the emulated one",
     "FCM": "needs Google's servers and a project of one's own",
     "network": "needs servers that are not on this machine",
     "PostgreSQL and Redis": "there is neither where this test runs; Tests/Cluster and Tests/Deploy have tests",

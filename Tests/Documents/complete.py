@@ -12,7 +12,7 @@ from links import subcommands
 # Refused in the file.
 NOT_IN_THE_EXAMPLE = {
     "masterKey", "previousMasterKey", "admin.token", "store.password", "limits.redisPassword",
-    "tracing.otlpHeaders",
+    "tracing.otlpHeaders", "upstream.proxyPassword",
 }
 
 

@@ -155,6 +155,15 @@ struct PlatformBlocksTests {
             ),
             ("android", #"{"collapse_key":"a","collapseKey":"b"}"#, ["/android/collapse_key: duplicate_key"]),
             ("android", #"{"ttl":"2419201s"}"#, ["/android/ttl: invalid_field"]),
+            (
+                "android",
+                #"{"notification":{"light_settings":{"color":{"red":1.1,"green":-1e99,"blue":"1","alpha":0}}}}"#,
+                [
+                    "/android/notification/light_settings/color/blue: invalid_field",
+                    "/android/notification/light_settings/color/red: invalid_field",
+                    "/android/notification/light_settings/color/green: invalid_field",
+                ]
+            ),
             ("android", #"{"data":{"a.b/c":1,"d":null}}"#, ["/android/data/a.b~1c: invalid_field"]),
             (
                 "android",
