@@ -109,6 +109,11 @@ container: build build-dev ## Run the steps of deploy/Dockerfile in a clean syst
 	@scripts/install-system-packages container
 	Tests/Deploy/container $(ARGS)
 
+.PHONY: docs
+docs: ## Build the manual and the API reference as pages in .build/docs
+	@scripts/install-system-packages docs
+	"$$(scripts/python-environment docs/manual manual)" scripts/manual
+
 .PHONY: dist
 dist: build ## Make what is installed: archive, Debian package, image files, chart, sums (ARGS="--version 1.2.3")
 	@scripts/install-system-packages dist
