@@ -7,7 +7,7 @@ SHELL := bash
 SOURCES := Sources Tests Benchmarks Package.swift
 # What is tried against the built program after the other Swift tests: three at a time, since most of them wait most of the
 # time; the longest first.
-SUITES := EndToEndTests Cluster Contract Documents Monitoring Clients Deploy Upstream Tracing Lab
+SUITES := EndToEndTests Cluster Contract Documents Console Monitoring Clients Deploy Upstream Tracing Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
@@ -115,7 +115,7 @@ docs: ## Build the manual and the API reference as pages in .build/docs
 	"$$(scripts/python-environment docs/manual manual)" scripts/manual
 
 .PHONY: dist
-dist: build ## Make what is installed: archive, Debian package, image files, chart, sums (ARGS="--version 1.2.3")
+dist: build docs ## Make what is installed: archive, Debian package, image files, chart, sums (ARGS="--version 1.2.3")
 	@scripts/install-system-packages dist
 	"$$(scripts/python-environment Tests/Dist dist)" scripts/dist $(if $(filter dist-test,$(MAKECMDGOALS)),,$(ARGS))
 

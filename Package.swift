@@ -77,7 +77,7 @@ let package = Package(
         ),
         .target(name: "CLibPQ"),
         .systemLibrary(name: "CProcess"),
-        .target(name: "COpenAPI"),
+        .target(name: "CFiles"),
 
         // Level 1: the protocols, and the audit, which knows none of them.
         .target(
@@ -194,7 +194,7 @@ let package = Package(
         .target(
             name: "GatewayHTTP",
             dependencies: [
-                "COpenAPI",
+                "CFiles",
                 "EventLoopHTTP",
                 "FCMModel",
                 "GatewayCore",

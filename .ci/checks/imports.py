@@ -36,7 +36,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "GatewaySupport": ([], ["Crypto", "Logging", "Metrics", "ServiceLifecycle"]),
     "CLibPQ": ([], []),
     "CProcess": ([], []),
-    "COpenAPI": ([], []),
+    "CFiles": ([], []),
     # Level 1: the protocols, and the audit, which knows none of them.
     "FCMModel": (["GatewaySupport", "StrictJSON"], ["Crypto", "NIOCore"]),
     "GatewayAudit": (
@@ -71,7 +71,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["HTTPTypes", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL", "ServiceLifecycle"],
     ),
     "GatewayHTTP": (
-        ["COpenAPI", "EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
+        ["CFiles", "EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
         ["CoreMetrics", "HTTPTypes", "Logging", "Metrics", "NIOCore"],
     ),
     # Level 4: what `serve` is, without the command line.

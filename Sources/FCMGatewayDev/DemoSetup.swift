@@ -103,6 +103,10 @@ struct DemoSetup: Service {
           \(Self.gatewayProgram) tenant set demo --upstream v1 \\
             --admin-url http://127.0.0.1:\(adminPort) --admin-token-file \(self.files.path)/admin.token
 
+        Open the console with the token in \(self.files.path)/admin.token:
+
+          http://127.0.0.1:\(adminPort)/console
+
         Stop with Ctrl-C.
         """
     }

@@ -74,6 +74,8 @@ struct DevCommand: AsyncParsableCommand {
         configuration.audit.commitTimeout = .seconds(20)
         configuration.audit.spoolAfter = .seconds(2)
         configuration.admin.server.port = self.adminPort.number
+        // The pages that `make docs` builds.
+        configuration.admin.docsDirectory = ".build/docs"
         return configuration
     }
 }

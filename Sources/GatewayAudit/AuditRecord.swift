@@ -164,6 +164,8 @@ extension AuditRecord {
         case adminAuthenticate = "admin.authenticate"
         case adminTokenCreate = "admin_token.create"
         case adminTokenRevoke = "admin_token.revoke"
+        case consoleLogIn = "console.log_in"
+        case consoleLogOut = "console.log_out"
         case auditOpened = "audit.opened"
         case auditClosed = "audit.closed"
         case auditRecovered = "audit.recovered"

@@ -47,6 +47,7 @@ class Gateway:
                 DEV_PROGRAM, "dev", "--data-dir", self.data_dir,
                 "--port", "0", "--admin-port", "0", "--emulator-port", "0",
             ],
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import sys
 import threading
 import time
+import urllib.parse
+import urllib.request
 
 from cluster import NOISE_S, SEEN_S, SIZE, At, Cluster, Shared, within
 from proxy import CommitFault, losing
@@ -50,7 +53,8 @@ def revocation(cluster: Cluster, rounds: int = 2) -> str:
 
 
 def admin_token(cluster: Cluster) -> str:
-    """A token that an operator gets at one replica works at all; once it is revoked at another one, none accepts it."""
+    """A token that an operator gets at one replica works at all, as does a session of the console that begins with it; once
+    the token is revoked at another one, none accepts either."""
     first, second, third = cluster.gateways
     name = f"operator-{next(_numbers)}"
     made = first.admin("POST", "admin-tokens", {"name": name, "role": "operator"})
@@ -63,13 +67,33 @@ def admin_token(cluster: Cluster) -> str:
         # A replica that knows the token finds no such tenant, and the role may not delete one.
         within("the token to be known", SEEN_S, lambda gateway=gateway: status(gateway) == 404, cluster.lab)
         assert status(gateway, "DELETE") == 403, f"{gateway.name} lets an operator delete a tenant"
+    browser = logged_in(first, made["token"])
+
+    def has_session(gateway: Gateway) -> bool:
+        with browser.open(f"{gateway.admin_url}/console", timeout=LIMIT_S) as page:
+            return page.geturl().endswith("/console")
+
+    for gateway in cluster.gateways:
+        assert has_session(gateway), f"{gateway.name} does not know the session"
     begin = time.monotonic()
     third.admin("DELETE", f"admin-tokens/{name}")
     for gateway in (third, second, first):
         within("the token to be refused", SEEN_S, lambda gateway=gateway: status(gateway) == 401, cluster.lab)
+        within("the session to end", SEEN_S, lambda gateway=gateway: not has_session(gateway), cluster.lab)
     seconds = time.monotonic() - begin
     assert seconds <= SEEN_S + NOISE_S, f"refused everywhere after {seconds:.1f} s"
     return f"known to {SIZE} replicas, and refused by all {seconds:.1f} s after it was revoked"
+
+
+def logged_in(gateway: Gateway, token: str) -> urllib.request.OpenerDirector:
+    """A client with the cookie of a session of the console."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    address = f"{gateway.admin_url}/console/log-in"
+    with browser.open(address, timeout=LIMIT_S) as page:
+        form = re.search(r'name="form_token" value="(\w+)"', page.read().decode())[1]
+    fields = urllib.parse.urlencode({"token": token, "form_token": form})
+    browser.open(address, fields.encode(), timeout=LIMIT_S).close()
+    return browser
 
 
 def changes_anywhere(cluster: Cluster, rounds: int = 3) -> str:

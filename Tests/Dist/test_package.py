@@ -90,11 +90,7 @@ class Service:
             debian.command(*command, user="fcm-gateway", environment=environment), "service.log"
         )
         configuration = ("--config", "/etc/fcm-gateway/gateway.yaml")
-        try:
-            debian.run("fcm-gateway", "health", "--wait", "60s", *configuration, environment=environment)
-        except AssertionError as failure:
-            failure.add_note((lab.folder / "service.log").read_text())
-            raise
+        debian.run("fcm-gateway", "health", "--wait", "60s", *configuration, environment=environment)
 
     def stop(self) -> None:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
@@ -137,12 +133,12 @@ class PackageTests(unittest.TestCase):
         with Lab(PROGRAM) as lab:
             fcm = lab.emulator(tls=True)
             port, admin_port = free_ports(2)
-            shutil.copy(fcm.certificate, debian.path("/etc/ssl/fcm.pem"))
+            shutil.copy(fcm.certificate, debian.path("/root/fcm.pem"))
             account = fcm.account("shop", token_uri=f"{fcm.url}/token")
             debian.path("/root/service-account.json").write_text(json.dumps(account))
             debian.run(
                 "fcm-gateway", "init", "--service-account", "/root/service-account.json", "--test-certificate", "localhost",
-                "--fcm-url", fcm.url, "--fcm-ca-file", "/etc/ssl/fcm.pem",
+                "--fcm-url", fcm.url, "--fcm-ca-file", "/root/fcm.pem",
             )
             # Ports that nothing else uses, in the operator's own file.
             with debian.path("/etc/default/fcm-gateway").open("a") as file:
@@ -164,6 +160,8 @@ class PackageTests(unittest.TestCase):
                 self.assertEqual(answer.status, 200, answer)
 
             send()
+            # The package has the manual, and the listener shows it.
+            self.assertEqual(call("GET", f"http://127.0.0.1:{admin_port}/docs/index.html").status, 200)
             service.stop()
 
             # An upgrade keeps what the operator has written and made.
@@ -186,7 +184,7 @@ class PackageTests(unittest.TestCase):
         self.assertFalse(debian.path("/etc/default/fcm-gateway").exists())
         for name in ("/etc/fcm-gateway/master.key", "/var/lib/fcm-gateway/gateway.sqlite"):
             self.assertTrue(debian.path(name).exists(), name)
-        for name in ("/usr/bin/fcm-gateway", f"/{UNIT}", "/usr/lib/fcm-gateway"):
+        for name in ("/usr/bin/fcm-gateway", f"/{UNIT}", "/usr/lib/fcm-gateway", "/usr/share/fcm-gateway"):
             self.assertFalse(debian.path(name).exists(), name)
 
     def test_one_that_was_never_used_leaves_nothing(self) -> None:

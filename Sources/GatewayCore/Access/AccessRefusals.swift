@@ -84,7 +84,9 @@ extension AuditRecord.Action {
         case .auditList: .readAudit
         case .tenantPut, .tenantDelete, .credentialPut, .credentialDelete, .credentialRewrap, .keyCreate, .keyImport,
             .keyRotate,
-            .keyRevoke, .limitsPut, .adminAuthenticate, .adminTokenCreate, .adminTokenRevoke, .auditOpened,
+            .keyRevoke, .limitsPut, .adminAuthenticate, .adminTokenCreate, .adminTokenRevoke, .consoleLogIn,
+            .consoleLogOut,
+            .auditOpened,
             .auditClosed, .auditRecovered, .auditRemoved,
             .auditSpoolDamaged:
             nil

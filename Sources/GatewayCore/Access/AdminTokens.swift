@@ -30,9 +30,11 @@ package final class Operator: Sendable {
     /// The name of the token; `nil` for the token of the configuration.
     package let name: String?
     package let role: OperatorRole
+    /// The keyed digest of the token.
+    package let tokenDigest: [UInt8]
 
-    package init(name: String? = nil, role: OperatorRole = .admin) {
-        (self.name, self.role) = (name, role)
+    package init(name: String? = nil, role: OperatorRole = .admin, tokenDigest: [UInt8] = []) {
+        (self.name, self.role, self.tokenDigest) = (name, role, tokenDigest)
     }
 
     /// The operator's name in the audit.
@@ -61,6 +63,13 @@ package struct AdminToken: Sendable, Hashable {
     fileprivate var digested: String {
         let end = self.expiresAt.map { "\($0.microseconds)" } ?? ""
         return "admin token\0\(self.name)\0\(self.role.rawValue)\0\(self.createdAt.microseconds)\0\(end)\0"
+    }
+}
+
+extension AdminToken {
+    fileprivate func outcome(at now: Timestamp) -> AdminTokens.Outcome {
+        guard self.expiresAt.map({ now < $0 }) ?? true else { return .unknown }
+        return .authenticated(Operator(name: self.name, role: self.role, tokenDigest: self.digest))
     }
 }
 
@@ -112,6 +121,8 @@ package final class AdminTokens: Sendable {
     private let clock: any WallClock
     private let maxStale: Duration
     private let uptime: @Sendable () -> ContinuousClock.Instant
+    /// The operator with the token of the configuration.
+    private let owner: Operator
     private let state = Mutex(State())
 
     /// - Parameters:
@@ -129,6 +140,8 @@ package final class AdminTokens: Sendable {
     ) {
         (self.configured, self.store, self.pepper, self.audit) = (configured, store, pepper, audit)
         (self.clock, self.maxStale, self.uptime) = (clock, maxStale, uptime)
+        let digest = configured.map { pepper.digest(of: $0.revealBytes()[...], after: "configured admin token\0") }
+        self.owner = Operator(tokenDigest: digest ?? [])
     }
 
     // MARK: Authentication
@@ -136,7 +149,10 @@ package final class AdminTokens: Sendable {
     /// Reads the named tokens before one of them is authenticated, unless they were read just now, or another request
     /// reads them. A failure leaves them as they are.
     package func refresh(for bytes: ArraySlice<UInt8>) async {
-        guard bytes.starts(with: AdminToken.prefix.utf8) else { return }
+        if bytes.starts(with: AdminToken.prefix.utf8) { await self.refresh() }
+    }
+
+    func refresh() async {
         let now = self.uptime()
         let isNeeded = self.state.withLock { state in
             let isFresh = !state.isOutdated && state.readAt.map { now - $0 < Self.freshness } ?? false
@@ -161,15 +177,22 @@ package final class AdminTokens: Sendable {
 
     /// Authenticates the bytes of a token. Takes the same time whatever part of it is right.
     package func authenticate(_ bytes: ArraySlice<UInt8>, at now: Timestamp) -> Outcome {
-        if let configured = self.configured, self.isEqual(configured, bytes) { return .authenticated(Operator()) }
+        if let configured = self.configured, self.isEqual(configured, bytes) { return .authenticated(self.owner) }
         guard bytes.starts(with: AdminToken.prefix.utf8) else { return .unknown }
         let (tokens, readAt) = self.state.withLock { ($0.tokens, $0.readAt) }
         guard let readAt, self.uptime() - readAt < self.maxStale else { return .stale }
         for token in tokens where self.pepper.matches(bytes, after: token.digested, digest: token.digest) {
-            guard token.expiresAt.map({ now < $0 }) ?? true else { return .unknown }
-            return .authenticated(Operator(name: token.name, role: token.role))
+            return token.outcome(at: now)
         }
         return .unknown
+    }
+
+    /// The operator who has the token of a name, or that of the configuration.
+    func outcome(name: String?, at now: Timestamp) -> Outcome {
+        guard let name else { return self.configured == nil ? .unknown : .authenticated(self.owner) }
+        let (tokens, readAt) = self.state.withLock { ($0.tokens, $0.readAt) }
+        guard let readAt, self.uptime() - readAt < self.maxStale else { return .stale }
+        return tokens.first { $0.name == name }?.outcome(at: now) ?? .unknown
     }
 
     private func isEqual(_ secret: Secret, _ bytes: ArraySlice<UInt8>) -> Bool {
@@ -220,9 +243,9 @@ package final class AdminTokens: Sendable {
         }
     }
 
-    private func recorded(
+    func recorded(
         _ action: AuditRecord.Action,
-        _ object: String,
+        _ object: String?,
         _ origin: RequestOrigin,
         _ body: () async throws(GatewayError) -> Void
     ) async throws(GatewayError) {
@@ -243,11 +266,11 @@ package final class AdminTokens: Sendable {
 }
 
 extension APIKey.Pepper {
-    fileprivate func matches(_ token: ArraySlice<UInt8>, after text: String, digest: [UInt8]) -> Bool {
+    func matches(_ token: ArraySlice<UInt8>, after text: String, digest: [UInt8]) -> Bool {
         self.code(of: token, after: text) == digest
     }
 
-    fileprivate func digest(of token: ArraySlice<UInt8>, after text: String) -> [UInt8] {
+    func digest(of token: ArraySlice<UInt8>, after text: String) -> [UInt8] {
         Array(self.code(of: token, after: text))
     }
 }

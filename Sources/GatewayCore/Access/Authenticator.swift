@@ -62,11 +62,27 @@ package final class Principal: Sendable {
     /// The key's scopes, one bit each. Every request checks them, and a set would hash.
     private let scopes: UInt8
 
-    package init(profile: TenantProfile, key: APIKey.Record) {
-        self.profile = profile
-        self.key = key
-        self.auditName = "key:\(key.id)"
+    package convenience init(profile: TenantProfile, key: APIKey.Record) {
+        self.init(profile: profile, key: key, auditName: "key:\(key.id)")
+    }
+
+    private init(profile: TenantProfile, key: APIKey.Record, auditName: String) {
+        (self.profile, self.key, self.auditName) = (profile, key, auditName)
         self.scopes = key.scopes.reduce(0) { $0 | $1.bit }
+    }
+
+    /// An operator in the place of a tenant, with all scopes.
+    package convenience init(_ operator: Operator, for profile: TenantProfile, at now: Timestamp) {
+        let key = APIKey.Record(
+            id: "console",
+            tenant: profile.id,
+            name: "",
+            digest: [],
+            scopes: Set(Scope.allCases),
+            topicPrefixes: [],
+            createdAt: now
+        )
+        self.init(profile: profile, key: key, auditName: `operator`.auditName)
     }
 
     package func has(_ scope: Scope) -> Bool {

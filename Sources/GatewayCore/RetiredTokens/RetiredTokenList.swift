@@ -41,6 +41,11 @@ final class RetiredTokenList: Sendable {
 
     var counts: [RetiredToken.State: Int] { self.state.withLock { $0.table.counts } }
 
+    func report(on key: UInt64) -> (state: RetiredToken.State, at: Timestamp)? {
+        self.state.withLock { $0.table.mark(of: key) }
+            .map { ($0.state, Timestamp(microseconds: Int64($0.reportedAt) * 1_000_000)) }
+    }
+
     func screen(_ pseudonyms: [Pseudonym], at now: Timestamp) -> RetiredTokens.Screening {
         self.state.withLock { state in
             var isListed = false

@@ -162,6 +162,14 @@ package final class RetiredTokens: Service {
         return list.screen(pseudonyms, at: now)
     }
 
+    /// The state of a token on a tenant's list, and the time of FCM's last report; `nil` if it is not on the list.
+    package func report(
+        on pseudonym: Pseudonym,
+        of profile: TenantProfile
+    ) -> (state: RetiredToken.State, at: Timestamp)? {
+        self.list(of: profile).report(on: pseudonym.high)
+    }
+
     func countRefused(_ count: Int) {
         self.refusals.increment(by: count)
     }

@@ -363,6 +363,20 @@ package struct SendPipeline: Sendable {
         )
     }
 
+    /// Previews a send for an operator: that is recorded, and costs the tenant's quota one message.
+    package func recordedPreview(_ command: SendCommand, maxRequests: Int) async throws(Refusal) -> Preview {
+        let draft = AuditRecord(.messageExplain, by: command.principal, command.origin, .done, at: self.clock.now())
+        return try await self.audit.recording(draft, orThrow: Refusal(.auditUnavailable)) { record throws(Refusal) in
+            do throws(Refusal) {
+                try await self.charge(command.principal)
+                return try await self.preview(command, maxRequests: maxRequests)
+            } catch {
+                record.reject(error.code)
+                throw error
+            }
+        }
+    }
+
     /// Returns a command's target, with a device group's key in place of its name.
     private func knownTarget(of command: SendCommand) async throws(Refusal) -> Target {
         guard let name = command.groupName else { return command.target }

@@ -1,8 +1,8 @@
 import GatewayCore
 import HTTPTypes
 
-/// The least role of each admin route. The other routes of the listener are open: probes, `/metrics`, and its
-/// description.
+/// The least role of each route of the admin listener. Its other routes are open: probes, `/metrics`, its description, and
+/// the console's log-in, style and script.
 enum AdminRoles {
     static let table: [String: OperatorRole] = [
         "GET /admin/v1/tenants": .viewer,
@@ -34,6 +34,23 @@ enum AdminRoles {
         "POST /admin/v1/batches/{batch}/cancel": .operator,
 
         "GET /admin/v1/audit": .auditor,
+
+        "GET /console": .viewer,
+        "POST /console/log-out": .viewer,
+        "GET /console/tenants": .viewer,
+        "GET /console/tenants/{tenant}": .viewer,
+        "GET /console/batches": .viewer,
+        "GET /console/tenants/{tenant}/batches/{batch}": .viewer,
+        "POST /console/tenants/{tenant}/batches/{batch}/pause": .operator,
+        "POST /console/tenants/{tenant}/batches/{batch}/resume": .operator,
+        "POST /console/tenants/{tenant}/batches/{batch}/cancel": .operator,
+        // The results name devices.
+        "GET /console/tenants/{tenant}/batches/{batch}/results": .operator,
+        "GET /console/device": .auditor,
+        "POST /console/device": .auditor,
+        "GET /console/audit": .auditor,
+        "GET /console/try": .operator,
+        "POST /console/try": .operator,
 
         "GET /admin/v1/admin-tokens": .admin,
         "POST /admin/v1/admin-tokens": .admin,

@@ -41,6 +41,16 @@ struct QueryReader {
         self.values = values
     }
 
+    /// The fields of a form as a browser sends them, without blanks around them.
+    init(_ form: FacadeQuery) {
+        let blanks: Set<Unicode.Scalar> = [" ", "\t", "\n", "\r"]
+        self.values = form.values.mapValues { value in
+            let rest = value.unicodeScalars.drop { blanks.contains($0) }
+            let end = rest.lastIndex { !blanks.contains($0) }
+            return end.map { String(rest[...$0]) } ?? ""
+        }
+    }
+
     /// A parameter's text; `nil` if it is absent or empty.
     func text(_ name: String) -> String? {
         self.values[name].flatMap { $0.isEmpty ? nil : $0 }
@@ -117,12 +127,19 @@ extension HTTPServerResponse {
 
 /// The query of a facade's request. Unknown parameters are ignored, as by Google's front end.
 struct FacadeQuery {
-    private var values: [String: String] = [:]
+    fileprivate var values: [String: String] = [:]
 
     /// Reads the query of a path. The last value of a repeated parameter counts.
     init(_ path: [UInt8]) {
         guard let start = path.firstIndex(of: UInt8(ascii: "?")) else { return }
-        for pair in path[(start + 1)...].split(separator: UInt8(ascii: "&")) {
+        self.read(path[(start + 1)...])
+    }
+
+    /// Reads a form (`application/x-www-form-urlencoded`).
+    init(form: ByteBuffer) { self.read(Array(form.readableBytesView)[...]) }
+
+    private mutating func read(_ pairs: ArraySlice<UInt8>) {
+        for pair in pairs.split(separator: UInt8(ascii: "&")) {
             let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
             let value = pair[end...].dropFirst().map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
             guard let name = PercentEncoding.decoded(pair[..<end]), let value = PercentEncoding.decoded(value) else {

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import FCMModel
 import GatewayCore
 
@@ -7,13 +8,22 @@ enum Credential: Sendable {
     case bearer
     /// `Authorization: key=…`, or a bearer token as newer libraries of the legacy protocol send it.
     case legacyKey
+    /// The cookie of a session of the console.
+    case session
 
     private static let bearerScheme = Array("bearer".utf8)
     private static let keyPrefix = Array("key=".utf8)
 
-    /// Returns the credential in a field's value. Ignores the case of `bearer` and `key`, and blanks after them.
-    func bytes(in value: [UInt8]) -> ArraySlice<UInt8>? {
+    /// Returns the credential of a request; `nil` if it has none of this form.
+    func bytes(in request: HTTPServerRequest) -> ArraySlice<UInt8>? {
+        if case .session = self { return ConsoleCookie.session.value(in: request) }
+        return request.head.fields.bytes(of: .authorization).flatMap(self.bytes(in:))
+    }
+
+    /// Returns the credential in a value of `Authorization`. Ignores the case of `bearer` and `key`, and blanks after them.
+    private func bytes(in value: [UInt8]) -> ArraySlice<UInt8>? {
         switch self {
+        case .session: nil
         case .bearer: Self.bearerToken(in: value)
         case .legacyKey:
             Self.begins(value, Self.keyPrefix)
@@ -53,7 +63,9 @@ enum Callers: Sendable {
     /// A wrong token is answered after a pause; an API key, which is not a guess at the token, is answered at once. The
     /// admin listener has few connections, and each serves one request at a time. That bounds the guesses per second
     /// and the memory of waiting requests, and never locks out an operator with the token.
-    case operators(AdminTokens, pause: @Sendable () async -> Void)
+    ///
+    /// The pages of the console need a session instead.
+    case operators(AdminTokens, ConsoleSessions?, pause: @Sendable () async -> Void)
     /// The routes need no credential.
     case unknown
 }

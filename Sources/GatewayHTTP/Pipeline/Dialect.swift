@@ -13,6 +13,8 @@ enum Dialect: Int, Sendable, CaseIterable {
     case v1
     case instanceID
     case groups
+    /// Pages.
+    case console
 
     /// True if a body with a `Content-Encoding` is refused. A compressed body can expand a thousandfold.
     var refusesEncodedBodies: Bool { self != .rest }
@@ -30,10 +32,24 @@ enum Dialect: Int, Sendable, CaseIterable {
         case .v1: reply = V1ReplyWriter.reply(to: refusal)
         case .instanceID: reply = InstanceIDReplyWriter.reply(to: refusal)
         case .groups: reply = GroupReplyWriter.reply(to: refusal)
+        case .console: return Self.page(refusal, allow: methods)
         }
         var response = HTTPServerResponse(reply)
         if !methods.isEmpty { response.headers.append(.allow, methods.joined(separator: ", ")) }
         if reply.status == 415 { response.headers.append(.acceptEncoding, "identity") }
+        return response
+    }
+
+    /// The answer to a failure of the gateway itself: problem details, or a page.
+    func response(toFailure refusal: Refusal) -> HTTPServerResponse {
+        self == .console ? Self.page(refusal) : refusal.response
+    }
+
+    /// A page that says why; without a session the log-in.
+    private static func page(_ refusal: Refusal, allow methods: [String] = []) -> HTTPServerResponse {
+        guard refusal.code != .unauthenticated else { return ConsolePage(redirectTo: "/console/log-in").response() }
+        var response = ConsolePage(refusal).response()
+        if !methods.isEmpty { response.headers.append(.allow, methods.joined(separator: ", ")) }
         return response
     }
 
@@ -55,6 +71,7 @@ enum Dialect: Int, Sendable, CaseIterable {
             case .v1: HTTPServerResponse(V1ReplyWriter.reply(refusing: rejection))
             case .instanceID: HTTPServerResponse(InstanceIDReplyWriter.reply(refusing: Refusal(rejection)))
             case .groups: HTTPServerResponse(GroupReplyWriter.unavailable(.overloaded, retryAfter: retryAfter))
+            case .console: Self.page(Refusal(rejection))
             }
         response.isPaced = true
         return response

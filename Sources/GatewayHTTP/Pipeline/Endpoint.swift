@@ -23,7 +23,8 @@ struct Route: Sendable {
     static let smallBody = 64 * 1024
 
     let method: HTTPRequest.Method
-    /// The path, with `{name}` for a variable segment; names the route in metrics, logs and traces.
+    /// The path, with `{name}` for a variable segment, and `{name...}` for the rest; names the route in metrics, logs and
+    /// traces.
     let template: String
     /// The form of the credential; `nil` for an endpoint without one.
     var credential: Credential? = .bearer
@@ -53,7 +54,7 @@ struct Route: Sendable {
 /// One operation of a listener: reads a request, calls the core, writes the answer.
 ///
 /// ``RequestPipeline``, specialised for each endpoint, does everything else. The route's ``Dialect`` renders thrown
-/// refusals. Other errors become problem details.
+/// refusals. Other errors become problem details, or a page of the console.
 protocol Endpoint: Sendable {
     associatedtype Work: Sendable
 
@@ -103,10 +104,13 @@ struct Handler: Endpoint {
         self.handle = handle
     }
 
+    init(_ route: Route, _ handle: @escaping @Sendable (Exchange) async throws -> HTTPServerResponse) {
+        (self.route, self.handle) = (route, handle)
+    }
+
     /// Creates an endpoint that needs no credential.
     init(open route: Route, _ handle: @escaping @Sendable (Exchange) async throws -> HTTPServerResponse) {
-        self.route = route.with(\.credential, nil)
-        self.handle = handle
+        self.init(route.with(\.credential, nil), handle)
     }
 
     func read(_ exchange: Exchange) {}

@@ -76,7 +76,7 @@ extension Listener {
         endpoints += RetiredTokenRoutes(retired: retired).endpoints
         endpoints += BatchRoutes(batches: batches).endpoints
         endpoints += ExplainRoutes(pipeline: pipeline).endpoints
-        endpoints += DescriptionRoutes(description: .gateway, guide: .data).endpoints
+        endpoints += DescriptionRoutes(description: .gatewayDescription, guide: .data).endpoints
         return Listener(
             routes: RouteTable(endpoints),
             pipeline: RequestPipeline(
@@ -133,6 +133,8 @@ extension Listener {
         batches: Batches,
         audit: AuditAccess,
         auditCursors: AuditQuery.CursorSealer,
+        console: Console? = nil,
+        manual folder: String? = nil,
         readiness: Readiness,
         exposition: MetricsExposition,
         clock: any WallClock,
@@ -143,7 +145,8 @@ extension Listener {
         logger: Logger
     ) -> Listener {
         var endpoints = ProbeRoutes(refusal: { readiness.refusal(at: .now) }, exposition: exposition).endpoints
-        endpoints += DescriptionRoutes(description: .admin, guide: .admin).endpoints
+        endpoints += DescriptionRoutes(description: .adminDescription, guide: .admin).endpoints
+        if let folder { endpoints += ManualRoutes(folder: folder).endpoints }
         endpoints += TenantRoutes(administration: administration).endpoints
         endpoints += CredentialRoutes(administration: administration, prover: prover, tokenHosts: tokenHosts).endpoints
         endpoints += KeyRoutes(administration: administration).endpoints
@@ -151,11 +154,29 @@ extension Listener {
         endpoints += AdminBatchRoutes(batches: batches).endpoints
         endpoints += AdminTokenRoutes(tokens: tokens).endpoints
         endpoints += AdminAuditRoutes(audit: audit, administration: administration, cursors: auditCursors).endpoints
+        let refusals = AccessRefusals(administration)
+        if let console {
+            endpoints +=
+                ConsolePages(
+                    console: console,
+                    tokens: tokens,
+                    refusals: refusals,
+                    administration: administration,
+                    batches: batches,
+                    audit: audit,
+                    cursors: auditCursors,
+                    exposition: exposition,
+                    metrics: metrics,
+                    readiness: readiness,
+                    pause: pause
+                )
+                .endpoints
+        }
         return Listener(
             routes: RouteTable(endpoints),
             pipeline: RequestPipeline(
-                callers: .operators(tokens, pause: pause),
-                refusals: AccessRefusals(administration),
+                callers: .operators(tokens, console?.sessions, pause: pause),
+                refusals: refusals,
                 gate: nil,
                 requestDeadline: nil,
                 clock: clock,
@@ -185,11 +206,15 @@ package struct AdminResponder: HTTPServerResponder {
     package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
         let listener = self.listener.current
         // Probes and Prometheus do not wait for the store, and neither does the token of the configuration.
-        if case .operators(let tokens, _) = listener.pipeline.callers,
-            listener.routes.rowAlone(at: request.head.pathBytes)?.route.credential != nil,
-            let given = request.head.fields.bytes(of: .authorization).flatMap(Credential.bearer.bytes(in:))
+        if case .operators(let tokens, let sessions, _) = listener.pipeline.callers,
+            let credential = listener.routes.rowAlone(at: request.head.pathBytes)?.route.credential,
+            let given = credential.bytes(in: request)
         {
-            await tokens.refresh(for: given)
+            if credential == .session {
+                await sessions?.refresh(given, isUse: request.head.fields[.consoleRefresh] == nil)
+            } else {
+                await tokens.refresh(for: given)
+            }
         }
         return await listener.respond(to: request)
     }

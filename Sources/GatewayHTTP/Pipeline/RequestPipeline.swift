@@ -158,7 +158,7 @@ struct RequestPipeline: Sendable {
         if let response = self.shed(exchange, route.dialect) { return .answered(response) }
         do {
             if let credential = route.credential {
-                let given = exchange.fields.bytes(of: .authorization).flatMap(credential.bytes(in:))
+                let given = credential.bytes(in: exchange.request)
                 switch self.callers {
                 case .tenants(let authenticator):
                     let principal = try self.principal(by: authenticator, given, exchange)
@@ -168,15 +168,22 @@ struct RequestPipeline: Sendable {
                     if let action = route.action, let scope = action.scope, !principal.has(scope) {
                         return .forbidden(principal, action, scope)
                     }
-                case .operators(let tokens, let pause):
-                    switch given.map({ tokens.authenticate($0, at: exchange.time) }) {
+                case .operators(let tokens, let sessions, let pause):
+                    let isSession = credential == .session
+                    let outcome = given.flatMap { given in
+                        isSession
+                            ? sessions?.authenticate(given, at: exchange.time)
+                            : tokens.authenticate(given, at: exchange.time)
+                    }
+                    switch outcome {
                     case .authenticated(let caller)?:
                         self.metrics.authenticated()
                         exchange.operator = caller
                         let role = AdminRoles.least(for: route)
                         guard caller.role >= role else {
                             let refusal = Refusal(.forbidden, "This needs the role \(role.rawValue)")
-                            return .unentitled(refusal.response, route: AdminRoles.name(of: route))
+                            let response = route.dialect.response(to: refusal, exchange.request)
+                            return .unentitled(response, route: AdminRoles.name(of: route))
                         }
                     case .stale?:
                         self.metrics.refused(result: "stale")
@@ -184,6 +191,7 @@ struct RequestPipeline: Sendable {
                         throw Refusal(.overloaded, detail, retryAfter: 5)
                     case .unknown?, nil:
                         self.metrics.refused(result: "refused")
+                        if isSession { throw Refusal(.unauthenticated) }
                         let refusal = Refusal(.unauthenticated, "Send an admin token as Authorization: Bearer <token>")
                         guard let given, APIKey.id(in: given) == nil else { return .answered(refusal.response) }
                         return .guess(refusal.response, pause: pause)
@@ -309,10 +317,10 @@ struct RequestPipeline: Sendable {
                     metadata: exchange.metadata(["code": "\(error.code.rawValue)", "reason": "\(error.message)"])
                 )
             }
-            return Refusal(error).response
+            return route.dialect.response(toFailure: Refusal(error))
         }
         self.logger.error("A request failed unexpectedly", metadata: exchange.metadata(["error": "\(type(of: error))"]))
-        return Refusal(.internalError).response
+        return route.dialect.response(toFailure: Refusal(.internalError))
     }
 
     /// Measures and logs a request, ends its trace, and adds the fields that every answer has.

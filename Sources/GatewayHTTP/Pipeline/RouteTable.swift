@@ -24,8 +24,16 @@ struct RouteTable: Sendable {
             let parts = template.split(separator: UInt8(ascii: "/"))
             let parameters = parts.filter { $0.first == UInt8(ascii: "{") }
             self.template = template
-            self.segments = parts.map { $0.first == UInt8(ascii: "{") ? .parameter : .literal($0.indices) }
-            self.names = parameters.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
+            self.segments = parts.map { part in
+                guard part.first == UInt8(ascii: "{") else { return .literal(part.indices) }
+                return part.dropLast().last == UInt8(ascii: ".") ? .rest : .parameter
+            }
+            self.names = parameters.map { name in
+                String(
+                    decoding: name.dropFirst().prefix { $0 != UInt8(ascii: "}") && $0 != UInt8(ascii: ".") },
+                    as: UTF8.self
+                )
+            }
             precondition(parameters.count <= PathParameters.maxCount, "\(first.route.template) has too many parameters")
         }
     }
@@ -35,6 +43,8 @@ struct RouteTable: Sendable {
         /// The bytes of this segment in the template.
         case literal(Range<Int>)
         case parameter
+        /// `{name...}`: the rest of the path, with its slashes. It is the last segment.
+        case rest
     }
 
     let rows: [Row]
@@ -134,12 +144,15 @@ private struct ParameterPlaces {
                 if matched == name.upperBound, isEnd(index) || path[index] == slash { continue }
                 guard spelling == .escaped else { return nil }
             }
+            if case .rest = segment {
+                while !isEnd(index) { index += 1 }
+            }
             while !isEnd(index), path[index] != slash { index += 1 }
             switch segment {
             case .literal(let name):
                 let text = PercentEncoding.decoded(path[start..<index])
                 guard text?.utf8.elementsEqual(row.template[name]) == true else { return nil }
-            case .parameter:
+            case .parameter, .rest:
                 guard index > start || spelling == .escaped else { return nil }
                 switch self.count {
                 case 0: self.values.0 = start..<index

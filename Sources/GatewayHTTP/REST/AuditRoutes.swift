@@ -87,7 +87,7 @@ extension AuditQuery {
 
 extension AuditQuery.CursorSealer {
     /// Returns the position that a cursor continues from; throws `invalid_field` for a cursor of another caller's list.
-    fileprivate func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditQuery.Cursor? {
+    func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditQuery.Cursor? {
         guard let text = query.text("cursor") else { return nil }
         guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
         return position

@@ -220,22 +220,31 @@ extension Exchange {
         filter.state = try query.word("state", of: Batch.State.self)
         filter.label = query.text("label")
         filter.isMessage = try query.word("messages", of: Flag.self) == .true
-        if let text = try query.cursor() {
-            let parts = text.split(separator: " ")
-            guard parts.count == 2, let microseconds = Int64(parts[0]) else { throw Cursor.refusal }
-            let time = Timestamp(microseconds: microseconds)
-            filter.after = BatchFilter.Place(createdAt: time, id: String(parts[1]))
-        }
+        filter.after = try query.cursor().map { text throws(Refusal) in try BatchFilter.Place(cursor: text) }
         let limit = try query.limit()
         let list = try await batches.list(filter, limit: limit + 1)
         return .page(
             "batches",
             list,
             limit: limit,
-            cursor: { "\($0.createdAt.microseconds) \($0.id)" },
+            cursor: \.cursor,
             write: write
         )
     }
+}
+
+extension BatchFilter.Place {
+    /// Reads the content of a cursor. Throws `invalid_field` for any other text.
+    init(cursor text: String) throws(Refusal) {
+        let parts = text.split(separator: " ")
+        guard parts.count == 2, let microseconds = Int64(parts[0]) else { throw Cursor.refusal }
+        self.init(createdAt: Timestamp(microseconds: microseconds), id: String(parts[1]))
+    }
+}
+
+extension Batch {
+    /// The content of a cursor after this batch.
+    var cursor: String { "\(self.createdAt.microseconds) \(self.id)" }
 }
 
 extension HTTPServerResponse {

@@ -1,4 +1,3 @@
-import COpenAPI
 import EventLoopHTTP
 import FCMModel
 import GatewayCore
@@ -7,7 +6,7 @@ import NIOCore
 
 /// Serves a listener's description: its addresses, its OpenAPI document, its problem codes. Callers need no credential.
 struct DescriptionRoutes {
-    let description: APIDescription
+    let description: EmbeddedFile
     let guide: ListenerGuide
 
     var endpoints: [any Endpoint] {
@@ -53,16 +52,7 @@ struct DescriptionRoutes {
     }
 
     @Sendable
-    private func show(_ exchange: Exchange) -> HTTPServerResponse {
-        // Another version of the gateway has another document at the same address.
-        var headers: HTTPHeaderLines = [.eTag: self.description.entityTag.text, .cacheControl: "no-cache"]
-        if let known = exchange.fields[.ifNoneMatch], self.description.entityTag.isNamed(in: known) {
-            return HTTPServerResponse(status: .notModified, headers: headers)
-        }
-        // The media type of RFC 9512.
-        headers.append(.contentType, "application/yaml")
-        return HTTPServerResponse(status: .ok, headers: headers, body: self.description.body)
-    }
+    private func show(_ exchange: Exchange) -> HTTPServerResponse { self.description.response(to: exchange) }
 }
 
 /// The text of `GET /` on a listener, and of its refusals of unknown paths.
@@ -76,10 +66,10 @@ struct ListenerGuide: Sendable {
             /openapi.yaml                       the description of all of these
             /problems/{code}                    the meaning of a problem's code
 
-            The admin listener has /admin/v1/…, /metrics, /livez and /readyz.
+            The admin listener has /admin/v1/…, /console, /docs, /metrics, /livez and /readyz.
 
             """,
-        others: ["admin", "metrics", "livez", "readyz"],
+        others: ["admin", "console", "docs", "metrics", "livez", "readyz"],
         refusal: "This is the data listener; the admin listener (admin.port) has this path"
     )
     static let admin = ListenerGuide(
@@ -87,6 +77,7 @@ struct ListenerGuide: Sendable {
             This is the admin listener of an fcm-gateway.
 
             /admin/v1/…                         the admin API; requests carry the admin token
+            /console, /docs                     pages for operators, and the manual
             /metrics, /livez, /readyz           for Prometheus and probes
             /openapi.yaml                       the description of all of these
             /problems/{code}                    the meaning of a problem's code
@@ -113,21 +104,5 @@ struct ListenerGuide: Sendable {
             .prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
         let isOthers = self.others.contains { $0.utf8.elementsEqual(segment) }
         return Refusal(.notFound, isOthers ? self.refusal : "There is no such route; GET / lists the routes")
-    }
-}
-
-/// The OpenAPI document of a listener, exactly as in its file.
-struct APIDescription: Sendable {
-    static let gateway = unsafe APIDescription(start: openapi_gateway_bytes(), count: openapi_gateway_length())
-    static let admin = unsafe APIDescription(start: openapi_admin_bytes(), count: openapi_admin_length())
-
-    let body: ByteBuffer
-    let entityTag: EntityTag
-
-    private init(start: UnsafePointer<UInt8>?, count: Int) {
-        // The pointer is valid, because the bytes are constants of the program. COpenAPI counts them as well.
-        let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
-        self.body = ByteBuffer(bytes: bytes)
-        self.entityTag = EntityTag.of(self.body)
     }
 }

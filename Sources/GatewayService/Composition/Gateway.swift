@@ -442,6 +442,21 @@ package struct Gateway: Sendable {
             maxStale: configuration.store.maxStale
         )
         try await adminTokens.requireAdmin()
+        let history = ConsoleHistory(front.exposition)
+        let console = Console(
+            sessions: ConsoleSessions(
+                tokens: adminTokens,
+                store: SQLConsoleSessionStore(database: database),
+                pepper: pepper,
+                clock: clock,
+                maxStale: configuration.store.maxStale
+            ),
+            history: history,
+            limiter: limiter,
+            sharesLimits: !configuration.limits.redisURL.isEmpty,
+            retired: retired,
+            pipeline: pipeline
+        )
         let admin = Listener.admin(
             hosts: front.hosts,
             tokens: adminTokens,
@@ -451,6 +466,8 @@ package struct Gateway: Sendable {
             batches: batches,
             audit: auditAccess,
             auditCursors: AuditQuery.CursorSealer(auditKey: ownSecrets.auditKey),
+            console: configuration.admin.servesConsole ? console : nil,
+            manual: configuration.admin.docsDirectory,
             readiness: self.readiness,
             exposition: front.exposition,
             clock: clock,
@@ -511,7 +528,7 @@ package struct Gateway: Sendable {
         let parts: [any Service] = [directory, checkpoints, audit, retention, retired].map(bounded)
         let surface: [any Service] = [
             ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent, batchRunner,
-            self.adminListener, self.dataListener,
+            ConsoleHistoryService(history: history), self.adminListener, self.dataListener,
         ]
         let exporters = try tracing.services(instance: self.replica?.text, logger: logger)
         front.responder.open(admin)
@@ -556,6 +573,13 @@ package struct Gateway: Sendable {
         configuration.maximumCancellationDuration = .seconds(5)
         return ServiceGroup(configuration: configuration)
     }
+}
+
+/// Reads the figures of the console's charts.
+private struct ConsoleHistoryService: Service {
+    let history: ConsoleHistory
+
+    func run() async throws { await cancelWhenGracefulShutdown { await self.history.run() } }
 }
 
 extension MetricDescription {

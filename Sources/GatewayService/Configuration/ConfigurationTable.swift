@@ -55,6 +55,9 @@ package enum ConfigurationTable {
                 .hosts("hosts, without a port", problem: Self.plainHostProblem),
                 "names that requests may use for the listener, besides `admin.host`, `localhost` and any "
                 + "address; a request that names another host gets 421"),
+            Key("admin.console", \.admin.servesConsole, .flag, "whether the listener has the console, at `/console`"),
+            Key("admin.docsDirectory", \.admin.docsDirectory, .text("a folder"),
+                "the folder of the manual that the listener shows at `/docs`"),
             Key("admin.token", \.admin.token, Self.adminToken, "the operators' token"),
         ]
 

@@ -35,6 +35,9 @@ package struct GatewayConfiguration: Sendable {
         package var token: Redacted<String>?
         /// The names that requests may use for the listener, in lower case, besides `localhost` and addresses.
         package var allowedHosts: [String] = []
+        package var servesConsole = true
+        /// The folder of the manual's pages.
+        package var docsDirectory = "/usr/share/fcm-gateway/docs"
 
         fileprivate init() { self.server.maxConnections = 256 }
     }

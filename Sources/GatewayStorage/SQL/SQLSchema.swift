@@ -29,6 +29,7 @@ enum SQLSchema {
     /// The steps after the first release's, which only add to what was there.
     static let additions: [(name: String, statements: String)] = [
         (Self.batchVersion, Self.batches), ("v102", Self.adminTokens),
+        ("v103", Self.consoleSessions),
     ]
     static let latestVersion = Self.additions.last?.name ?? ""
 
@@ -283,6 +284,18 @@ enum SQLSchema {
             digest BLOB NOT NULL,
             created_at INTEGER NOT NULL,
             expires_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The sessions of operators in the console. `digest` is that of the cookie, `owner_digest` covers the row, and
+    /// `token_name` is null for the token of the configuration.
+    private static let consoleSessions = """
+        CREATE TABLE console_sessions (
+            digest BLOB NOT NULL PRIMARY KEY,
+            token_name TEXT,
+            owner_digest BLOB NOT NULL,
+            created_at INTEGER NOT NULL,
+            used_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         """
 

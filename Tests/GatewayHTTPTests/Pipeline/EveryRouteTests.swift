@@ -91,7 +91,7 @@ struct EveryRouteTests {
                 let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([asked.scope]))
                 let answer = await gateway.data(asked.route.method, asked.path() + "?x=1", key: key, body: "no json")
                 switch asked.route.dialect {
-                case .rest:
+                case .rest, .console:
                     #expect(answer.status == 403, "\(asked.name)")
                     #expect(
                         try answer.problem().without("title", "type", "status") == [
@@ -240,7 +240,7 @@ struct EveryRouteTests {
                 case .legacy, .instanceID:
                     #expect(answer.status == 415, "\(asked.name)")
                     #expect(answer.header("Accept-Encoding") == "identity", "\(asked.name)")
-                case .groups, .rest: break
+                case .groups, .rest, .console: break
                 }
             }
         }
@@ -295,7 +295,7 @@ struct EveryRouteTests {
             guard !surface.path.hasSuffix("/explain") else { return }
             let answer = await surface.ask(gateway, key: key)
             switch surface.dialect {
-            case .rest:
+            case .rest, .console:
                 try answer.expectProblem(503, "audit_unavailable")
             case .legacy:
                 #expect(answer.status == 200)

@@ -38,7 +38,7 @@ struct LoadGateTests {
         let delay = try #require(answer.header("Retry-After").flatMap { Int($0) }, sourceLocation: sourceLocation)
         #expect((1...3).contains(delay), sourceLocation: sourceLocation)
         switch dialect {
-        case .rest:
+        case .rest, .console:
             let problem = try answer.problem(sourceLocation: sourceLocation)
             #expect(problem["code"]?.text == "overloaded", sourceLocation: sourceLocation)
             #expect(problem["retryable"] == .bool(true), sourceLocation: sourceLocation)

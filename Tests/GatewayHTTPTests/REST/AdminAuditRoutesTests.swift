@@ -62,7 +62,7 @@ struct AdminAuditRoutesTests {
 
     @Test("The description lists every audit action")
     func describedActions() throws {
-        let text = String(buffer: APIDescription.admin.body)
+        let text = String(buffer: EmbeddedFile.adminDescription.body)
         let schema = try #require(text.split(separator: "    AuditAction:\n").last)
         let list = try #require(schema.split(separator: "      enum:\n").dropFirst().first)
         let names = list.split(separator: "\n").prefix { $0.hasPrefix("        - ") }.map { String($0.dropFirst(10)) }

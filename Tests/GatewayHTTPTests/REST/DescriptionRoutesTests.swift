@@ -66,7 +66,7 @@ struct DescriptionRoutesTests {
 
     @Test("The two descriptions have different tags")
     func tags() {
-        #expect(APIDescription.gateway.entityTag != APIDescription.admin.entityTag)
+        #expect(EmbeddedFile.gatewayDescription.entityTag != EmbeddedFile.adminDescription.entityTag)
     }
 
     @Test(

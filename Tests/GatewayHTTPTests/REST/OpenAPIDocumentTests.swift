@@ -16,7 +16,11 @@ struct OpenAPIDocumentTests {
     @Test("The admin listener serves exactly the routes of its description")
     func adminRoutes() async throws {
         try await TestGateway.run { gateway, _ in
-            try Self.compare(gateway.adminListener.servedRoutes, with: "admin.yaml")
+            // The pages are for people.
+            let routes = gateway.adminListener.servedRoutes.filter { route in
+                !["/console", "/docs"].contains { route.template.hasPrefix($0) }
+            }
+            try Self.compare(routes, with: "admin.yaml")
         }
     }
 

@@ -57,7 +57,7 @@ struct Surface: Sendable, CustomTestStringConvertible {
         switch self.dialect {
         case .v1: #"{"message":{"token":"d","android":{"priority":"high"}}}"#
         case .legacy: #"{"to":"d","priority":"high"}"#
-        case .rest, .instanceID, .groups: #"{"token":"d","priority":"high"}"#
+        case .rest, .console, .instanceID, .groups: #"{"token":"d","priority":"high"}"#
         }
     }
 

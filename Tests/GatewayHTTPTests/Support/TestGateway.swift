@@ -45,6 +45,10 @@ struct TestGateway: Sendable {
     let pauses = Observed(0)
     let dataListener: Listener
     let adminTokens: AdminTokens
+    let sessions: ConsoleSessions
+    let history: ConsoleHistory
+    /// The text that `/metrics` shows.
+    let metricsText = Observed("fcmgw_up 1\n")
     let adminListener: Listener
     private let script = Observed<[@Sendable (UpstreamCall) -> SendResult]>([])
     /// True while the upstream holds back its answers.
@@ -224,6 +228,17 @@ struct TestGateway: Sendable {
             clock: self.clock,
             maxStale: .seconds(900)
         )
+        self.sessions = ConsoleSessions(
+            tokens: self.adminTokens,
+            store: TestDatabase(self.database).consoleSessionStore,
+            pepper: pepper,
+            clock: self.clock,
+            maxStale: .seconds(900)
+        )
+        let exposition = MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") { [metricsText] in
+            Array(metricsText.current.utf8)
+        }
+        self.history = ConsoleHistory(exposition)
         let pauses = self.pauses
         self.adminListener = Listener.admin(
             hosts: AllowedHosts([Self.host]),
@@ -238,10 +253,17 @@ struct TestGateway: Sendable {
             batches: batches,
             audit: auditAccess,
             auditCursors: AuditQuery.CursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
+            console: Console(
+                sessions: self.sessions,
+                history: self.history,
+                limiter: limiter,
+                sharesLimits: true,
+                retired: self.retired,
+                pipeline: pipeline
+            ),
+            manual: "/nowhere",
             readiness: self.readiness,
-            exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
-                Array("fcmgw_up 1\n".utf8)
-            },
+            exposition: exposition,
             clock: self.clock,
             metrics: HTTPMetrics(metrics, listener: "admin"),
             tracer: tracer,
@@ -334,6 +356,8 @@ struct TestGateway: Sendable {
         body: String = "",
         headers: [String: String] = [:],
         clientNames: [String] = [],
+        isTLS: Bool = false,
+        remoteAddress: String = "192.0.2.1",
         lag: Duration = .zero,
         host: String? = TestGateway.host
     ) async -> Answer {
@@ -342,7 +366,7 @@ struct TestGateway: Sendable {
         if let bearer, all["Authorization"] == nil { all["Authorization"] = "Bearer \(bearer)" }
         var fields = HTTPFields()
         for (name, value) in all where !value.isEmpty {
-            if let name = HTTPField.Name(name) { fields[name] = value }
+            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
         }
         let request = HTTPServerRequest(
             head: HTTPRequestHead(
@@ -350,8 +374,8 @@ struct TestGateway: Sendable {
             ),
             body: ByteBuffer(string: body),
             connection: HTTPServerRequest.ConnectionInfo(
-                remoteAddress: "192.0.2.1",
-                isTLS: !clientNames.isEmpty,
+                remoteAddress: remoteAddress,
+                isTLS: isTLS || !clientNames.isEmpty,
                 clientNames: clientNames,
                 eventLoop: MultiThreadedEventLoopGroup.singleton.any()
             ),

@@ -53,7 +53,7 @@ struct PostgreSQLSchemaTests {
             async let first = PostgreSQLDatabase.migrate(settings)
             async let second = PostgreSQLDatabase.migrate(settings)
             let steps = try await [first, second]
-            #expect(steps.sorted { $0.count < $1.count } == [[], ["v100", "v101", "v102"]])
+            #expect(steps.sorted { $0.count < $1.count } == [[], ["v100", "v101", "v102", "v103"]])
             #expect(try await PostgreSQLDatabase.migrate(settings) == [])
         }
     }

@@ -46,6 +46,7 @@ package final class TestDatabase: SQLDatabase {
 
     package var directoryStore: any DirectoryStore { SQLDirectoryStore(database: self, sealer: .sample) }
     package var auditStore: any AuditStore & AuditPageReader { SQLAuditStore(database: self) }
+    package var consoleSessionStore: any ConsoleSessionStore { SQLConsoleSessionStore(database: self) }
     package var adminTokenStore: any AdminTokenStore { SQLAdminTokenStore(database: self) }
     package var secretStore: any GatewaySecretStore { SQLSecretStore(database: self) }
 
