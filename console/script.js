@@ -24,6 +24,11 @@ async function refresh(main) {
   if (!content) {
     throw new Error("the answer is not a page of the console");
   }
+  if (!page.querySelector("header").isEqualNode(document.querySelector("header"))) {
+    // Another session: the forms of this page would be refused.
+    location.reload();
+    return;
+  }
   replace(main, content);
 }
 
@@ -41,6 +46,11 @@ function replace(old, next) {
   before.forEach((node, index) => {
     const fresh = after[index];
     if (node.nodeName === "FORM" && node.action === fresh.action) {
+      return;
+    }
+    if (node.action !== fresh.action || node.href !== fresh.href) {
+      // What is under the pointer or has the focus must not change its meaning.
+      node.replaceWith(fresh);
       return;
     }
     if (node.nodeType === Node.TEXT_NODE) {

@@ -112,6 +112,18 @@ class ConsoleTests(BrowserTestCase):
         expect(page.get_by_role("cell", name="cancelled").first).to_be_visible()
         self.check(page, "results")
 
+    def test_a_batch_that_another_operator_pauses(self) -> None:
+        batch = self.gateway.batch("winter sale")
+        page = self.log_in("operator")
+        page.goto(f"{self.gateway.admin_url}/console/tenants/demo/batches/{batch}")
+        page.get_by_text("Cancel…").click()
+        page.get_by_role("button", name="Pause").focus()
+        self.gateway.admin("POST", f"batches/{batch}/pause", {})
+        # The live page shows it. What is open stays open, and what has the focus does not change its meaning.
+        expect(page.get_by_role("button", name="Resume")).to_be_visible()
+        expect(page.get_by_role("button", name="Resume")).not_to_be_focused()
+        expect(page.get_by_role("button", name="Cancel the batch")).to_be_visible()
+
     def test_a_viewer_sees_a_batch_and_can_not_act(self) -> None:
         batch = self.gateway.batch("summer sale")
         page = self.log_in("viewer")

@@ -51,7 +51,9 @@ class ImageTests(unittest.TestCase):
     def test_what_is_copied_is_not_ignored(self) -> None:
         kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
         used = ["LICENSE", "Makefile", "Package.swift", "Sources", "deploy/container/assemble",
-                "deploy/gateway.example.yaml", "scripts/install-system-packages"]
+                "deploy/gateway.example.yaml", "scripts/install-system-packages", "scripts/manual",
+                "scripts/python-environment", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+        used += re.findall(r'#embed "../../([^"]+)"', (ROOT / "Sources/CFiles/files.c").read_text())
         used += re.findall(r'path: "([^"]+)"', (ROOT / "Package.swift").read_text())
         for path in used:
             self.assertTrue((ROOT / path).exists(), path)

@@ -30,13 +30,13 @@ struct ManualRoutes: Sendable {
 
     var endpoints: [any Endpoint] {
         [
-            Handler(open: Route(.get, Self.path)) { exchange in
+            Handler(open: Route(.get, Self.path).with(\.dialect, .console)) { exchange in
                 // The links of the first page are relative to the folder.
                 let isFolder = exchange.request.head.pathBytes.starts(with: "\(Self.path)/".utf8)
                 guard isFolder else { return ConsolePage(redirectTo: "\(Self.path)/").response() }
                 return try await self.file("index.html")
             },
-            Handler(open: Route(.get, "\(Self.path)/{file...}")) {
+            Handler(open: Route(.get, "\(Self.path)/{file...}").with(\.dialect, .console)) {
                 try await self.file($0.parameters.decoded("file") ?? "")
             },
         ]

@@ -36,7 +36,8 @@ extension ConsolePages {
             \(HTML.field("Message", "message", query.messageID))\(HTML.field("Request", "request_id", query.requestID))\
             \(HTML.field("From (such as 2026-03-01T12:00:00Z)", "from", request.fields.text("from")))\
             \(HTML.field("Before", "to", request.fields.text("to")))<button>Filter</button></form>
-            \(Self.table("Records, the latest first", page.records, empty: "No record is found."))
+            \(Self.table("Records, the latest first", page.records, empty: page.next == nil
+                ? "No record is found." : "The newest part has no such record; the next page goes on."))
             \(HTML.next("/console/audit", Self.filters.map { ($0, request.fields.text($0)) }, cursor: next))
             """
         return ConsolePage("Audit", content)

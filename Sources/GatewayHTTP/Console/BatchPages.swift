@@ -82,9 +82,10 @@ extension ConsolePages {
         }
         let results: HTML = "<p><a href=\"\(path)/results\">Results</a></p>"
         guard !batch.state.isOver else { return results }
-        let isPaused = batch.state == .paused
+        let pause: HTML? =
+            batch.state == .open ? nil : batch.state == .paused ? act("resume", "Resume") : act("pause", "Pause")
         return """
-            \(results)<div class="acts">\(isPaused ? act("resume", "Resume") : act("pause", "Pause"))
+            \(results)<div class="acts">\(pause)
             <details><summary>Cancel…</summary><p>It can't be resumed.</p>\(act("cancel", "Cancel the batch"))</details></div>
             """
     }

@@ -9,8 +9,8 @@ package struct Console: Sendable {
     let sessions: ConsoleSessions
     let history: ConsoleHistory
     let limiter: any RateLimiter
-    /// True if the limits are in Redis.
-    let sharesLimits: Bool
+    /// The rule for limits while Redis fails; `nil` if they are in memory.
+    let whenRedisFails: String?
     let retired: RetiredTokens
     let pipeline: SendPipeline
 
@@ -18,12 +18,12 @@ package struct Console: Sendable {
         sessions: ConsoleSessions,
         history: ConsoleHistory,
         limiter: any RateLimiter,
-        sharesLimits: Bool,
+        whenRedisFails: String?,
         retired: RetiredTokens,
         pipeline: SendPipeline
     ) {
         (self.sessions, self.history, self.limiter) = (sessions, history, limiter)
-        (self.sharesLimits, self.retired, self.pipeline) = (sharesLimits, retired, pipeline)
+        (self.whenRedisFails, self.retired, self.pipeline) = (whenRedisFails, retired, pipeline)
     }
 }
 
@@ -59,9 +59,9 @@ struct ConsolePages: Sendable {
         return [
             Handler(open: open(.get, "/console/log-in")) { try self.logInPage($0.request) },
             Handler(open: open(.post, "/console/log-in"), self.logIn),
-            Handler(open: Route(.get, "/console/style.css")) { EmbeddedFile.consoleStyle.response(to: $0) },
-            Handler(open: Route(.get, "/console/script.js")) { EmbeddedFile.consoleScript.response(to: $0) },
-            Handler(open: Route(.get, "/console/icon.svg")) { EmbeddedFile.consoleIcon.response(to: $0) },
+            Handler(open: open(.get, "/console/style.css")) { EmbeddedFile.consoleStyle.response(to: $0) },
+            Handler(open: open(.get, "/console/script.js")) { EmbeddedFile.consoleScript.response(to: $0) },
+            Handler(open: open(.get, "/console/icon.svg")) { EmbeddedFile.consoleIcon.response(to: $0) },
             self.route(.post, "/console/log-out", self.logOut),
             self.route(.get, "/console", self.overview),
             self.route(.get, "/console/tenants", self.tenants),

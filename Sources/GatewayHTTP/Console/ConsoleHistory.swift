@@ -3,7 +3,7 @@ import Synchronization
 
 /// The last hour of this replica's sends, by the minute, for the console's charts.
 ///
-/// It reads the metrics each minute. Prometheus has longer times and all replicas.
+/// It reads the metrics each minute, which bound the tenants that they name. Prometheus has longer times and all replicas.
 package final class ConsoleHistory: Sendable {
     /// Recipients of sends.
     struct Counts: Sendable, Equatable {
@@ -20,8 +20,6 @@ package final class ConsoleHistory: Sendable {
     }
 
     static let minutes = 60
-    /// The tenants with a chart of their own; further ones have none.
-    private static let maxTenants = 1_000
     private static let names: Set<Substring> = [
         "fcmgw_messages_total", "fcmgw_upstream_attempt_duration_seconds_bucket",
     ]
@@ -41,18 +39,10 @@ package final class ConsoleHistory: Sendable {
 
     /// Ends a minute.
     func read(at now: ContinuousClock.Instant) {
-        var totals = Totals(
+        let totals = Totals(
             MetricsReading(String(decoding: self.exposition.render(), as: UTF8.self), names: Self.names)
         )
         self.readings.withLock { readings in
-            if totals.tenants.count > Self.maxTenants {
-                // The same ones as before, as far as there is room.
-                let known = readings.last?.totals.tenants ?? [:]
-                let names = totals.tenants.keys.sorted {
-                    (known[$0] == nil ? 1 : 0, $0) < (known[$1] == nil ? 1 : 0, $1)
-                }
-                for name in names.dropFirst(Self.maxTenants) { totals.tenants[name] = nil }
-            }
             readings.append((now, totals))
             if readings.count > Self.minutes + 1 { readings.removeFirst() }
         }

@@ -14,6 +14,8 @@ struct ConsolePage: Sendable {
     /// The field of the answer that names the reason of a refusal.
     var code: String?
     var retryAfter: Int?
+    /// True if the browser forgets the session.
+    var endsSession = false
     private var location: String?
 
     init(_ title: String, _ content: HTML, status: HTTPResponse.Status = .ok, isLive: Bool = false) {
@@ -28,7 +30,7 @@ struct ConsolePage: Sendable {
         let fields = refusal.fields.map { "<li><code>\($0.path)</code> \($0.detail)</li>" as HTML }
         let content: HTML = """
             <p role="alert" class="bad">\(refusal.detail ?? refusal.code.explanation)</p><ul>\(fields)</ul>
-            <p>Go back to change what you entered.</p>
+            \(refusal.code.status == 422 ? "<p>Go back to change what you entered.</p>" as HTML : nil)
             """
         self.init(refusal.code.title, content, status: HTTPResponse.Status(code: refusal.code.status))
         (self.code, self.retryAfter) = (refusal.code.rawValue, refusal.retryAfter)
@@ -44,13 +46,15 @@ struct ConsolePage: Sendable {
                 let mark: HTML? = page.0.utf8.elementsEqual(path) ? " aria-current=\"page\"" : nil
                 return "<li><a href=\"\(page.0)\"\(mark)>\(page.1)</a></li>"
             }
-        return self.response(
+        var response = self.response(
             header: """
                 <nav aria-label="Pages"><ul>\(items)</ul></nav>
                 <form method="post" action="/console/log-out">\(request.formToken)
                 <span>\(caller?.name ?? "admin") · \(caller?.role.rawValue)</span> <button>Log out</button></form>
                 """
         )
+        if self.endsSession { ConsoleCookie.session.set(nil, in: &response, to: request.exchange.request) }
+        return response
     }
 
     /// The page as anybody sees it.

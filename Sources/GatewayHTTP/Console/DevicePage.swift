@@ -47,7 +47,8 @@ extension ConsolePages {
                 ("Pseudonym in the audit", "<code>\(pseudonym.description)</code>"),
             ]))
             \(HTML.quotas("What is left for the device", left.map { ($0.scope, $0.quota) }))
-            \(Self.table("Its records, the latest first", page.records, empty: "The audit has no record of it."))
+            \(Self.table("Its records, the latest first", page.records, empty: page.next == nil
+                ? "The audit has no record of it." : "The newest part of the audit has no record of it."))
             """
         return ConsolePage("Device", content)
     }

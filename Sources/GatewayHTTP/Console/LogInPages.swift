@@ -53,14 +53,16 @@ extension ConsolePages {
         await self.tokens.refresh(for: token)
         switch self.tokens.authenticate(token, at: exchange.time) {
         case .authenticated(let caller):
-            self.logIns.succeed(address)
+            self.logIns.takeBack(address)
             self.metrics.authenticated()
             let session = try await sessions.begin(by: caller, origin: exchange.origin)
             var response = ConsolePage(redirectTo: "/console").response()
             ConsoleCookie.session.set(session.revealText(), in: &response, to: request)
             ConsoleCookie.logIn.set(nil, in: &response, to: request)
             return response
-        case .stale: throw Refusal(.overloaded, "The store can't be reached, so admin tokens can't be checked")
+        case .stale:
+            self.logIns.takeBack(address)
+            throw Refusal(.overloaded, "The store can't be reached, so admin tokens can't be checked")
         case .unknown:
             self.metrics.refused(result: "refused")
             await self.refusals.record(.unauthenticated, at: address, origin: exchange.origin)
@@ -71,8 +73,14 @@ extension ConsolePages {
 
     @Sendable
     func logOut(_ request: ConsoleRequest) async throws -> ConsolePage {
-        try await self.console.sessions.end(request.secret, origin: request.exchange.origin)
-        return ConsolePage(redirectTo: "/console/log-in")
+        var page = ConsolePage(redirectTo: "/console/log-in")
+        do throws(GatewayError) {
+            try await self.console.sessions.end(request.secret, origin: request.exchange.origin)
+        } catch {
+            page = ConsolePage(Refusal(error))
+        }
+        page.endsSession = true
+        return page
     }
 }
 
@@ -88,13 +96,14 @@ final class LogInAttempts: Sendable {
         self.minute.withLock { minute in
             if now - minute.begin >= .seconds(60) { minute = (now, [:]) }
             // Further addresses share one count.
-            let address = minute.counts.count < Self.maxAddresses ? address : ""
-            minute.counts[address, default: 0] += 1
-            return minute.counts[address, default: 0] <= Self.maxFailures
+            let isCounted = minute.counts[address] != nil || minute.counts.count < Self.maxAddresses
+            minute.counts[isCounted ? address : "", default: 0] += 1
+            return minute.counts[isCounted ? address : "", default: 0] <= Self.maxFailures
         }
     }
 
-    func succeed(_ address: String) {
-        self.minute.withLock { $0.counts[address] = nil }
+    /// Takes an attempt back that has not failed.
+    func takeBack(_ address: String) {
+        self.minute.withLock { $0.counts[$0.counts[address] == nil ? "" : address, default: 1] -= 1 }
     }
 }

@@ -50,15 +50,15 @@ extension ConsolePages {
         }
         let refusal = self.readiness.refusal(at: .now)
         let (isFallback, spool) = (gauge("fcmgw_limiter_fallback_active") > 0, gauge("fcmgw_audit_spool_bytes"))
-        let limits: HTML =
-            !self.console.sharesLimits
-            ? "in memory" : .state(isFallback ? "each replica its share" : "shared in Redis", isGood: !isFallback)
+        let limits = self.console.whenRedisFails.map { rule -> HTML in
+            .state(isFallback ? "Redis fails (limits.whenRedisFails: \(rule))" : "shared in Redis", isGood: !isFallback)
+        }
         let leads: HTML? = gauge("fcmgw_leader") == 1 ? ", this one leads" : nil
         let checkpoint = Int64(gauge("fcmgw_audit_last_checkpoint_timestamp_seconds"))
         return .facts([
             ("Readiness", .state(refusal?.rawValue ?? "ready", isGood: refusal == nil)),
             ("Store", gauge("fcmgw_store_up") > 0 ? .state("up", isGood: true) : .state("down", isGood: false)),
-            ("Limits", limits),
+            ("Limits", limits ?? "in memory"),
             (
                 "Replicas",
                 reading.value("fcmgw_replicas").map { "\(Int($0))\(leads)" } ?? "one, with a store of its own"
@@ -105,7 +105,7 @@ enum HourChart {
     static func svg(_ minutes: [ConsoleHistory.Counts]) -> HTML {
         let most = minutes.map { $0.accepted + $0.others }.max() ?? 0
         guard !minutes.isEmpty else { return "<p>The chart begins with the first full minute.</p>" }
-        guard most > 0 else { return "<p>No full minute of the last hour had a send.</p>" }
+        guard most > 0 else { return "<p>The metrics have no send in a full minute of the last hour.</p>" }
         let step = Self.width / ConsoleHistory.minutes
         let bars = minutes.reversed().enumerated().filter { $1.accepted + $1.others > 0 }
             .map { age, minute -> HTML in

@@ -333,7 +333,9 @@ struct RequestPipeline: Sendable {
         let duration = ContinuousClock.now - exchange.arrival
         let summary = response.summary
         let method = exchange.request.head.method.rawValue
-        self.metrics.ended(route: route?.template ?? "none", method: method, status: summary.status, in: duration)
+        // One name for all pages: they would take the room of the admin API.
+        let name = route?.dialect == .console ? "/console" : route?.template ?? "none"
+        self.metrics.ended(route: name, method: method, status: summary.status, in: duration)
         self.accessLog.write(
             .line(exchange, summary, route, in: duration),
             status: summary.status,

@@ -453,7 +453,7 @@ package struct Gateway: Sendable {
             ),
             history: history,
             limiter: limiter,
-            sharesLimits: !configuration.limits.redisURL.isEmpty,
+            whenRedisFails: limits.whenRedisFails,
             retired: retired,
             pipeline: pipeline
         )

@@ -11,6 +11,8 @@ struct LimiterParts: Sendable {
     let limiter: any RateLimiter
     /// Services that run beside the gateway and end after its listeners.
     let services: [any Service]
+    /// The rule while Redis fails; `nil` without Redis.
+    let whenRedisFails: String?
 
     /// Throws if the Redis server can't be used as configured. An unreachable server may become available later.
     init(
@@ -22,7 +24,7 @@ struct LimiterParts: Sendable {
     ) async throws {
         let limits = configuration.limits
         guard !limits.redisURL.isEmpty else {
-            (self.limiter, self.services) = (MemoryRateLimiter(metrics: metrics), [])
+            (self.limiter, self.services, self.whenRedisFails) = (MemoryRateLimiter(metrics: metrics), [], nil)
             return
         }
         let connections = try configuration.redisClient(eventLoops: eventLoops, logger: logger)
@@ -42,7 +44,7 @@ struct LimiterParts: Sendable {
             await probes.shutdown()
             throw ConfigurationProblems([limits.problem(error)])
         }
-        (self.limiter, self.services) = (redis, [redis])
+        (self.limiter, self.services, self.whenRedisFails) = (redis, [redis], limits.whenRedisFails.rawValue)
     }
 }
 

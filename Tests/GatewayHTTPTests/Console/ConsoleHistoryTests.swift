@@ -60,20 +60,6 @@ struct ConsoleHistoryTests {
         #expect(history.minutes(of: nil) == Array(repeating: .init(), count: ConsoleHistory.minutes))
     }
 
-    @Test("Of many tenants some have a chart, and the sum has all")
-    func manyTenants() {
-        let history = self.history()
-        for accepted in [1, 2] {
-            self.text.change { text in
-                text = (0..<1_500).map { self.messages("tenant-\($0)", accepted: accepted, rejected: 0) }.joined()
-            }
-            history.read(at: self.start)
-        }
-        #expect(history.minutes(of: nil) == [.init(accepted: 1_500)])
-        let charts = (0..<1_500).count { history.minutes(of: "tenant-\($0)") == [.init(accepted: 1)] }
-        #expect(charts == 1_000)
-    }
-
     @Test("Latencies are of the calls since an earlier moment")
     func latency() throws {
         func calls(_ fast: Int, _ all: Int) -> MetricsReading {

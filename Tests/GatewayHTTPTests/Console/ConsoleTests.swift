@@ -26,6 +26,7 @@ struct ConsoleTests {
             #expect(cookie.count > 64 && !cookie.contains(TestGateway.adminToken))
             #expect(await browser.ask(.get, "/console").status == 200)
             #expect(await browser.ask(.post, "/console/log-out").header("Location") == "/console/log-in")
+            #expect(browser.cookies["__Host-fcm-gateway"] == nil)
             #expect(await browser.ask(.get, "/console").status == 303)
             try await gateway.settleAudit()
             for action in ["console.log_in", "console.log_out"] {
@@ -322,7 +323,8 @@ struct ConsoleTests {
             try await browser.logIn()
             let page = await browser.ask(.get, "/console").body
             for text in [
-                "down", "each replica its share", "3, this one leads", "77 bytes wait", "2 running", "acme&lt;b&gt;",
+                "down", "limits.whenRedisFails: local", "3, this one leads", "77 bytes wait", "2 running",
+                "acme&lt;b&gt;",
                 "no calls go through", "unregistered",
             ] {
                 #expect(page.contains(text), "\(text)")

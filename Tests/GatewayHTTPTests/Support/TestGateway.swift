@@ -257,7 +257,7 @@ struct TestGateway: Sendable {
                 sessions: self.sessions,
                 history: self.history,
                 limiter: limiter,
-                sharesLimits: true,
+                whenRedisFails: "local",
                 retired: self.retired,
                 pipeline: pipeline
             ),
