@@ -105,19 +105,19 @@ faults: build build-dev ## Play the faults that the gateway survives, and write 
 	Tests/Faults/run --program .build/release/fcm-gateway $(ARGS)
 
 .PHONY: container
-container: build build-dev ## Run the steps of deploy/Dockerfile in a clean system and try the image, as root (ARGS="--from-source")
+container: build build-dev docs ## Run the steps of deploy/Dockerfile in a clean system and try the image, as root (ARGS="--from-source")
 	@scripts/install-system-packages container
 	Tests/Deploy/container $(ARGS)
 
 .PHONY: docs
 docs: ## Build the manual and the API reference as pages in .build/docs
 	@scripts/install-system-packages docs
-	"$$(scripts/python-environment docs/manual manual)" scripts/manual
+	python=$$(scripts/python-environment docs/manual manual); "$$python" scripts/manual
 
 .PHONY: dist
 dist: build docs ## Make what is installed: archive, Debian package, image files, chart, sums (ARGS="--version 1.2.3")
 	@scripts/install-system-packages dist
-	"$$(scripts/python-environment Tests/Dist dist)" scripts/dist $(if $(filter dist-test,$(MAKECMDGOALS)),,$(ARGS))
+	python=$$(scripts/python-environment Tests/Dist dist); "$$python" scripts/dist $(if $(filter dist-test,$(MAKECMDGOALS)),,$(ARGS))
 
 .PHONY: dist-test
 dist-test: dist build-dev ## Try what `make dist` makes in a clean Debian, and the chart, as root (ARGS="test_chart")

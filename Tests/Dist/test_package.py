@@ -90,7 +90,11 @@ class Service:
             debian.command(*command, user="fcm-gateway", environment=environment), "service.log"
         )
         configuration = ("--config", "/etc/fcm-gateway/gateway.yaml")
-        debian.run("fcm-gateway", "health", "--wait", "60s", *configuration, environment=environment)
+        try:
+            debian.run("fcm-gateway", "health", "--wait", "60s", *configuration, environment=environment)
+        except AssertionError as failure:
+            failure.add_note((lab.folder / "service.log").read_text())
+            raise
 
     def stop(self) -> None:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
@@ -133,12 +137,12 @@ class PackageTests(unittest.TestCase):
         with Lab(PROGRAM) as lab:
             fcm = lab.emulator(tls=True)
             port, admin_port = free_ports(2)
-            shutil.copy(fcm.certificate, debian.path("/root/fcm.pem"))
+            shutil.copy(fcm.certificate, debian.path("/etc/ssl/fcm.pem"))
             account = fcm.account("shop", token_uri=f"{fcm.url}/token")
             debian.path("/root/service-account.json").write_text(json.dumps(account))
             debian.run(
                 "fcm-gateway", "init", "--service-account", "/root/service-account.json", "--test-certificate", "localhost",
-                "--fcm-url", fcm.url, "--fcm-ca-file", "/root/fcm.pem",
+                "--fcm-url", fcm.url, "--fcm-ca-file", "/etc/ssl/fcm.pem",
             )
             # Ports that nothing else uses, in the operator's own file.
             with debian.path("/etc/default/fcm-gateway").open("a") as file:
