@@ -155,15 +155,7 @@ struct ExternalAccountFile: Codable {
     let source: Source
 
     init(json: [UInt8]) throws(CredentialProblem) {
-        do {
-            self = try JSONDecoder().decode(Self.self, from: Data(json))
-        } catch DecodingError.keyNotFound(let key, _) {
-            throw CredentialProblem(key.stringValue, "This must be given")
-        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
-            throw CredentialProblem(context.codingPath.first?.stringValue, "This has another form")
-        } catch {
-            throw CredentialProblem(nil, "This is no JSON object")
-        }
+        self = try CredentialProblem.decoded(json, orOfAnotherType: "This has another form")
         guard self.type == "external_account" else {
             throw CredentialProblem("type", "This must be external_account")
         }

@@ -44,15 +44,7 @@ struct ServiceAccountFile: Codable {
     let tokenURI: String
 
     init(json: [UInt8]) throws(CredentialProblem) {
-        do {
-            self = try JSONDecoder().decode(Self.self, from: Data(json))
-        } catch DecodingError.keyNotFound(let key, _) {
-            throw CredentialProblem(key.stringValue, "This must be given")
-        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
-            throw CredentialProblem(context.codingPath.last?.stringValue, "This must be a string")
-        } catch {
-            throw CredentialProblem(nil, "This is no JSON object")
-        }
+        self = try CredentialProblem.decoded(json, orOfAnotherType: "This must be a string")
         try self.check()
     }
 

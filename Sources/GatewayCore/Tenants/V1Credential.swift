@@ -175,6 +175,22 @@ package struct CredentialProblem: Error, Sendable, Hashable {
         self.member = member
         self.message = message
     }
+
+    /// Reads the JSON of a credential. `message` is the problem of a member that has another type.
+    static func decoded<File: Decodable>(
+        _ json: [UInt8],
+        orOfAnotherType message: String
+    ) throws(CredentialProblem) -> File {
+        do {
+            return try JSONDecoder().decode(File.self, from: Data(json))
+        } catch DecodingError.keyNotFound(let key, _) {
+            throw CredentialProblem(key.stringValue, "This must be given")
+        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
+            throw CredentialProblem(context.codingPath.first?.stringValue, message)
+        } catch {
+            throw CredentialProblem(nil, "This is no JSON object")
+        }
+    }
 }
 
 extension TokenHosts {
