@@ -25,16 +25,14 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 0: know nothing of the gateway.
     "StrictJSON": ([], ["NIOCore"]),
     "EventLoopHTTP": (
-        [],
-        [
-            "HTTPTypes", "Logging", "NIOCore", "NIOExtras", "NIOHPACK", "NIOHTTP1", "NIOHTTP2", "NIOPosix", "NIOSSL",
-            "NIOTLS",
-        ],
+        ["CNGHTTP2"],
+        ["HTTPTypes", "Logging", "NIOCore", "NIOExtras", "NIOHTTP1", "NIOPosix", "NIOSSL", "NIOTLS"],
     ),
     "PrometheusMetrics": ([], ["CoreMetrics"]),
     "RedisClient": ([], ["Logging", "NIOCore", "NIOPosix", "NIOSSL"]),
     "GatewaySupport": ([], ["Crypto", "Logging", "Metrics", "ServiceLifecycle"]),
     "CLibPQ": ([], []),
+    "CNGHTTP2": ([], []),
     "CProcess": ([], []),
     "CFiles": ([], []),
     # Level 1: the protocols, and the audit, which knows none of them.

@@ -266,7 +266,51 @@ def an_answer(target: str, answer: dict, choice: int) -> Iterator[Seed]:
     yield target, bytes([status, choice, len(later)]) + later + (text.encode() if isinstance(text, str) else dump(text))
 
 
+def frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
+    """A frame of HTTP/2 (RFC 9113, section 4.1)."""
+    return len(content).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + content
+
+
+def fields(*lines: tuple[str, str]) -> bytes:
+    """A field block without compression (RFC 7541, section 6.2.2)."""
+    return b"".join(
+        b"\x00" + b"".join(bytes([len(text)]) + text.encode() for text in line) for line in lines
+    )
+
+
+def of_http2() -> Iterator[bytes]:
+    """The frames of servers; the first byte asks for two requests with bodies."""
+    settings, ack = frame(4, 0, 0), frame(4, 1, 0)
+    limits = frame(4, 0, 0, bytes([0, 3, 0, 0, 0, 100, 0, 4, 0, 1, 0, 0]))
+    head = fields((":status", "200"), ("content-type", "application/json"), ("content-length", "2"))
+    ended = frame(0, 1, 1, b"{}")
+    answers = [
+        frame(1, 4, 1, head) + ended,
+        frame(1, 5, 1, fields((":status", "204"))),
+        frame(1, 4, 1, b"\x88\x5f\x10application/json\x0f\x0d\x012") + ended,
+        frame(1, 4, 1, fields((":status", "103"), ("link", "x"))) + frame(1, 4, 1, head) + ended,
+        frame(1, 4, 1, fields((":status", "200"))) + frame(0, 0, 1, b"ok") + frame(1, 5, 1, fields(("x", "y"))),
+        frame(1, 0, 1, head[:12]) + frame(9, 4, 1, head[12:]) + ended,
+        frame(1, 4, 1, head) + frame(0, 0, 1, b"{") + frame(1, 4, 3, head) + frame(0, 1, 3, b"[]") + frame(0, 1, 1, b"}"),
+        frame(3, 0, 1, bytes([0, 0, 0, 7])),
+        frame(3, 0, 1, bytes([0, 0, 0, 8])) + frame(1, 4, 3, head) + frame(0, 1, 3, b"[]"),
+        frame(7, 0, 0, bytes([0, 0, 0, 1, 0, 0, 0, 0])) + frame(1, 4, 1, head) + ended,
+        frame(7, 0, 0, bytes([0, 0, 0, 0, 0, 0, 0, 11]) + b"enhance_your_calm"),
+        frame(6, 0, 0, b"12345678") + frame(8, 0, 0, bytes([0, 0, 255, 255])) + frame(1, 4, 1, head) + ended,
+        frame(1, 4, 1, fields((":status", "200"), ("connection", "close"))),
+        frame(0, 1, 1, b"early"),
+        frame(1, 4, 9, head),
+        frame(5, 4, 1, bytes([0, 0, 0, 2]) + head),
+        frame(0, 0, 1) * 12,
+    ]
+    for answer in answers:
+        yield b"\x01" + settings + ack + answer
+        yield b"\x05" + limits + answer
+
+
 def by_hand() -> Iterator[Seed]:
+    for frames in of_http2():
+        yield "http2-answer", frames
     for text in REQUESTS:
         yield "http-request", text.encode("latin-1")
     for text in RESPONSES:

@@ -1,18 +1,19 @@
 import NIOCore
-import NIOHTTP2
 
 /// One HTTP/2 connection of a pool, with its streams.
 ///
 /// Streams have no channels. An exchange needs one write, a few frames back and no back-pressure of its own, since
-/// answers are bounded. A dictionary of streams takes two allocations for an exchange. A child channel would take a
+/// answers are bounded. So a stream is an object in the dictionary of an ``HTTP2Session``. A child channel would take a
 /// pipeline, several promises and a few dozen events.
 final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     /// The cause of an exchange's failure on an HTTP/2 connection, for the log.
     enum Fault: Error, Equatable {
         /// The peer ended the stream with this code.
-        case reset(HTTP2ErrorCode)
+        case reset(HTTP2Session.ErrorCode)
         /// The stream broke the protocol, and this side ended it with this code.
-        case violation(HTTP2ErrorCode)
+        case violation(HTTP2Session.ErrorCode)
+        /// The peer broke the protocol of the whole connection.
+        case connection(String)
         /// Every connection refused the exchange.
         case refused
         case silent
@@ -20,8 +21,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case noProtocol
     }
 
-    typealias InboundIn = HTTP2Frame
-    typealias OutboundOut = HTTP2Frame
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     private enum Phase {
         /// The peer's settings have not arrived. Next: `serving`, `closed`.
@@ -33,31 +34,12 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case closed
     }
 
-    private final class Stream {
-        let id: HTTP2StreamID
-        let exchange: HTTPClientExchange
-        var reader: HTTP2ResponseReader
-        /// True if the caller has its answer. The stream remains until the request is written or given up.
-        var isAnswered = false
-        var heldBytes = 0
-
-        init(id: HTTP2StreamID, exchange: HTTPClientExchange, limits: HTTP2ResponseReader.Limits) {
-            self.id = id
-            self.exchange = exchange
-            self.reader = HTTP2ResponseReader(limits: limits)
-        }
-    }
-
     /// The connection is replaced after this many malformed answers.
     static let maxMalformedAnswers = 100
-    /// Stream identifiers are not reused (RFC 9113, section 5.1.1).
-    private static let lastUsableID = HTTP2StreamID(Int32.max - 2)
 
+    private let session: HTTP2Session
     private var phase = Phase.greeting
     private var onGreeted: ((Result<HTTPClientConnection, HTTPClientError>) -> Void)?
-    private var streams: [HTTP2StreamID: Stream] = [:]
-    private var nextStreamID = HTTP2StreamID(1)
-    private var headWriter: HTTP2RequestHeadWriter
     private var liveness: HTTP2Liveness
     /// The timer's next expiry. There may be nothing to do then.
     private var wakesAt = NIODeadline.distantFuture
@@ -65,20 +47,9 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     /// The number of streams whose answer is complete and whose request is not.
     private var answeredEarly = 0
     private var malformedAnswers = 0
-    /// The last stream that the peer promises to process.
-    private var lastAccepted = HTTP2StreamID.maxID
-    /// The last stream that the peer reset.
-    private var lastReset: HTTP2StreamID?
-    /// True while this side resets a stream.
-    private var isResetting = false
-    /// True if the next reported error concerns only a stream that has been dealt with.
-    private var expectsStreamError = false
 
     init(loop: HTTPClientLoop) {
-        self.headWriter = HTTP2RequestHeadWriter(
-            scheme: HTTPOrigin.Scheme.https.rawValue,
-            authority: loop.core.authority
-        )
+        self.session = HTTP2Session(settings: loop.core.http2, authority: loop.core.authority)
         self.liveness = Self.freshLiveness(loop)
         super
             .init(
@@ -101,22 +72,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     override func handlerAdded(context: ChannelHandlerContext) {
         super.handlerAdded(context: context)
-        let growth = HTTP2ClientSettings.connectionWindowBytes - HTTP2ClientSettings.initialConnectionWindowBytes
-        self.write(.rootStream, .windowUpdate(windowSizeIncrement: growth))
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Each exchange brings five events, and a failing cast costs as much as a successful one.
-        let kind: Any.Type = type(of: event)
-        if kind == NIOHTTP2WindowUpdatedEvent.self, let event = event as? NIOHTTP2WindowUpdatedEvent {
-            if let bytes = event.inboundWindowSize {
-                self.windowChanged(of: event.streamID, to: bytes)
-            }
-        } else if kind == StreamClosedEvent.self, let event = event as? StreamClosedEvent {
-            self.streamClosed(event.streamID, event.reason)
-        } else {
-            context.fireUserInboundEventTriggered(event)
-        }
+        self.scheduleFlush()
     }
 
     /// Reports when the peer's settings have arrived, or when the connection has failed.
@@ -141,68 +97,67 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     // MARK: Exchanges
 
-    override var tenants: [Int] { self.streams.values.map(\.exchange.request.tenant) }
+    override var tenants: [Int] { self.session.streams.values.map(\.exchange.request.tenant) }
 
     override func start(_ exchange: HTTPClientExchange) -> Bool {
-        let id = self.nextStreamID
         guard exchange.run(on: self) else { return false }
-        self.nextStreamID = id.advanced(by: 2)
-        let isFirst = self.streams.isEmpty
+        let isFirst = self.session.streams.isEmpty
         var limits = self.core.http2.responseLimits
         limits.maxBodyBytes = self.core.maxBodyBytes(for: exchange.request)
-        self.streams[id] = Stream(id: id, exchange: exchange, limits: limits)
-        let body = exchange.request.body
-        let hasBody = body.readableBytes > 0
-        let block = self.headWriter.block(for: exchange.request)
-        self.write(id, .headers(.init(headers: block, endStream: !hasBody)))
-        if hasBody {
-            self.write(id, .data(.init(data: .byteBuffer(body), endStream: true)))
+        guard self.session.start(exchange, limits) != nil else {
+            exchange.finish(.failure(HTTPClientError(code: .connectionClosed, requestSent: false)))
+            return false
         }
+        self.scheduleFlush()
         if isFirst {
             self.liveness.becameBusy()
             self.rearm()
         } else if exchange.deadline < self.wakesAt {
             self.wake(at: exchange.deadline)
         }
-        if self.nextStreamID > Self.lastUsableID {
+        if self.session.hasUsedAllIDs {
             self.drain()
         }
         return true
     }
 
     override func cancel(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
-        guard let stream = self.streams.values.first(where: { $0.exchange === exchange }) else { return }
+        guard let stream = self.session.streams.values.first(where: { $0.exchange === exchange }) else { return }
         self.reset(stream, .cancel, code)
     }
 
     private func reset(
-        _ stream: Stream,
-        _ reason: HTTP2ErrorCode,
+        _ stream: HTTP2Session.Stream,
+        _ reason: HTTP2Session.ErrorCode,
         _ code: HTTPClientError.Code,
         cause: (any Error)? = nil
     ) {
         guard self.forget(stream) else { return }
-        self.isResetting = true
-        self.write(stream.id, .rstStream(reason))
-        self.isResetting = false
+        self.session.reset(stream, reason)
+        self.scheduleFlush()
         stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
         self.released(stream)
     }
 
     /// Removes a stream. Returns false if it was removed before.
-    private func forget(_ stream: Stream) -> Bool {
-        guard self.streams.removeValue(forKey: stream.id) != nil else { return false }
-        self.core.release(stream.heldBytes)
-        if stream.isAnswered {
-            self.answeredEarly -= 1
-        }
-        if self.streams.isEmpty {
-            self.liveness.becameIdle(at: self.loop.eventLoop.now)
-        }
+    private func forget(_ stream: HTTP2Session.Stream) -> Bool {
+        guard self.session.forget(stream) else { return false }
+        self.left(stream)
         return true
     }
 
-    private func released(_ stream: Stream) {
+    /// A stream is no longer one of the session's.
+    private func left(_ stream: HTTP2Session.Stream) {
+        self.core.release(stream.countedBytes)
+        if stream.isAnswered {
+            self.answeredEarly -= 1
+        }
+        if self.session.streams.isEmpty {
+            self.liveness.becameIdle(at: self.loop.eventLoop.now)
+        }
+    }
+
+    private func released(_ stream: HTTP2Session.Stream) {
         if case .serving = self.phase {
             self.loop.released(self, of: stream.exchange.request.tenant)
         }
@@ -210,7 +165,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     private func streamsChanged() {
-        guard self.streams.isEmpty else { return }
+        guard self.session.streams.isEmpty else { return }
         if case .draining = self.phase {
             self.close()
         } else if case .serving = self.phase {
@@ -229,7 +184,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         guard case .serving = self.phase else { return }
         self.phase = .draining
         self.loop.retire(self)
-        if self.streams.isEmpty {
+        if self.session.streams.isEmpty {
             self.close()
         }
     }
@@ -243,20 +198,20 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             self.context?.closeAtOnce()
             self.reportGreeted(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
         case .serving, .draining:
-            let streams = self.streams
+            let streams = self.session.streams
             self.leave()
-            self.streams = [:]
+            self.session.forgetAll()
             self.context?.closeAtOnce()
             for stream in streams.values {
-                self.core.release(stream.heldBytes)
+                self.core.release(stream.countedBytes)
                 stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
             }
         }
     }
 
     private func close() {
-        self.write(.rootStream, .goAway(lastStreamID: .rootStream, errorCode: .noError, opaqueData: nil))
-        self.context?.flush()
+        self.session.goAway()
+        _ = self.writeOutput()
         self.leave()
         self.context?.close(promise: nil)
     }
@@ -267,122 +222,96 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.loop.ended(self)
     }
 
-    // MARK: Frames
+    // MARK: Reading
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let frame = self.unwrapInboundIn(data)
-        self.expectsStreamError = false
-        switch frame.payload {
-        case .headers(let headers):
-            guard let stream = self.streams[frame.streamID], !stream.isAnswered else { return }
-            self.advance(stream, stream.reader.read(headers.headers, endsStream: headers.endStream))
-        case .data(let data):
-            guard let stream = self.streams[frame.streamID], !stream.isAnswered,
-                case .byteBuffer(let bytes) = data.data
-            else { return }
-            self.advance(stream, stream.reader.read(bytes, endsStream: data.endStream))
-        case .rstStream(let code):
-            self.wasReset(frame.streamID, code)
-        case .goAway(let last, _, _):
-            self.goAway(after: last)
-        case .settings(.settings(let settings)):
-            self.apply(settings)
-        case .settings(.ack), .ping, .windowUpdate, .priority, .pushPromise, .alternativeService, .origin:
-            // The frame handler has done all that is necessary.
-            break
-        }
+        guard !self.isClosed else { return }
+        let mayContinue = self.session.receive(self.unwrapInboundIn(data))
+        self.handleEvents()
+        self.endIfOver(mayContinue: mayContinue)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
         defer { context.fireChannelReadComplete() }
-        self.expectsStreamError = false
+        guard !self.isClosed else { return }
         if self.liveness.heard(at: self.loop.eventLoop.now) { self.rearm() }
+        // Settings, pings and windows are answered even if no request follows.
+        if self.session.wantsToWrite { self.scheduleFlush() }
         guard self.answeredEarly > 0 else { return }
         // The rest of these requests is no longer needed.
-        for stream in self.streams.values where stream.isAnswered {
+        for stream in self.session.streams.values where stream.isAnswered {
             guard self.forget(stream) else { continue }
-            self.isResetting = true
-            self.write(stream.id, .rstStream(.cancel))
-            self.isResetting = false
+            self.session.reset(stream, .cancel)
             self.released(stream)
         }
     }
 
-    /// Restores a receive window that is half used up.
-    private func windowChanged(of id: HTTP2StreamID, to bytes: Int) {
-        let whole: Int
-        if id == .rootStream {
-            whole = HTTP2ClientSettings.connectionWindowBytes
-        } else {
-            guard let stream = self.streams[id], !stream.isAnswered else { return }
-            whole = self.core.http2.streamWindowBytes
-        }
-        guard bytes < whole / 2, case .some = self.context else { return }
-        switch self.phase {
-        case .serving, .draining: self.write(id, .windowUpdate(windowSizeIncrement: whole - bytes))
-        case .greeting, .closed: break
+    private var isClosed: Bool {
+        if case .closed = self.phase { true } else { false }
+    }
+
+    private func handleEvents() {
+        for event in self.session.takeEvents() {
+            // An event may have ended the connection.
+            guard !self.isClosed else { return }
+            switch event {
+            case .settings(let maxStreams): self.apply(maxStreams: maxStreams)
+            case .arrived(let stream): self.count(stream)
+            case .answered(let stream, let response): self.answered(stream, response)
+            case .tooLarge(let stream): self.reset(stream, .cancel, .responseTooLarge)
+            case .malformed(let stream): self.malformed(stream)
+            case .reset(let stream, let code): self.wasReset(stream, code)
+            case .violated(let stream, let code):
+                guard self.forget(stream) else { continue }
+                self.fail(stream, .invalidResponse, Fault.violation(code))
+            case .closed(let stream):
+                guard self.forget(stream) else { continue }
+                self.released(stream)
+            case .goAway(let lastStream): self.goAway(after: lastStream)
+            case .unsent(let stream): self.retry(stream)
+            }
         }
     }
 
-    /// The frame handler has closed a stream.
-    ///
-    /// An answered stream ends here. Any other stream was in error: the frame handler did not forward its frame, has
-    /// reset it, and reports the error next.
-    private func streamClosed(_ id: HTTP2StreamID, _ reason: HTTP2ErrorCode?) {
-        if let reason, !self.isResetting, id != self.lastReset, id <= self.lastAccepted {
-            self.expectsStreamError = true
-            guard let stream = self.streams[id], self.forget(stream) else { return }
-            self.fail(stream, .invalidResponse, Fault.violation(reason))
-        } else if let stream = self.streams[id], stream.isAnswered, self.forget(stream) {
-            self.released(stream)
-        }
+    /// Ends a connection whose peer broke the protocol, after the last frames have been written.
+    private func endIfOver(mayContinue: Bool) {
+        guard !self.isClosed, !mayContinue || self.session.isOver else { return }
+        _ = self.writeOutput()
+        self.abort(.connectionClosed, cause: self.session.violation.map { Fault.connection($0) })
     }
 
-    /// A stream or the connection has failed.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if self.expectsStreamError {
-            self.expectsStreamError = false
-        } else if let error = error as? NIOHTTP2Errors.StreamError {
-            if let stream = self.streams[error.streamID], self.forget(stream) {
-                self.fail(stream, .connectionClosed, error)
-            }
-        } else if error is NIOHTTP2Errors.CreatedStreamAfterGoaway, self.lastAccepted != .maxID {
-            // The frame handler had buffered this request, which moved to another connection when the peer sent GOAWAY.
-        } else {
-            self.abort(.connectionClosed, cause: error)
-        }
+        self.abort(.connectionClosed, cause: error)
     }
 
-    private func advance(_ stream: Stream, _ step: HTTP2ResponseReader.Step) {
-        switch step {
-        case .incomplete:
-            let added = stream.reader.heldBytes - stream.heldBytes
-            guard added == 0 || self.core.hold(added) else {
-                self.reset(stream, .cancel, .responseTooLarge)
-                return
-            }
-            stream.heldBytes += added
-        case .complete(let response):
-            // The frame handler closes the stream right after this frame, unless the request is not written yet.
-            stream.isAnswered = true
-            self.answeredEarly += 1
-            stream.exchange.finish(.success(response))
-        case .tooLarge:
+    /// Counts what has arrived of an incomplete answer.
+    private func count(_ stream: HTTP2Session.Stream) {
+        let added = stream.heldBytes - stream.countedBytes
+        guard added == 0 || self.core.hold(added) else {
             self.reset(stream, .cancel, .responseTooLarge)
-        case .malformed:
-            let cause = Fault.violation(.protocolError)
-            self.reset(stream, .protocolError, .invalidResponse, cause: cause)
-            self.malformedAnswers += 1
-            if self.malformedAnswers >= Self.maxMalformedAnswers { self.drain() }
+            return
         }
+        stream.countedBytes += added
     }
 
-    private func wasReset(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        self.lastReset = id
-        guard let stream = self.streams[id], self.forget(stream) else { return }
+    private func answered(_ stream: HTTP2Session.Stream, _ response: HTTPClientResponse) {
+        // The stream is closed next, unless the request is not written yet.
+        stream.isAnswered = true
+        self.answeredEarly += 1
+        stream.exchange.finish(.success(response))
+    }
+
+    private func malformed(_ stream: HTTP2Session.Stream) {
+        self.reset(stream, .protocolError, .invalidResponse, cause: Fault.violation(.protocolError))
+        self.malformedAnswers += 1
+        if self.malformedAnswers >= Self.maxMalformedAnswers { self.drain() }
+    }
+
+    private func wasReset(_ stream: HTTP2Session.Stream, _ code: HTTP2Session.ErrorCode) {
+        self.left(stream)
         if stream.isAnswered {
             self.released(stream)
-        } else if code == .refusedStream, !stream.reader.hasBegun {
+        } else if code == .refusedStream, !stream.hasBegunAnswer {
             // Another exchange gets the place first, because the peer has just refused this one.
             self.released(stream)
             self.loop.retry(stream.exchange, refusedBy: self)
@@ -391,10 +320,17 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
+    /// Repeats an exchange whose request was not sent.
+    private func retry(_ stream: HTTP2Session.Stream) {
+        guard self.forget(stream) else { return }
+        self.drain()
+        self.streamsChanged()
+        self.loop.retry(stream.exchange, refusedBy: self)
+    }
+
     /// The peer processes no later stream than this one (RFC 9113, section 6.8), so later ones are safe to repeat.
-    private func goAway(after last: HTTP2StreamID) {
-        self.lastAccepted = min(self.lastAccepted, last)
-        let refused = self.streams.values
+    private func goAway(after last: Int32) {
+        let refused = self.session.streams.values
             .filter { $0.id > last && !$0.isAnswered }
             .sorted { $0.id < $1.id }
         // Runs first, so that all places are released.
@@ -408,9 +344,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    private func apply(_ settings: HTTP2Settings) {
-        let allowed = settings.last(where: { $0.parameter == .maxConcurrentStreams })?.value
-        let limit = allowed.map { self.core.http2.streams(allowed: $0) } ?? self.places.limit
+    private func apply(maxStreams: Int?) {
+        let limit = maxStreams.map { self.core.http2.streams(allowed: $0) } ?? self.places.limit
         switch self.phase {
         case .greeting:
             self.places.limit = limit
@@ -422,24 +357,34 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    private func fail(_ stream: Stream, _ code: HTTPClientError.Code, _ cause: any Error) {
+    private func fail(_ stream: HTTP2Session.Stream, _ code: HTTPClientError.Code, _ cause: any Error) {
         stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
         self.released(stream)
     }
 
     // MARK: Writing
 
-    /// Writes a frame. All frames of one turn of the loop are flushed together.
-    private func write(_ stream: HTTP2StreamID, _ payload: HTTP2Frame.FramePayload) {
-        guard let context = self.context else { return }
-        context.write(NIOAny(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
-        guard !self.isFlushScheduled else { return }
+    /// Writes what the session has to say at the end of the loop's turn. All frames of one turn leave together.
+    private func scheduleFlush() {
+        guard !self.isFlushScheduled, let context = self.context else { return }
         self.isFlushScheduled = true
         context.eventLoop.assumeIsolated()
             .execute {
                 self.isFlushScheduled = false
-                self.context?.flush()
+                guard !self.isClosed else { return }
+                let mayContinue = self.writeOutput()
+                self.handleEvents()
+                self.endIfOver(mayContinue: mayContinue)
             }
+    }
+
+    /// Writes what the session has to say. Returns false if the connection must end.
+    private func writeOutput() -> Bool {
+        guard let context = self.context else { return true }
+        var output = ByteBuffer()
+        let mayContinue = self.session.write(to: &output)
+        if output.readableBytes > 0 { context.writeAndFlush(self.wrapOutboundOut(output), promise: nil) }
+        return mayContinue
     }
 
     // MARK: Timing
@@ -447,7 +392,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     override func wake() {
         self.wakesAt = .distantFuture
         let now = self.loop.eventLoop.now
-        for stream in self.streams.values where stream.exchange.deadline <= now {
+        for stream in self.session.streams.values where stream.exchange.deadline <= now {
             self.reset(stream, .cancel, .deadlineExceeded)
         }
         self.rearm()
@@ -464,11 +409,12 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
         switch verdict {
         case .fine(let until):
-            let deadline = self.streams.values.lazy.map(\.exchange.deadline).min() ?? .distantFuture
+            let deadline = self.session.streams.values.lazy.map(\.exchange.deadline).min() ?? .distantFuture
             self.wake(at: min(until, deadline))
         case .ping:
             self.liveness.pinged(at: now)
-            self.write(.rootStream, .ping(HTTP2PingData(withInteger: now.uptimeNanoseconds), ack: false))
+            self.session.ping()
+            self.scheduleFlush()
             self.rearm()
         case .dead:
             self.abort(.connectionClosed, cause: Fault.silent)

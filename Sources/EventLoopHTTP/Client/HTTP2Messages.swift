@@ -1,54 +1,48 @@
 import HTTPTypes
 import NIOCore
-import NIOHPACK
 
-/// Encodes the heads of requests as field blocks.
+/// Prepares the heads of requests for header compression.
 ///
-/// Consecutive requests on a connection often differ only in their body, so the last block is reused. HPACK compresses
-/// fields against earlier ones, so a repeated head takes a few bytes on the wire.
+/// Consecutive requests on a connection often differ only in their body, so the last head is reused.
 struct HTTP2RequestHeadWriter {
-    private struct Last {
-        var method: HTTPRequest.Method
-        var path: String
-        var lines: [UInt8]
-        var block: HPACKHeaders
+    /// The fields of a request but `content-length`: their names and values one behind another.
+    struct Head {
+        fileprivate(set) var bytes: [UInt8] = []
+        /// The end of each name and each value in ``bytes``.
+        fileprivate(set) var ends: [UInt16] = []
+
+        fileprivate mutating func append(_ name: some Collection<UInt8>, _ value: some Collection<UInt8>) {
+            for part in [Array(name), Array(value)] {
+                self.bytes += part
+                self.ends.append(UInt16(self.bytes.count))
+            }
+        }
     }
 
     private let scheme: String
     private let authority: String
-    private var last: Last?
+    private var last: (method: HTTPRequest.Method, path: String, lines: [UInt8], head: Head)?
 
     init(scheme: String, authority: String) {
         self.scheme = scheme
         self.authority = authority
     }
 
-    mutating func block(for request: HTTPClientRequest) -> HPACKHeaders {
-        var block = self.blockWithoutLength(for: request)
-        if request.statesLength {
-            // Lengths vary, and would displace more useful fields from the peer's table.
-            block.add(name: "content-length", value: String(request.body.readableBytes), indexing: .nonIndexable)
-        }
-        return block
-    }
-
-    private mutating func blockWithoutLength(for request: HTTPClientRequest) -> HPACKHeaders {
+    mutating func head(of request: HTTPClientRequest) -> Head {
         if let last, last.path == request.path, last.lines == request.headers.bytes, last.method == request.method {
-            return last.block
+            return last.head
         }
-        var block = HPACKHeaders([
-            (":method", request.method.rawValue),
-            (":scheme", self.scheme),
-            (":authority", self.authority),
-            (":path", request.encodedPath),
-        ])
+        var head = Head()
+        head.append(":method".utf8, request.method.rawValue.utf8)
+        head.append(":scheme".utf8, self.scheme.utf8)
+        head.append(":authority".utf8, self.authority.utf8)
+        head.append(":path".utf8, request.encodedPath.utf8)
         request.headers.forEachLine { name, value in
-            let name = String(decoding: name.lazy.map(HTTPGrammar.lowercased), as: UTF8.self)
-            guard !Self.left(out: name) else { return }
-            block.add(name: name, value: String(decoding: value, as: UTF8.self))
+            let name = name.map(HTTPGrammar.lowercased)
+            if !Self.left(out: String(decoding: name, as: UTF8.self)) { head.append(name, value) }
         }
-        self.last = Last(method: request.method, path: request.path, lines: request.headers.bytes, block: block)
-        return block
+        self.last = (request.method, request.path, request.headers.bytes, head)
+        return head
     }
 
     /// Fields of a single connection, or fields that a pseudo-header replaces (RFC 9113, section 8.2.2). Fields that
@@ -60,7 +54,7 @@ struct HTTP2RequestHeadWriter {
 
 /// Assembles one answer from the frames of its stream, within its limits.
 ///
-/// Field blocks are checked only here (RFC 9113, sections 8.2 and 8.3). Names must be in lower case, and must not
+/// Fields are checked only here (RFC 9113, sections 8.2 and 8.3). Names must be in lower case, and must not
 /// concern a single connection. The only pseudo-header is `:status`, which must be first and single.
 struct HTTP2ResponseReader {
     struct Limits: Sendable {
@@ -79,13 +73,26 @@ struct HTTP2ResponseReader {
     }
 
     private let limits: Limits
+    private let method: HTTPRequest.Method
+    private var block = Block()
     private var head: HTTPClientResponse?
     private var headBytes = 0
     private var body = ByteBuffer()
     private var informationalHeads = 0
 
-    init(limits: Limits) {
+    /// The field block that is being read.
+    private struct Block {
+        var fields = HTTPFieldLines()
+        var fieldCount = 0
+        var bytes = 0
+        var status: Int?
+        var hasFailed = false
+        var isTooLarge = false
+    }
+
+    init(limits: Limits, method: HTTPRequest.Method) {
         self.limits = limits
+        self.method = method
     }
 
     /// True if any part of an answer has arrived, including an interim one.
@@ -95,83 +102,119 @@ struct HTTP2ResponseReader {
 
     var heldBytes: Int { self.headBytes + self.body.readableBytes }
 
-    /// Reads a field block: an interim head, the final head, or trailers.
-    mutating func read(_ block: HPACKHeaders, endsStream: Bool) -> Step {
-        guard self.head == nil else {
-            // Trailers are checked and discarded.
-            let areFields = block.allSatisfy { name, value, _ in
-                Self.mayStand(name) && HTTPGrammar.isAllToken(name.utf8.span) && HTTPGrammar.isAllText(value.utf8.span)
-            }
-            return endsStream && areFields ? self.complete() : .malformed
+    /// Starts a field block: an interim head, the final head, or trailers.
+    mutating func beginBlock() {
+        self.block = Block()
+        if self.head == nil { self.block.fields = HTTPFieldLines(headBytes: 256) }
+    }
+
+    mutating func readField(name: Span<UInt8>, value: Span<UInt8>) {
+        guard !self.block.hasFailed else { return }
+        self.block.bytes += name.count + value.count + 32
+        self.block.fieldCount += 1
+        guard self.block.bytes <= self.limits.maxHeadBytes else {
+            self.block.isTooLarge = true
+            self.block.hasFailed = true
+            return
         }
-        var status: Int?
-        var fields = HTTPFieldLines(headBytes: 256)
-        var bytes = 0
-        for (name, value, _) in block {
-            bytes += name.utf8.count + value.utf8.count + 32
-            guard bytes <= self.limits.maxHeadBytes, fields.count < self.limits.maxFields else { return .tooLarge }
-            if name.utf8.first == UInt8(ascii: ":") {
-                guard name == ":status", status == nil, fields.count == 0, let code = Self.code(value) else {
-                    return .malformed
-                }
-                status = code
-            } else {
-                guard Self.mayStand(name), fields.append(name: name, value: value) else { return .malformed }
+        self.block.hasFailed = !self.accept(name: name, value: value)
+    }
+
+    /// Returns false for a field that may not stand here, or is one too many.
+    private mutating func accept(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
+        if self.head == nil, !name.isEmpty, name[0] == UInt8(ascii: ":") {
+            guard name.elementsEqual(Self.status), self.block.fieldCount == 1, let code = Self.code(value) else {
+                return false
             }
+            self.block.status = code
+            return true
         }
-        switch status {
-        case .some(100...199) where status != 101 && !endsStream:
+        guard Self.mayStand(name), HTTPGrammar.isAllToken(name), HTTPGrammar.isAllText(value) else { return false }
+        // Trailers are checked and discarded.
+        guard self.head == nil else { return true }
+        guard self.block.fields.count < self.limits.maxFields, self.block.fields.append(name: name, value: value)
+        else {
+            self.block.isTooLarge = true
+            return false
+        }
+        return true
+    }
+
+    mutating func endBlock(endsStream: Bool) -> Step {
+        let block = self.block
+        self.block = Block()
+        guard !block.hasFailed else { return block.isTooLarge ? .tooLarge : .malformed }
+        guard self.head == nil else { return endsStream ? self.end() : .malformed }
+        switch block.status {
+        case .some(100...199) where block.status != 101 && !endsStream:
             self.informationalHeads += 1
             return self.informationalHeads <= HTTPClientCore.maxInformationalHeads ? .incomplete : .malformed
         case .some(let status) where (200...599).contains(status):
-            self.head = HTTPClientResponse(status: HTTPResponse.Status(code: status), fields: fields)
-            self.headBytes = bytes
-            return endsStream ? self.complete() : self.checkedLength(fields)
+            self.head = HTTPClientResponse(status: HTTPResponse.Status(code: status), fields: block.fields)
+            self.headBytes = block.bytes
+            if endsStream { return self.end() }
+            return switch self.statedLength {
+            case nil: .incomplete
+            case .bytes(let count)? where count <= self.limits.maxBodyBytes: .incomplete
+            // Refused before it arrives.
+            case .bytes?, .beyondAnyLimit?: .tooLarge
+            case .malformed?: .malformed
+            }
         default:
             return .malformed
         }
     }
 
-    /// True if an answer may have a field with this name. The caller has checked that it is a token.
-    private static func mayStand(_ name: String) -> Bool {
-        let bytes = name.utf8.span
-        for index in bytes.indices where HTTPGrammar.lowercased(bytes[index]) != bytes[index] { return false }
-        return switch name {
-        case "", "connection", "transfer-encoding", "proxy-connection", "keep-alive", "upgrade": false
-        default: true
-        }
-    }
-
-    mutating func read(_ bytes: ByteBuffer, endsStream: Bool) -> Step {
+    /// Reads a part of the body.
+    mutating func read(_ bytes: Span<UInt8>) -> Step {
         guard self.head != nil else { return .malformed }
-        guard bytes.readableBytes <= self.limits.maxBodyBytes - self.body.readableBytes else { return .tooLarge }
-        guard endsStream else {
-            // A copy, so that a few bytes that wait for more don't retain the whole read buffer.
-            if bytes.readableBytes > 0 { self.body.writeImmutableBuffer(bytes) }
-            return .incomplete
-        }
-        if bytes.readableBytes > 0 { self.body.gather(bytes) }
-        return self.complete()
+        guard bytes.count <= self.limits.maxBodyBytes - self.body.readableBytes else { return .tooLarge }
+        self.body.writeBytes(bytes)
+        return .incomplete
     }
 
-    private func complete() -> Step {
+    /// The stream has ended.
+    mutating func end() -> Step {
         guard var response = self.head else { return .malformed }
+        if case .bytes(let count)? = self.statedLength, count != self.body.readableBytes, !self.isBodiless {
+            return .malformed
+        }
         response.body = self.body
         return .complete(response)
     }
 
-    /// Refuses a body before it arrives, if its announced length exceeds the limit.
-    private func checkedLength(_ fields: HTTPFieldLines) -> Step {
-        guard let digits = fields.bytes(of: .contentLength) else { return .incomplete }
-        switch HTTPContentLength(digits.span) {
-        case .bytes(let count) where count <= self.limits.maxBodyBytes: return .incomplete
-        case .bytes, .beyondAnyLimit: return .tooLarge
-        case .malformed: return .malformed
-        }
+    /// True if the length is that of a body that does not follow (RFC 9110, section 8.6).
+    private var isBodiless: Bool {
+        self.body.readableBytes == 0 && (self.method == .head || self.head?.status == .notModified)
     }
 
-    private static func code(_ text: String) -> Int? {
-        guard text.utf8.count == 3, text.utf8.allSatisfy(HTTPGrammar.isDigit) else { return nil }
-        return Int(text)
+    private var statedLength: HTTPContentLength? {
+        self.head?.fields.bytes(of: .contentLength).map { HTTPContentLength($0.span) }
+    }
+
+    private static let status = Array(":status".utf8)
+
+    /// The fields of a single connection (RFC 9113, section 8.2.2).
+    private static let connectionFields = [
+        "connection", "transfer-encoding", "proxy-connection", "keep-alive", "upgrade",
+    ]
+    .map { Array($0.utf8) }
+
+    /// True if an answer may have a field with this name. The caller checks that it is a token.
+    private static func mayStand(_ name: Span<UInt8>) -> Bool {
+        guard !name.isEmpty else { return false }
+        for index in name.indices where HTTPGrammar.lowercased(name[index]) != name[index] { return false }
+        for field in Self.connectionFields where name.elementsEqual(field) { return false }
+        return true
+    }
+
+    private static func code(_ text: Span<UInt8>) -> Int? {
+        guard text.count == 3 else { return nil }
+        var code = 0
+        for index in text.indices {
+            guard HTTPGrammar.isDigit(text[index]) else { return nil }
+            code = code * 10 + Int(text[index] - UInt8(ascii: "0"))
+        }
+        return code
     }
 }

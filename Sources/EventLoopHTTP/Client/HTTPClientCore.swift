@@ -1,6 +1,5 @@
 import Logging
 import NIOCore
-import NIOHTTP2
 import NIOPosix
 import NIOSSL
 import NIOTLS
@@ -39,7 +38,7 @@ final class HTTPClientCore: Sendable {
     let scanLimits: HTTPHeadScanner.Limits
     /// Bounds the incomplete answers of this origin.
     private let collecting: HTTPBodyBudget
-    let http2: HTTP2ClientSettings
+    let http2: HTTP2Session.Settings
     let logger: Logger
     private let origin: HTTPOrigin
     /// The origin's host as an address, or nil. An address is not resolved, and no server name is sent.
@@ -71,7 +70,7 @@ final class HTTPClientCore: Sendable {
             maxFields: configuration.maxResponseFields
         )
         self.collecting = HTTPBodyBudget(limit: configuration.collecting.limit / 2)
-        self.http2 = HTTP2ClientSettings(configuration)
+        self.http2 = HTTP2Session.Settings(configuration)
         self.logger = logger
     }
 
@@ -199,9 +198,6 @@ extension HTTPClientCore {
             case over(Result<HTTPClientConnection, HTTPClientError>)
         }
 
-        /// An HTTP/2 connection stops accepting frames at this many bytes that the system has not taken yet.
-        private static let http2WaterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 * 1024, high: 512 * 1024)
-
         private let loop: HTTPClientLoop
         private var phase = Phase.shakingHands
         private var context: ChannelHandlerContext?
@@ -267,12 +263,9 @@ extension HTTPClientCore {
                     try pipeline.addHandler(connection)
                     self.end(.success(connection))
                 case .http2:
-                    try context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.http2WaterMark)
                     let connection = HTTP2ClientConnection(loop: self.loop)
                     self.phase = .greeting(connection)
                     connection.whenGreeted { self.end($0) }
-                    try pipeline.addHandler(HTTP2WriteGatherer())
-                    try pipeline.addHandler(self.loop.core.http2.makeFrameHandler())
                     try pipeline.addHandler(connection)
                 case nil:
                     self.fail(.tlsFailed, cause: HTTP2ClientConnection.Fault.noProtocol)

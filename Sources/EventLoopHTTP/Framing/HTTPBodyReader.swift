@@ -80,6 +80,11 @@ extension ByteBuffer {
             self.writeImmutableBuffer(bytes)
         }
     }
+
+    mutating func writeBytes(_ bytes: Span<UInt8>) {
+        // Called unsafe because the raw bytes of other types may have gaps that were never set.
+        unsafe self.writeBytes(bytes.bytes)
+    }
 }
 
 extension HTTPBodyReader {

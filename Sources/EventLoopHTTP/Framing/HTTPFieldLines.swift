@@ -132,15 +132,17 @@ package struct HTTPFieldLines: Sendable {
         self.lines.reserveCapacity(16)
     }
 
-    /// Adds a line. Returns false if it has forbidden bytes, or the head becomes too long.
-    mutating func append(name: String, value: String) -> Bool {
+    init() {
+        self.head = ByteBuffer()
+    }
+
+    /// Adds a line of a valid name and value. Returns false if the head becomes too long.
+    mutating func append(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         let nameStart = self.head.writerIndex
-        guard HTTPGrammar.isAllToken(name.utf8.span), HTTPGrammar.isAllText(value.utf8.span),
-            nameStart + name.utf8.count + value.utf8.count <= Self.maxHeadBytes
-        else { return false }
-        self.head.writeString(name)
+        guard nameStart + name.count + value.count <= Self.maxHeadBytes else { return false }
+        self.head.writeBytes(name)
         let valueStart = self.head.writerIndex
-        self.head.writeString(value)
+        self.head.writeBytes(value)
         self.lines.append(Line(name: nameStart..<valueStart, value: valueStart..<self.head.writerIndex))
         return true
     }

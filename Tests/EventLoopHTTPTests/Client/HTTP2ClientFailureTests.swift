@@ -80,7 +80,7 @@ struct HTTP2ClientFailureTests {
         let error = try await pool.failedExchange()
         #expect(error.code == .connectionClosed)
         #expect(error.requestSent)
-        #expect(error.cause as? HTTP2ClientConnection.Fault == .reset(code))
+        #expect(error.cause as? HTTP2ClientConnection.Fault == .reset(.init(rawValue: UInt32(code.networkCode))))
         #expect(peer.record.requests.count == 1)
         #expect(try await pool.answer("/other").status == .ok)
         #expect(peer.record.accepted.count == 1)

@@ -5,6 +5,7 @@ extension FuzzTarget {
         FuzzTarget("http-request", maxBytes: 2_048, words: Words.http, check: RequestProperties.check),
         FuzzTarget("http-body", maxBytes: 1_024, words: Words.chunks, check: BodyProperties.check),
         FuzzTarget("http-response", maxBytes: 2_048, words: Words.http, check: ResponseProperties.check),
+        FuzzTarget("http2-answer", maxBytes: 1_024, words: Words.http2, check: AnswerFrameProperties.check),
         FuzzTarget("resp", maxBytes: 1_024, words: Words.redis, check: RESPProperties.check),
         FuzzTarget("legacy-form", maxBytes: 4_608, words: Words.form, check: LegacyFormProperties.check),
         FuzzTarget("legacy-json", maxBytes: 4_608, words: Words.legacy, check: LegacyJSONProperties.check),

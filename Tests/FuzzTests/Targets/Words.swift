@@ -23,6 +23,24 @@ enum Words {
         ";", "\r\n", "\r", "\n", "X-A: b\r\n", ":", "\0",
     ]
 
+    /// Frames, and fields of a block, of HTTP/2.
+    static let http2 = [
+        Self.frame(4), Self.frame(4, flags: 1), Self.frame(4, "\u{0}\u{3}\u{0}\u{0}\u{0}\u{1}"),
+        Self.frame(3, stream: 1, "\u{0}\u{0}\u{0}\u{8}"), Self.frame(3, stream: 1, "\u{0}\u{0}\u{0}\u{7}"),
+        Self.frame(7, "\u{0}\u{0}\u{0}\u{1}\u{0}\u{0}\u{0}\u{0}"), Self.frame(8, "\u{0}\u{1}\u{0}\u{0}"),
+        Self.frame(6, "12345678"), Self.frame(0, flags: 1, stream: 1), Self.frame(0, stream: 1),
+        Self.frame(0, flags: 1, stream: 1, "ok"), Self.frame(1, flags: 4, stream: 1, "\u{8}\u{3}200"),
+        Self.frame(1, flags: 5, stream: 3, "\u{8}\u{3}204"), Self.frame(9, flags: 4, stream: 1),
+        "\u{8}\u{3}200", "\u{8}\u{3}103", "\u{0}\u{1}a\u{1}b", "\u{0}\u{e}content-length\u{1}2",
+        "\u{0}\u{a}connection\u{1}x",
+    ]
+
+    /// A frame (RFC 9113, section 4.1) with less than 128 bytes of content.
+    private static func frame(_ kind: UInt8, flags: UInt8 = 0, stream: UInt8 = 0, _ content: String = "") -> String {
+        let head = [0, 0, UInt8(content.utf8.count), kind, flags, 0, 0, 0, stream]
+        return String(decoding: head, as: UTF8.self) + content
+    }
+
     static let redis = [
         "\r\n", "\r", "\n", "+OK\r\n", "-ERR x\r\n", ":1\r\n", ":-9223372036854775808\r\n", "$3\r\nabc\r\n", "$-1\r\n",
         "$0\r\n\r\n", "*2\r\n", "*-1\r\n", "*0\r\n", "_\r\n", "#t\r\n", "#f\r\n", ",1.5\r\n", ",inf\r\n", ",nan\r\n",
