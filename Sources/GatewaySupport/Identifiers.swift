@@ -142,6 +142,11 @@ extension [UInt8] {
     /// Appends a string's bytes. `append(contentsOf:)` takes twice as long for a few dozen bytes.
     package mutating func append(utf8 text: String) {
         let bytes = text.utf8.span
+        guard bytes.count < 24 else {
+            // Unsafe: the bytes are copied while the span lives. One copy is faster for more than a few bytes.
+            unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
+            return
+        }
         self.append(addingCapacity: bytes.count) { room in
             for index in bytes.indices { room.append(bytes[index]) }
         }
@@ -160,13 +165,17 @@ extension [UInt8] {
             self.append(utf8: String(number))
             return
         }
-        var divisor = 1
-        while number / divisor >= 10 { divisor *= 10 }
-        self.append(addingCapacity: 20) { room in
-            while divisor > 0 {
-                room.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-                divisor /= 10
-            }
+        // From the last digit on.
+        var digits = InlineArray<20, UInt8>(repeating: 0)
+        var start = digits.count
+        var rest = number
+        repeat {
+            start &-= 1
+            digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
+            rest /= 10
+        } while rest > 0
+        self.append(addingCapacity: digits.count - start) { room in
+            for index in start..<digits.count { room.append(digits[index]) }
         }
     }
 }

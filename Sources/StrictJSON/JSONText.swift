@@ -192,13 +192,13 @@ extension JSONText {
 
 /// Writes string contents with the escapes they need, and no others.
 enum JSONStringEncoder {
-    /// Writes a string without its quotes.
-    static func write(_ value: String, to bytes: inout ContiguousArray<UInt8>) {
-        // Hardly any string needs an escape. So the string is copied, then checked, and written again only if needed.
-        let start = bytes.count
-        bytes.append(utf8: value)
-        guard Self.needsEscape(bytes, from: start) else { return }
-        bytes.removeSubrange(start...)
+    /// Writes a string without its quotes. Hardly any string needs an escape, so the string is checked and then copied.
+    static func write(_ value: String, to bytes: inout UniqueBytes) {
+        let span = value.utf8.span
+        guard Self.needsEscape(span) else {
+            bytes.append(span)
+            return
+        }
         for byte in value.utf8 {
             if JSONByteClass.needsEscape(byte) {
                 Self.appendEscape(of: byte, to: &bytes)
@@ -208,16 +208,15 @@ enum JSONStringEncoder {
         }
     }
 
-    static func needsEscape(_ bytes: borrowing ContiguousArray<UInt8>, from start: Int) -> Bool {
-        let span = bytes.span
+    static func needsEscape(_ span: Span<UInt8>) -> Bool {
         let lastWord = span.count &- 8
-        var position = start
+        var position = 0
         while position >= 0, position <= lastWord {
             guard !JSONByteClass.needsEscape(in: span.word(at: position)) else { return true }
             position &+= 8
         }
         // The remaining bytes are the end of the last word, if there is one.
-        if position < span.count, start >= 0, start <= lastWord {
+        if position < span.count, lastWord >= 0 {
             return JSONByteClass.needsEscape(in: span.word(at: lastWord))
         }
         while position < span.count {
@@ -239,7 +238,7 @@ enum JSONStringEncoder {
         return count
     }
 
-    private static func appendEscape(of byte: UInt8, to bytes: inout ContiguousArray<UInt8>) {
+    private static func appendEscape(of byte: UInt8, to bytes: inout UniqueBytes) {
         bytes.append(UInt8(ascii: "\\"))
         switch byte {
         case 0x08: bytes.append(UInt8(ascii: "b"))
@@ -249,25 +248,10 @@ enum JSONStringEncoder {
         case 0x0D: bytes.append(UInt8(ascii: "r"))
         case 0..<0x20:
             let low = byte & 0x0F
-            bytes.append(utf8: "u00")
+            bytes.append("u00")
             bytes.append(byte < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
             bytes.append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
         default: bytes.append(byte)
-        }
-    }
-}
-
-extension ContiguousArray<UInt8> {
-    /// Appends a string's bytes. `append(contentsOf:)` takes twice as long for a few dozen bytes.
-    mutating func append(utf8 text: String) {
-        let bytes = text.utf8.span
-        guard bytes.count < 32 else {
-            // Unsafe: the bytes are copied while the span lives. For strings as long as tokens, one copy is faster.
-            unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
-            return
-        }
-        self.append(addingCapacity: bytes.count) { room in
-            for index in bytes.indices { room.append(bytes[index]) }
         }
     }
 }

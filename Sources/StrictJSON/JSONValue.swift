@@ -161,12 +161,12 @@ extension JSONValue {
     /// A value of more than 32 KiB, which exceeds any message of FCM, keeps its order: sorting long names that are
     /// nearly equal takes long. Numbers keep their spelling, `null` stays, and escapes are those of ``JSONWriter``.
     package var canonicalText: String {
-        var bytes: ContiguousArray<UInt8> = []
+        var bytes = UniqueBytes()
         let nodes = self.tape.nodes
         let last = nodes[Int(nodes[self.index].end) - 1]
         let byteCount = Int(last.start) + Int(last.extent) - Int(nodes[self.index].start)
         self.tape.write(self.index, to: &bytes, isCanonical: byteCount <= 32 * 1024)
-        return String(decoding: bytes, as: UTF8.self)
+        return String(buffer: bytes.buffer)
     }
 }
 
@@ -178,7 +178,7 @@ extension JSONTape {
     }
 
     /// Writes a value as JSON without blanks.
-    func write(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
+    func write(_ index: Int, to output: inout UniqueBytes, isCanonical: Bool) {
         // The pending output, next piece last. A stack of our own, because the input's depth must not become the call
         // stack's.
         var pending = [Step.element(index, isFirst: true)]
@@ -217,7 +217,7 @@ extension JSONTape {
         }
     }
 
-    private func writeScalar(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
+    private func writeScalar(_ index: Int, to output: inout UniqueBytes, isCanonical: Bool) {
         let node = self.nodes[index]
         if node.kind == .string {
             output.append(UInt8(ascii: "\""))
@@ -233,11 +233,10 @@ extension JSONTape {
         }
     }
 
-    private func writeBytes(of node: JSONNode, to output: inout ContiguousArray<UInt8>) {
-        // Never nil: the node was made from these bytes.
-        let start = self.bytes.readerIndex + Int(node.start)
-        guard let bytes = self.bytes.viewBytes(at: start, length: Int(node.extent)) else { return }
-        output.append(contentsOf: bytes)
+    private func writeBytes(of node: JSONNode, to output: inout UniqueBytes) {
+        let start = Int(node.start)
+        let bytes = self.bytes
+        output.append(bytes.readableBytesUInt8Span.extracting(start..<(start + Int(node.extent))))
     }
 
     /// The nodes of an array's elements, or of an object's names.

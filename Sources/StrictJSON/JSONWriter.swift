@@ -6,7 +6,7 @@ package import NIOCore
 /// `\u00xx` in lower case. It escapes nothing else, neither `/` nor anything beyond ASCII. Calls that would not make
 /// JSON, such as a value in place of a name or an end without a beginning, are programmer errors and stop the process.
 /// So does nesting `beginObject` and `beginArray` more than 64 levels deep.
-package struct JSONWriter: Sendable {
+package struct JSONWriter: ~Copyable {
     private enum State {
         /// Nothing was written. Next: `firstKey`, `firstElement`, `complete`.
         case root
@@ -23,17 +23,14 @@ package struct JSONWriter: Sendable {
         case complete
     }
 
-    /// The output. An array, because appending small pieces to it costs a fraction of a buffer's writes.
-    private var bytes: ContiguousArray<UInt8> = []
+    private var bytes: UniqueBytes
     private var state = State.root
     private var depth = 0
     /// One bit for each open level, the innermost lowest. Set for objects.
     private var objects: UInt64 = 0
 
-    package init() {}
-
-    package init(reservingCapacity capacity: Int) {
-        self.bytes.reserveCapacity(capacity)
+    package init(reservingCapacity capacity: Int = 256) {
+        self.bytes = UniqueBytes(reservingCapacity: capacity)
     }
 
     package mutating func beginObject() {
@@ -59,11 +56,9 @@ package struct JSONWriter: Sendable {
 
     /// Writes a member's name that needs no escape. Its value must follow.
     package mutating func key(_ key: StaticString) {
+        assert(!JSONStringEncoder.needsEscape(key.description.utf8.span), "the name \(key) needs an escape")
         self.beginKey()
-        let start = self.bytes.count
-        // Unsafe: the bytes of a literal live for ever. A string would be checked again each time.
-        key.withUTF8Buffer { unsafe self.bytes.append(contentsOf: $0) }
-        assert(!JSONStringEncoder.needsEscape(self.bytes, from: start), "the name \(key) needs an escape")
+        self.bytes.append(key)
         self.endKey()
     }
 
@@ -84,7 +79,7 @@ package struct JSONWriter: Sendable {
 
     package mutating func integer(_ value: Int) {
         self.beginValue()
-        self.bytes.append(utf8: String(value))
+        self.bytes.append(decimal: value)
         self.endValue()
     }
 
@@ -122,7 +117,7 @@ package struct JSONWriter: Sendable {
     /// Writes a value that is JSON already, byte by byte. The writer does not check it.
     package mutating func encoded(_ json: ByteBuffer) {
         self.beginValue()
-        self.bytes.append(contentsOf: json.readableBytesView)
+        self.bytes.append(json.readableBytesUInt8Span)
         self.endValue()
     }
 
@@ -135,7 +130,7 @@ package struct JSONWriter: Sendable {
     /// The whole value.
     package func finish() -> ByteBuffer {
         precondition(self.state == .complete, "the value is not complete but in state \(self.state)")
-        return ByteBuffer(bytes: self.bytes)
+        return self.bytes.buffer
     }
 
     private mutating func begin(_ bracket: UInt8, isObject: Bool) {

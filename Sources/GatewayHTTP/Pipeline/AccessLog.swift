@@ -27,7 +27,7 @@ package final class AccessLog: Sendable {
         self.write(entry(), at: level)
     }
 
-    @inline(never)  // Callers that log nothing should not carry this code.
+    @inline(never)  // Keeps the frame small.
     private func write(_ entry: Entry, at level: Logger.Level) {
         if let sink = self.sink {
             sink.write(entry, at: level)
@@ -73,7 +73,7 @@ extension AccessLog {
         package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
 
         /// Calls a closure with each field that has a value, in the order of a log line. Names need no escaping.
-        package func forEachField(_ body: (String, Value) -> Void) {
+        package func forEachField(_ body: (StaticString, Value) -> Void) {
             body("method", .text(self.method))
             body("route", .text(self.route ?? "none"))
             body("status", .number(self.status))
@@ -92,7 +92,7 @@ extension AccessLog {
         var metadata: Logger.Metadata {
             var metadata: Logger.Metadata = [:]
             self.forEachField { name, value in
-                metadata[name] =
+                metadata[name.description] =
                     switch value {
                     case .text(let text): .string(text)
                     case .number(let number): .stringConvertible(number)

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayHTTP
 package import Logging
+import StrictJSON
 
 extension LogConfiguration {
     /// Creates the logger of the whole process as configured. ``Logger/flush()`` writes the logger's last lines.
@@ -18,7 +19,7 @@ extension LogConfiguration {
                 message: "Log lines were lost: their reader was too slow"
             )
             line.add(plain: "lines", lost)
-            return line.finish()
+            return line.finish().buffer
         }
         let shared = LineLogHandler.Shared(
             levels: levels ?? LogLevelSetting(self),
@@ -109,7 +110,7 @@ struct LineLogHandler: LogHandler {
                 line.add(name, "\(value)")
             }
         }
-        self.shared.output.write(line.finish(), isUrgent: event.level >= .warning)
+        line.finish().withBytes { self.shared.output.write($0, isUrgent: event.level >= .warning) }
     }
 }
 
@@ -156,6 +157,6 @@ struct LineAccessLog: AccessLogSink {
             case .number(let number): line.add(plain: name, number)
             }
         }
-        self.shared.output.write(line.finish(), isUrgent: level >= .warning)
+        line.finish().withBytes { self.shared.output.write($0, isUrgent: level >= .warning) }
     }
 }

@@ -1,102 +1,106 @@
 import GatewayCore
 import Logging
+import StrictJSON
 import Synchronization
 
 /// One line of the log while it is being written.
 ///
 /// Everything except plain text is escaped, so no content can end a line or begin another one.
-struct LogLine {
+struct LogLine: ~Copyable {
     enum Format: Sendable, Hashable {
         case json
         case text(isColoured: Bool)
     }
 
     private let format: Format
-    private var bytes: [UInt8] = []
+    private var bytes = UniqueBytes(reservingCapacity: 640)
 
     init(_ format: Format, time: [UInt8], level: Logger.Level, logger: String, message: String) {
         self.format = format
-        self.bytes.reserveCapacity(512)
         switch format {
         case .json:
-            self.bytes.append(utf8: "{\"time\":\"")
-            self.bytes += time
-            self.bytes.append(utf8: "\",\"level\":\"")
+            self.bytes.append("{\"time\":\"")
+            self.bytes.append(time.span)
+            self.bytes.append("\",\"level\":\"")
             self.bytes.append(utf8: level.rawValue)
             self.bytes.append(UInt8(ascii: "\""))
             self.add(plain: "logger", logger)
             self.add(plain: "message", message)
         case .text(let isColoured):
-            self.bytes += time
-            self.bytes.append(contentsOf: " ".utf8)
+            self.bytes.append(time.span)
+            self.bytes.append(" ")
             let name = level.rawValue
             let padding = String(repeating: " ", count: max(0, 8 - name.utf8.count))
-            self.bytes.append(contentsOf: (isColoured ? "\(level.colour)\(name)\u{1B}[0m" : name).utf8)
-            self.bytes.append(contentsOf: padding.utf8)
+            self.bytes.append(utf8: isColoured ? "\(level.colour)\(name)\u{1B}[0m" : name)
+            self.bytes.append(utf8: padding)
             LogText.append(logger, to: &self.bytes)
-            self.bytes.append(contentsOf: ": ".utf8)
+            self.bytes.append(": ")
             LogText.append(message, to: &self.bytes)
         }
     }
 
     mutating func add(_ name: String, _ text: String) {
-        self.begin(escaping: name)
-        self.end(text)
+        self.beginField()
+        self.appendName(name)
+        self.endName()
+        self.appendValue(text)
     }
 
     mutating func add(_ name: String, _ number: Int) {
-        self.begin(escaping: name)
+        self.beginField()
+        self.appendName(name)
+        self.endName()
         self.bytes.append(decimal: number)
     }
 
     /// Adds a text field under one of the gateway's own names, which are plain words.
-    mutating func add(plain name: String, _ text: String) {
-        self.begin { $0.append(utf8: name) }
-        self.end(text)
+    mutating func add(plain name: StaticString, _ text: String) {
+        self.beginField()
+        self.bytes.append(name)
+        self.endName()
+        self.appendValue(text)
     }
 
-    mutating func add(plain name: String, _ number: Int) {
-        self.begin { $0.append(utf8: name) }
+    mutating func add(plain name: StaticString, _ number: Int) {
+        self.beginField()
+        self.bytes.append(name)
+        self.endName()
         self.bytes.append(decimal: number)
     }
 
-    private mutating func end(_ text: String) {
-        switch self.format {
-        case .json: LogText.appendQuoted(text, to: &self.bytes)
-        case .text: LogText.appendWord(text, to: &self.bytes)
-        }
-    }
-
-    consuming func finish() -> [UInt8] {
-        if case .json = self.format { self.bytes.append(UInt8(ascii: "}")) }
-        self.bytes.append(UInt8(ascii: "\n"))
+    /// The whole line.
+    consuming func finish() -> UniqueBytes {
+        if case .json = self.format { self.bytes.append("}") }
+        self.bytes.append("\n")
         return self.bytes
     }
 
-    private mutating func begin(escaping name: String) {
-        let format = self.format
-        self.begin { bytes in
-            switch format {
-            case .json: LogText.append(name, to: &bytes)
-            case .text: LogText.appendWord(name, to: &bytes)
-            }
+    private mutating func beginField() {
+        switch self.format {
+        case .json: self.bytes.append(",\"")
+        case .text: self.bytes.append(" ")
         }
     }
 
-    /// Begins a field. Escapes the field's name if necessary.
-    private mutating func begin(_ writeName: (inout [UInt8]) -> Void) {
+    private mutating func endName() {
         switch self.format {
-        case .json:
-            // Copying byte by byte costs a tenth of creating short strings.
-            self.bytes.append(UInt8(ascii: ","))
-            self.bytes.append(UInt8(ascii: "\""))
-            writeName(&self.bytes)
-            self.bytes.append(UInt8(ascii: "\""))
-            self.bytes.append(UInt8(ascii: ":"))
-        case .text:
-            self.bytes.append(UInt8(ascii: " "))
-            writeName(&self.bytes)
-            self.bytes.append(UInt8(ascii: "="))
+        case .json: self.bytes.append("\":")
+        case .text: self.bytes.append("=")
+        }
+    }
+
+    /// Appends a field's name.
+    private mutating func appendName(_ name: String) {
+        switch self.format {
+        case .json: LogText.append(name, to: &self.bytes)
+        case .text: LogText.appendWord(name, to: &self.bytes)
+        }
+    }
+
+    private mutating func appendValue(_ text: String) {
+        switch self.format {
+        case .json: LogText.appendQuoted(text, to: &self.bytes)
+        case .text: LogText.appendWord(text, to: &self.bytes)
         }
     }
 }
@@ -115,58 +119,57 @@ extension Logger.Level {
 
 /// Writes texts so that they stay within one line.
 private enum LogText {
-    static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+    static func appendQuoted(_ text: String, to bytes: inout UniqueBytes) {
         bytes.append(UInt8(ascii: "\""))
         Self.append(text, to: &bytes)
         bytes.append(UInt8(ascii: "\""))
     }
 
     /// Appends text as one word. Quotes the text unless it is a single word.
-    static func appendWord(_ text: String, to bytes: inout [UInt8]) {
-        let isWord = !text.isEmpty && text.utf8.allSatisfy { Self.isPlain($0) && $0 != 0x20 && $0 != UInt8(ascii: "=") }
+    static func appendWord(_ text: String, to bytes: inout UniqueBytes) {
+        let isWord =
+            !text.isEmpty && Self.isPlain(text.utf8.span)
+            && text.utf8.allSatisfy { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "=") }
         if isWord {
-            bytes += text.utf8
+            bytes.append(utf8: text)
         } else {
             Self.appendQuoted(text, to: &bytes)
         }
     }
 
     /// Appends text. Escapes quotes, backslashes, and everything that a reader could treat as a line end or a command.
-    static func append(_ text: String, to bytes: inout [UInt8]) {
-        let start = bytes.count
-        // Nearly all texts are plain, so they are copied first and then checked in place.
-        bytes.append(utf8: text)
-        if Self.isPlain(bytes.span, from: start) { return }
-        bytes.removeSubrange(start...)
+    static func append(_ text: String, to bytes: inout UniqueBytes) {
+        let span = text.utf8.span
+        // Nearly all texts are plain.
+        guard !Self.isPlain(span) else {
+            bytes.append(span)
+            return
+        }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\":
-                bytes += [UInt8(ascii: "\\"), UInt8(scalar.value)]
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(UInt8(scalar.value))
             case "\n":
-                bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+                bytes.append("\\n")
             case _ where Self.needsEscape(scalar):
                 for unit in String(scalar).utf16 {
-                    bytes += [UInt8(ascii: "\\"), UInt8(ascii: "u")]
+                    bytes.append("\\u")
                     for shift in [12, 8, 4, 0] as [UInt16] { bytes.append(Hex.digits[Int(unit >> shift & 0xF)]) }
                 }
             default:
-                bytes += UTF8.encode(scalar).map { Array($0) } ?? []
+                bytes.append(utf8: String(scalar))
             }
         }
     }
 
-    private static func isPlain(_ bytes: Span<UInt8>, from start: Int) -> Bool {
-        var index = start
-        while index < bytes.count {
-            guard Self.isPlain(bytes[index]) else { return false }
-            index += 1
+    /// True for printable ASCII without a special meaning in JSON.
+    private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+        for index in bytes.indices {
+            let byte = bytes[index]
+            guard byte &- 0x20 < 0x5F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
         }
         return true
-    }
-
-    /// True for printable ASCII without a special meaning in JSON.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
     /// True for control characters, other line ends, and invisible characters such as marks of the writing direction.

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import NIOCore
 import Synchronization
 
 /// Writes log lines completely, in order and never mixed.
@@ -29,14 +30,14 @@ final class LogOutput: Sendable {
     private let file: Mutex<LineFile>
     private let queue = DispatchQueue(label: "fcm-gateway.log")
     private let timeout: DispatchTimeInterval
-    private let lossLine: @Sendable (Int) -> [UInt8]
+    private let lossLine: @Sendable (Int) -> ByteBuffer
 
     /// Creates an output to a file. At the end of the process, a flush waits for the reader until the timeout.
     /// `lossLine` creates the line that reports the number of lost lines.
     init(
         _ handle: sending FileHandle,
         timeout: DispatchTimeInterval = .seconds(2),
-        lossLine: @escaping @Sendable (Int) -> [UInt8]
+        lossLine: @escaping @Sendable (Int) -> ByteBuffer
     ) {
         self.file = Mutex(LineFile(handle))
         self.timeout = timeout
@@ -45,14 +46,15 @@ final class LogOutput: Sendable {
 
     /// Queues a line. An urgent line is written at once, because it may name the reason that the process is about to
     /// end.
-    func write(_ line: [UInt8], isUrgent: Bool) {
+    func write(_ line: Span<UInt8>, isUrgent: Bool) {
         let bound = isUrgent ? Self.maxBytes : Self.maxBytes - Self.urgentBytes
         let deadline: DispatchTime? = self.state.withLock { state in
             guard state.pending.count + state.writing + line.count <= bound else {
                 state.lost += 1
                 return nil
             }
-            state.pending += line
+            // Unsafe: the bytes are copied while the span lives.
+            unsafe line.withUnsafeBufferPointer { unsafe state.pending.append(contentsOf: $0) }
             let isUrgent = isUrgent || state.pending.count >= Self.fullBytes
             guard !state.isScheduled || isUrgent && !state.isUrgent else { return nil }
             (state.isScheduled, state.isUrgent) = (true, isUrgent)
@@ -81,7 +83,7 @@ final class LogOutput: Sendable {
             (state.lost, state.isScheduled, state.isUrgent) = (0, false, false)
             return taken
         }
-        if lost > 0 { bytes += self.lossLine(lost) }
+        if lost > 0 { bytes += self.lossLine(lost).readableBytesView }
         let unwritten = bytes.isEmpty ? 0 : self.file.withLock { $0.append(bytes.span) }
         bytes.removeAll(keepingCapacity: bytes.capacity <= 2 * Self.fullBytes)
         self.state.withLock { state in

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayHTTP
 import Logging
+import NIOCore
 import Testing
 
 @testable import GatewayService
@@ -12,7 +13,7 @@ struct LineLogHandlerTests {
         _ body: (Logger, LogLevelSetting) -> Void
     ) throws -> [String] {
         let pipe = Pipe()
-        let output = LogOutput(pipe.fileHandleForWriting, timeout: .seconds(600)) { _ in [] }
+        let output = LogOutput(pipe.fileHandleForWriting, timeout: .seconds(600)) { _ in ByteBuffer() }
         let levels = LogLevelSetting(configuration)
         let shared = LineLogHandler.Shared(
             levels: levels,

@@ -1,5 +1,7 @@
 import Foundation
 import Logging
+import NIOCore
+import StrictJSON
 import Testing
 
 @testable import GatewayService
@@ -11,7 +13,7 @@ struct LogLineTests {
         var line = LogLine(format, time: Self.time, level: .info, logger: "http", message: "Request answered")
         line.add(name, text)
         line.add(plain: "status", 200)
-        return String(decoding: line.finish(), as: UTF8.self)
+        return String(buffer: line.finish().buffer)
     }
 
     @Test("A JSON line is an object with the time first")

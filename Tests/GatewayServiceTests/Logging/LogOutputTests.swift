@@ -1,6 +1,7 @@
 import Foundation
 import GatewayTestKit
 import Logging
+import NIOCore
 import Testing
 
 @testable import GatewayService
@@ -8,7 +9,7 @@ import Testing
 @Suite("Log output", .timeLimit(.minutes(10)))
 struct LogOutputTests {
     private static func output(_ handle: sending FileHandle) -> LogOutput {
-        LogOutput(handle, timeout: .seconds(600)) { Array("lost \($0)\n".utf8) }
+        LogOutput(handle, timeout: .seconds(600)) { ByteBuffer(string: "lost \($0)\n") }
     }
 
     /// A line of a kibibyte.
@@ -34,7 +35,7 @@ struct LogOutputTests {
             for writer in 0..<8 {
                 group.addTask {
                     for number in 0..<500 {
-                        output.write(Array("\(writer) \(number)\n".utf8), isUrgent: number.isMultiple(of: 100))
+                        output.write("\(writer) \(number)\n".utf8.span, isUrgent: number.isMultiple(of: 100))
                     }
                 }
             }
@@ -52,7 +53,7 @@ struct LogOutputTests {
     func overflow() async throws {
         let count = 3 * LogOutput.maxBytes / Self.line.count
         let lines = try await self.lines { output, _ in
-            for _ in 0..<count { output.write(Self.line, isUrgent: false) }
+            for _ in 0..<count { output.write(Self.line.span, isUrgent: false) }
         }
         let lost = lines.filter { $0.hasPrefix("lost ") }.compactMap { Int($0.dropFirst(5)) }.reduce(0, +)
         #expect(lost > 0)
@@ -62,8 +63,8 @@ struct LogOutputTests {
     @Test("A flush returns although the log is never read")
     func unread() throws {
         let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer) { _ in [] }
-        for _ in 0..<200 { output.write(Self.line, isUrgent: false) }
+        let output = LogOutput(pipe.writer) { _ in ByteBuffer() }
+        for _ in 0..<200 { output.write(Self.line.span, isUrgent: false) }
         output.flush()
         // Lets the writing thread end.
         pipe.read()
@@ -72,8 +73,8 @@ struct LogOutputTests {
     @Test("A flood of lines leaves room for urgent ones")
     func urgent() async throws {
         let lines = try await self.lines { output, _ in
-            for _ in 0..<LogOutput.maxBytes / Self.line.count { output.write(Self.line, isUrgent: false) }
-            output.write(Array("trouble\n".utf8), isUrgent: true)
+            for _ in 0..<LogOutput.maxBytes / Self.line.count { output.write(Self.line.span, isUrgent: false) }
+            output.write("trouble\n".utf8.span, isUrgent: true)
         }
         #expect(lines.contains("trouble"))
         #expect(lines.contains { $0.hasPrefix("lost ") })
@@ -85,7 +86,7 @@ struct LogOutputTests {
         let lines = try await self.lines { output, pipe in
             let descriptor = pipe.writer.fileDescriptor
             #expect(fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0)
-            for number in 0..<count { output.write(Array("\(number) \(Self.filling)\n".utf8), isUrgent: false) }
+            for number in 0..<count { output.write("\(number) \(Self.filling)\n".utf8.span, isUrgent: false) }
         }
         #expect(lines.map { $0.prefix { $0 != " " } } == (0..<count).map { "\($0)" })
     }
@@ -97,13 +98,13 @@ struct LogOutputTests {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let descriptor = full.fileDescriptor
         let output = Self.output(full)
-        for number in 0..<3 { output.write(Array("\(number)\n".utf8), isUrgent: false) }
+        for number in 0..<3 { output.write("\(number)\n".utf8.span, isUrgent: false) }
         output.flush()
-        output.write(Array("3\n".utf8), isUrgent: false)
+        output.write("3\n".utf8.span, isUrgent: false)
         output.flush()
         let pipe = Pipe()
         #expect(dup2(pipe.fileHandleForWriting.fileDescriptor, descriptor) == descriptor)
-        output.write(Array("4\n".utf8), isUrgent: false)
+        output.write("4\n".utf8.span, isUrgent: false)
         output.flush()
         // Either order is possible: the count may be due before the line.
         try pipe.fileHandleForWriting.close()
@@ -119,13 +120,14 @@ struct LogOutputTests {
         let writer = broken.fileHandleForWriting
         let output = Self.output(writer)
         // More than a pipe holds, so that only part is written when the reader closes.
-        output.write(Array(repeating: UInt8(ascii: "x"), count: 100_000) + Array("\n".utf8), isUrgent: true)
+        let long = String(repeating: "x", count: 100_000) + "\n"
+        output.write(long.utf8.span, isUrgent: true)
         #expect(try broken.fileHandleForReading.read(upToCount: 1) == Data("x".utf8))
         try broken.fileHandleForReading.close()
         output.flush()
         let pipe = Pipe()
         #expect(dup2(pipe.fileHandleForWriting.fileDescriptor, writer.fileDescriptor) == writer.fileDescriptor)
-        output.write(Array("next\n".utf8), isUrgent: false)
+        output.write("next\n".utf8.span, isUrgent: false)
         output.flush()
         #expect(String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self) == "\nnext\nlost 1\n")
     }
@@ -135,7 +137,7 @@ struct LogOutputTests {
         let pipe = ReadPipe()
         try pipe.writer.close()
         let output = Self.output(pipe.writer)
-        output.write(Array("x\n".utf8), isUrgent: true)
+        output.write("x\n".utf8.span, isUrgent: true)
         output.flush()
     }
 }

@@ -1,0 +1,107 @@
+package import NIOCore
+
+/// Bytes that are appended piece by piece, by one owner.
+///
+/// An array or a `ByteBuffer` checks at each append that it is not shared. For pieces of a few bytes, which JSON and log
+/// lines consist of, that costs several times as much as the append. This value can't be copied, so it is never shared.
+@safe
+package struct UniqueBytes: ~Copyable {
+    private var storage: UnsafeMutableBufferPointer<UInt8>
+    package private(set) var count = 0
+
+    package init(reservingCapacity capacity: Int = 64) {
+        unsafe self.storage = .allocate(capacity: capacity)
+    }
+
+    deinit {
+        unsafe self.storage.deallocate()
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        if unsafe self.count == self.storage.count { self.grow(toHold: 1) }
+        // Unsafe: the line above made room.
+        unsafe self.storage[self.count] = byte
+        self.count &+= 1
+    }
+
+    package mutating func append(_ bytes: Span<UInt8>) {
+        self.reserve(bytes.count)
+        // Unsafe: the bytes are copied while the span lives, into room for as many.
+        unsafe bytes.withUnsafeBytes { bytes in
+            unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(self.storage)[self.count...])
+                .copyMemory(from: bytes)
+        }
+        self.count &+= bytes.count
+    }
+
+    package mutating func append(utf8 text: String) {
+        self.append(text.utf8.span)
+    }
+
+    package mutating func append(_ literal: StaticString) {
+        self.reserve(literal.utf8CodeUnitCount)
+        // Unsafe: the bytes of a literal live for ever, and there is room for as many.
+        literal.withUTF8Buffer { bytes in
+            unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(self.storage)[self.count...])
+                .copyMemory(from: UnsafeRawBufferPointer(bytes))
+        }
+        self.count &+= literal.utf8CodeUnitCount
+    }
+
+    package mutating func append(decimal number: Int) {
+        guard number >= 0 else {
+            self.append(utf8: String(number))
+            return
+        }
+        var digits = 1
+        var rest = number / 10
+        while rest > 0 {
+            digits &+= 1
+            rest /= 10
+        }
+        self.reserve(digits)
+        self.count &+= digits
+        rest = number
+        for place in 1...digits {
+            // Unsafe: there is room for all digits. The last one comes first.
+            unsafe self.storage[self.count &- place] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+    }
+
+    /// Removes everything behind the first bytes.
+    package mutating func truncate(to count: Int) {
+        precondition((0...self.count).contains(count), "\(count) of \(self.count) bytes")
+        self.count = count
+    }
+
+    package func withBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        // Unsafe: the first `count` bytes are set, and live until this call ends.
+        body(unsafe Span(_unsafeElements: UnsafeBufferPointer(rebasing: self.storage[..<self.count])))
+    }
+
+    /// A copy of the bytes.
+    package var buffer: ByteBuffer {
+        self.withBytes { bytes in
+            var buffer = ByteBuffer()
+            unsafe buffer.writeBytes(bytes.bytes)
+            return buffer
+        }
+    }
+
+    private mutating func reserve(_ byteCount: Int) {
+        if unsafe self.storage.count - self.count < byteCount { self.grow(toHold: byteCount) }
+    }
+
+    /// Makes room for more bytes, and at least doubles the capacity.
+    @inline(never)  // Nearly every append has room.
+    private mutating func grow(toHold byteCount: Int) {
+        let capacity = unsafe max(2 * self.storage.count, self.count + byteCount)
+        // Unsafe: the old bytes are copied before they are freed, into more room than they need.
+        let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
+        unsafe UnsafeMutableRawBufferPointer(larger)
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(self.storage)[..<self.count]))
+        unsafe self.storage.deallocate()
+        unsafe self.storage = larger
+    }
+}
