@@ -213,7 +213,7 @@ package final class FCMClient: Sendable {
         }
     }
 
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    @inline(never)  // Keeps the frame small.
     private func begin<Call: FCMCall>(
         _ call: Call,
         _ authorization: Authorization,
@@ -226,7 +226,7 @@ package final class FCMClient: Sendable {
         return (request, attempt)
     }
 
-    @inline(never)  // As for `begin`.
+    @inline(never)  // Keeps the frame small.
     private func end<Call: FCMCall>(
         of call: Call,
         _ response: HTTPClientResponse,
@@ -250,7 +250,7 @@ package final class FCMClient: Sendable {
         }
     }
 
-    @inline(never)  // As for `begin`.
+    @inline(never)  // Keeps the frame small.
     private func end<Call: FCMCall>(
         of call: Call,
         _ error: HTTPClientError,

@@ -41,7 +41,7 @@ extension FCMClient {
         return [LegacySend.request(body, to: call.target, authorizedBy: .maskedServerKey)]
     }
 
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    @inline(never)  // Keeps the frame small.
     private func prepareLegacy(_ call: UpstreamCall) -> Result<LegacySend, CallFailure> {
         self.account(of: call.profile, by: .legacy, call.origin)
             .flatMap { account in

@@ -28,7 +28,7 @@ extension FCMClient {
             .map { V1Send.request(calls.body(at: $0), to: path, authorizedBy: .maskedToken) }
     }
 
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    @inline(never)  // Keeps the frame small.
     private func prepareV1(_ call: UpstreamCall) -> Result<V1Send, CallFailure> {
         let message = call.message
         return self.account(of: call.profile, by: .v1, call.origin)

@@ -63,7 +63,7 @@ extension AuditLog {
     }
 
     /// Commits the intent of a tenant's action. Returns false if that fails, and then the action must not be done.
-    @inline(never)  // Its temporaries would enlarge the frame of its async caller, which is allocated.
+    @inline(never)  // Keeps the frame small.
     func announce(_ draft: () -> AuditRecord) async -> Bool {
         await self.announce(draft(), by: .tenant)
     }

@@ -36,7 +36,7 @@ package final class MemoryRateLimiter: RateLimiter {
         self.decide(request, now.microseconds * 1_000)
     }
 
-    @inline(never)  // What it works with stays out of the frames of its async callers.
+    @inline(never)  // Keeps the frame small.
     private func decide(_ request: LimitRequest, _ now: Int64) -> LimitDecision {
         let start = self.metrics?.began()
         var tenant = self.tenants.charge(request.tenant, request.count, under: request.policies, now: now)

@@ -194,7 +194,7 @@ package final class RetiredTokens: Service {
         }
     }
 
-    @inline(never)  // Keeps its locals out of nearly every send.
+    @inline(never)  // Keeps the frame small.
     private func learnEach(
         _ result: SendResult,
         _ target: Target,

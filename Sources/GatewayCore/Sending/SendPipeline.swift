@@ -95,7 +95,7 @@ package struct SendPipeline: Sendable {
 
     /// Returns the refusal of a send that needs no look at its recipients: the key may not send it, or it is a list and
     /// the tenant's bucket has no room for one message.
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func refusedAtOnce(_ command: SendCommand, _ messageID: String, _ now: Timestamp) -> SendOutcome? {
         if let refusal = self.refusal(of: command) { return SendOutcome(messageID: messageID, refused: refusal) }
         let count = command.recipientCount
@@ -107,7 +107,7 @@ package struct SendPipeline: Sendable {
 
     /// Fills the place of a send's record, or counts the send in a summary of refused ones, whose id it then has; true
     /// if there is no record to wait for.
-    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    @inline(never)  // Keeps the frame small.
     private func record(
         _ command: SendCommand,
         _ outcome: inout SendOutcome,
@@ -131,7 +131,7 @@ package struct SendPipeline: Sendable {
         }
     }
 
-    @inline(never)  // As for `record`: two frames of half the size cost less than one.
+    @inline(never)  // Keeps the frame small.
     private func deliver(_ sending: Sending, _ targets: SendTargets) async -> SendOutcome {
         let command = sending.command
         let screening = self.screening(of: command, targets, sending.now)
@@ -182,7 +182,7 @@ package struct SendPipeline: Sendable {
         }
     }
 
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private static func unannounced(_ sending: Sending, _ quotas: [QuotaStatus]) -> SendOutcome {
         let refusal = Refusal(.auditUnavailable)
         return SendOutcome(messageID: sending.messageID, refused: refusal, quotas: quotas, recording: .none)
@@ -191,7 +191,7 @@ package struct SendPipeline: Sendable {
     /// Delivers to recipients some of which may be device groups, once it is known what those are charged to.
     ///
     /// Without room in the tenant's quota the groups are not looked up.
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func deliver(
         _ sending: Sending,
         _ targets: SendTargets,
@@ -216,7 +216,7 @@ package struct SendPipeline: Sendable {
 
     // MARK: Retired tokens
 
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func screening(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> RetiredTokens.Screening
     {
         let screening = self.retired.screen(command.target, targets.pseudonyms, of: command.profile, at: now)
@@ -225,7 +225,7 @@ package struct SendPipeline: Sendable {
         return screening
     }
 
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func learn(
         _ result: SendResult,
         _ command: SendCommand,
@@ -251,7 +251,7 @@ package struct SendPipeline: Sendable {
 
     /// Sends to the recipients that are not retired and puts every result at its recipient's place. The refused ones
     /// use no quota, neither of the tenant's nor of FCM's.
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func deliverRest(_ sending: Sending, _ targets: SendTargets, isRefused: [Bool]) async -> SendOutcome {
         let refusedCount = isRefused.count { $0 }
         self.retired.countRefused(refusedCount)
@@ -273,7 +273,7 @@ package struct SendPipeline: Sendable {
 
     // MARK: Steps
 
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func deliverToGroup(_ sending: Sending, quotas: [QuotaStatus]) async -> SendOutcome {
         let command = sending.command
         do throws(Refusal) {
@@ -292,7 +292,7 @@ package struct SendPipeline: Sendable {
     }
 
     /// A send to a group by FCM's own key, with the number of members that the gateway knows.
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     private func counted(_ result: SendResult, of command: SendCommand) async -> SendResult {
         guard command.profile.tenant.upstream == .v1, let groups = self.groups,
             let count = await groups.known.memberCount(of: command)
@@ -300,7 +300,7 @@ package struct SendPipeline: Sendable {
         return result.counting(count)
     }
 
-    @inline(never)  // As for `record`.
+    @inline(never)  // Keeps the frame small.
     func refusal(of command: SendCommand) -> Refusal? {
         for topic in command.target.topics where !command.principal.key.mayAddress(topic: topic.text) {
             return Refusal(.forbidden, "The key may not address this topic")

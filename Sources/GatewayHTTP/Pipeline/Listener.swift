@@ -33,7 +33,7 @@ package struct Listener: HTTPServerResponder {
         return self.pipeline.refuse(request, row)
     }
 
-    @inline(never)  // The refusals would enlarge the frame of the async caller.
+    @inline(never)  // Keeps the frame small.
     private func refuse(unknown request: HTTPServerRequest) -> HTTPServerResponse {
         let refusal =
             self.isStarting

@@ -23,8 +23,7 @@ import Logging
 ///
 /// A route without a credential skips 3 to 7 and 9. An operator's route skips 2, 4 to 6, the deadline, and 9.
 ///
-/// The functions are generic and specialised for each endpoint. The synchronous ones are not inlined, because their
-/// temporaries would enlarge the async caller's frame, which is on the heap.
+/// The functions are generic and specialised for each endpoint.
 struct RequestPipeline: Sendable {
     /// The id of a request in answers, logs, traces and the audit.
     enum RequestID {
@@ -136,7 +135,7 @@ struct RequestPipeline: Sendable {
         case answered(HTTPServerResponse)
     }
 
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func began(_ request: HTTPServerRequest, _ parameters: PathParameters) -> Exchange {
         let arrival = ContinuousClock.now
         let time = self.clock.now()
@@ -152,7 +151,7 @@ struct RequestPipeline: Sendable {
         )
     }
 
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func read<E: Endpoint>(_ exchange: inout Exchange, _ endpoint: E) -> Reading<E.Work> {
         let route = endpoint.route
         if let response = self.shed(exchange, route.dialect) { return .answered(response) }
@@ -238,7 +237,7 @@ struct RequestPipeline: Sendable {
         }
     }
 
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func forbid(
         _ principal: Principal,
         _ action: AuditRecord.Action,
@@ -251,7 +250,7 @@ struct RequestPipeline: Sendable {
         return self.refusal(refusal, exchange, route)
     }
 
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func record(_ code: OutcomeCode, at object: String?, _ exchange: Exchange) async {
         await self.refusals?.record(code, at: object, origin: exchange.origin)
     }
@@ -291,7 +290,7 @@ struct RequestPipeline: Sendable {
     }
 
     /// Admits a tenant's request; otherwise returns the answer.
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func enter(_ exchange: Exchange, _ load: RequestLoad, _ route: Route) -> HTTPServerResponse? {
         guard let gate = self.gate, let principal = exchange.principal,
             let reason = gate.enter(principal, load, lag: exchange.request.lag)
@@ -306,7 +305,7 @@ struct RequestPipeline: Sendable {
 
     // MARK: After the endpoint
 
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func refusal(_ error: any Error, _ exchange: Exchange, _ route: Route) -> HTTPServerResponse {
         if let refusal = error as? Refusal { return route.dialect.response(to: refusal, exchange.request) }
         if let answered = error as? Answered { return answered.response }
@@ -324,7 +323,7 @@ struct RequestPipeline: Sendable {
     }
 
     /// Measures and logs a request, ends its trace, and adds the fields that every answer has.
-    @inline(never)
+    @inline(never)  // Keeps the frame small.
     private func finished(
         _ response: consuming HTTPServerResponse,
         to exchange: Exchange,

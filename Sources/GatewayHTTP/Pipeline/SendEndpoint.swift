@@ -55,7 +55,7 @@ extension SendEndpoint {
         return await self.perform(work, once: request, for: exchange)
     }
 
-    @inline(never)  // Its temporaries would enlarge the async caller's frame, which is on the heap.
+    @inline(never)  // Keeps the frame small.
     private func response(to outcome: SendOutcome, _ work: Work) -> HTTPServerResponse {
         HTTPServerResponse(work.writer.reply(to: outcome), outcome.quotas)
     }

@@ -50,7 +50,7 @@ struct SendMessage: SendEndpoint {
     }
 
     /// Accepts a message that is sent later (RFC 7240). It is a batch of its own.
-    @inline(never)  // Off the hot path, whose frame it would enlarge.
+    @inline(never)  // Keeps the frame small.
     private func later(
         _ command: SendCommand,
         _ target: Target,
