@@ -85,7 +85,7 @@ fuzz: ## Try a million inputs on each parser (ARGS="--target strict-json --runs 
 	@Tests/FuzzTests/run $(ARGS)
 
 .PHONY: bench
-bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="--rounds 3")
+bench: ## Measure the gateway beside nginx and HAProxy and write Benchmarks/results (ARGS="--rounds 3")
 	@scripts/install-system-packages build bench
 	Benchmarks/load/run $(ARGS)
 

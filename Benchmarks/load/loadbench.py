@@ -117,7 +117,9 @@ class Processes:
             return "\n".join((self.folder / name).read_text(errors="replace").splitlines()[-lines:])
         return ""
 
-    def nginx(self, conf: Path, name: str, prefix: list[str], **values: object) -> subprocess.Popen[bytes]:
+    def nginx(
+        self, conf: Path, name: str, prefix: list[str], module: str = "", **values: object
+    ) -> subprocess.Popen[bytes]:
         text = conf.read_text()
         for key, value in {"folder": self.folder, **values}.items():
             text = text.replace(f"@{key}@", str(value))
@@ -126,7 +128,9 @@ class Processes:
         program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin") or "nginx"
         error_log = str(self.folder / f"{name}.log")
         return self.start(
-            [*prefix, program, "-p", str(self.folder), "-e", error_log, "-c", str(target)], f"{name}.log"
+            [*prefix, program, "-p", str(self.folder), "-e", error_log, "-c", str(target),
+             *(["-g", f"load_module /usr/lib/nginx/modules/{module}.so;"] if module else [])],
+            f"{name}.log",
         )
 
 
@@ -216,6 +220,16 @@ def cpu_seconds(pid: int) -> float:
     return ticks / CLOCK_TICKS_PER_SECOND
 
 
+def thread_microseconds(pid: int | None) -> dict[str, float]:
+    """Processor time of each thread of a process, by its name and number; finer than `cpu_seconds`, which counts ticks."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            name = (task / "comm").read_text().strip()
+            found[f"{name} {task.name}"] = int((task / "schedstat").read_text().split()[0]) / 1000
+    return found
+
+
 def resident_mib(pid: int) -> float:
     """Memory in RAM of a process and its descendants."""
     total = 0
@@ -249,6 +263,10 @@ class Target:
     pid: int | None
     # What the rounds at a fixed rate send, if not the same.
     latency_request: Request | None = None
+    # A wrk script that varies its requests, if not that of the options.
+    lua: Path | None = None
+    # The target that its ratios are taken of.
+    yardstick: str = "nginx"
 
 
 def call(method: str, url: str, headers: dict[str, str], body: bytes | None, timeout: float = 5) -> tuple[int, bytes]:
@@ -333,6 +351,7 @@ def wrk_script(path: Path, request: Request, lua: Path | None) -> Path:
 class Load:
     """What one round of load told of a target."""
 
+    requests: int
     requests_per_second: float
     cpu_microseconds: float
     cores: float
@@ -408,7 +427,7 @@ class Comparison:
 
     def load(self, target: Target, seconds: int) -> Load | None:
         """As many requests as the target can take."""
-        script = wrk_script(self.processes.folder / "wrk.lua", target.request, self.options.lua)
+        script = wrk_script(self.processes.folder / "wrk.lua", target.request, target.lua or self.options.lua)
         command = ["wrk", "-t1", f"-c{self.options.connections}", f"-d{seconds}s", "-s", str(script), target.request.url]
         before = cpu_seconds(target.pid) if target.pid else 0
         output = self.command(target, [*self.options.placement.load, *command], seconds + 15)
@@ -423,6 +442,7 @@ class Comparison:
             self.complaints.append(f"{target.name}: no answer")
             return None
         return Load(
+            requests=requests,
             requests_per_second=requests / (duration / 1e6),
             cpu_microseconds=(after - before) / requests * 1e6,
             cores=(after - before) / (duration / 1e6),
@@ -466,13 +486,12 @@ class Comparison:
     # What came out
 
     COLUMNS = [
-        "target", "req/s", "× nginx", "CPU µs/req", "× nginx", "cores", "added p50 µs", "added p99 µs", "p99.9 µs",
+        "target", "req/s", "× yardstick", "CPU µs/req", "× yardstick", "cores", "added p50 µs", "added p99 µs", "p99.9 µs",
         "RSS MiB",
     ]
 
     def rows(self) -> list[list[str]]:
         """The table; latencies are those beyond the upstream's own."""
-        yardstick = self.results.get("nginx", Result())
         direct = self.results.get("direct", Result())
 
         def number(value: float | None, digits: int) -> str:
@@ -487,6 +506,7 @@ class Comparison:
         rows = []
         for target in self.targets:
             result = self.results[target.name]
+            yardstick = self.results.get(target.yardstick, Result())
             rate = result.median("requests_per_second")
             cost = result.median("cpu_microseconds") if target.pid else None
             rows.append([

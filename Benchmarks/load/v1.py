@@ -1,8 +1,5 @@
-"""Measurements of sends by HTTP v1 over HTTP/2.
-
-What a call costs is measured against nginx, which answers at once. What many calls in flight need is measured against
-the fake FCM, which can wait, limits streams and says GOAWAY.
-"""
+"""Measurements of many sends by HTTP v1 in flight over HTTP/2, against the fake FCM, which can wait, limits streams and
+says GOAWAY."""
 
 from __future__ import annotations
 
@@ -22,9 +19,10 @@ from urllib.parse import urlsplit
 
 from gateway import UNREACHED, Gateway
 from loadbench import (
-    HERE, BenchError, Comparison, Options, Placement, Processes, Request, Target, call, free_ports, wait_until,
+    HERE, BenchError, Comparison, Options, Placement, Processes, Request, Target, call, wait_until,
 )
 
+# Limits that are checked and never reached.
 LIMITS = {"tenant": UNREACHED, "device": UNREACHED}
 STREAMS = 100
 # Callers at once: more than calls in flight at the rate that is asked for.
@@ -71,12 +69,12 @@ class V1Bench:
     """The rows that concern HTTP v1."""
 
     def __init__(
-        self, processes: Processes, placement: Placement, program: Path, options: argparse.Namespace
+        self, processes: Processes, placement: Placement, program: Path, options: argparse.Namespace | None = None
     ) -> None:
         self.processes = processes
         self.placement = placement
         self.program = program
-        self.options = options
+        self.options = options or argparse.Namespace()
 
     def gateway(self, name: str, port: int, certificate: Path) -> Gateway:
         settings = {
@@ -84,35 +82,6 @@ class V1Bench:
             "GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": f"127.0.0.1:{port}",
         }
         return Gateway(self.processes, self.program, self.placement.gateway, name, 1, settings)
-
-    # What a call costs
-
-    def multicast(self) -> list[str]:
-        """Processor time of the gateway for each token of a list, the upstream answering at once."""
-        (port,) = free_ports(1)
-        certificate, key = self.certificate()
-        self.processes.nginx(HERE / "stub-v1.conf", "stub-v1", self.placement.load, port=port)
-        gateway = self.gateway("gateway-v1", port, certificate)
-        account = {
-            "type": "service_account", "project_id": PROJECT, "private_key_id": "bench", "private_key": key,
-            "client_email": f"bench@{PROJECT}.iam.gserviceaccount.com", "token_uri": f"https://127.0.0.1:{port}/token",
-        }
-        request = gateway.tenant("bench-v1", f"https://127.0.0.1:{port}", LIMITS, account)
-        self.check_multicast(request)
-        target = Target("gateway", request, gateway.pid)
-        options = Options(
-            rounds=self.options.rounds, seconds=self.options.secs, placement=self.placement,
-            lua=HERE / "multicast.lua", connections=2, latency_rate=0,
-        )
-        comparison = Comparison(self.processes, [target], options)
-        # A second of load unmeasured, as in every comparison.
-        comparison.load(target, 1)
-        results = [comparison.load(target, options.seconds) for _ in range(options.rounds)]
-        costs = [result.cpu_microseconds / 1000 for result in results if result]
-        gateway.stop()
-        if not costs or comparison.complaints:
-            raise BenchError(comparison.complaints[0] if comparison.complaints else "no answer")
-        return [f"{statistics.median(costs):.1f} µs"]
 
     def certificate(self) -> tuple[Path, str]:
         """A certificate for nginx, and an RSA key in PEM."""
