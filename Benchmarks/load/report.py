@@ -115,6 +115,7 @@ def machine() -> list[tuple[str, str]]:
         ("system", f"{system}, Linux {platform.release()}"),
         ("Swift", first_line("swift", "--version")),
         ("nginx", first_line(shutil.which("nginx", path=path) or "nginx", "-v").rpartition("/")[2]),
+        ("HAProxy", first_line(shutil.which("haproxy", path=path) or "haproxy", "-v").partition(" - ")[0].removeprefix("HAProxy version ")),
         ("wrk", first_line("wrk", "-v").partition(" [")[0].removeprefix("wrk ")),
         ("h2load", first_line("h2load", "--version").rpartition("/")[2]),
     ]
