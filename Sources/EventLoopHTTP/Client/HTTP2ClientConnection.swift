@@ -142,12 +142,6 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     /// Removes a stream. Returns false if it was removed before.
     private func forget(_ stream: HTTP2Session.Stream) -> Bool {
         guard self.session.forget(stream) else { return false }
-        self.left(stream)
-        return true
-    }
-
-    /// A stream is no longer one of the session's.
-    private func left(_ stream: HTTP2Session.Stream) {
         self.core.release(stream.countedBytes)
         if stream.isAnswered {
             self.answeredEarly -= 1
@@ -155,6 +149,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         if self.session.streams.isEmpty {
             self.liveness.becameIdle(at: self.loop.eventLoop.now)
         }
+        return true
     }
 
     private func released(_ stream: HTTP2Session.Stream) {
@@ -308,7 +303,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     private func wasReset(_ stream: HTTP2Session.Stream, _ code: HTTP2Session.ErrorCode) {
-        self.left(stream)
+        guard self.forget(stream) else { return }
         if stream.isAnswered {
             self.released(stream)
         } else if code == .refusedStream, !stream.hasBegunAnswer {

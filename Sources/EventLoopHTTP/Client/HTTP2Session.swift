@@ -264,7 +264,7 @@ final class HTTP2Session {
             self.advance(stream, stream.reader.end())
         case NGHTTP2_RST_STREAM:
             guard let stream = self.stream(header.stream_id) else { return }
-            _ = self.forget(stream)
+            stream.isRead = false
             self.events.append(.reset(stream, ErrorCode(rawValue: unsafe frame.rst_stream.error_code)))
         case NGHTTP2_GOAWAY:
             self.events.append(.goAway(lastStream: unsafe frame.goaway.last_stream_id))

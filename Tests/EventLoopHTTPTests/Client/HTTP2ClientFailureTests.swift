@@ -49,6 +49,26 @@ struct HTTP2ClientFailureTests {
         await peer.stop()
     }
 
+    @Test(
+        "The last two requests of a draining connection both end, though one is answered and one reset at the same time"
+    )
+    func lastStreams() async throws {
+        let peer = try await HTTP2Peer.start { _ in .hold }
+        let pool = try peer.pool()
+        async let answered = pool.answer("/answered")
+        await peer.record.requested.wait()
+        async let failed = pool.failedExchange()
+        await peer.record.requested.wait(for: 2)
+        let requests = peer.record.requests
+        peer.perform([(.goAway(last: .maxID), requests[0]), (.settings([]), requests[0])])
+        await peer.record.acknowledged.wait(for: 2)
+        peer.perform([(.answer(), requests[0]), (.reset(.internalError), requests[1])])
+        #expect(try await answered.status == .ok)
+        #expect(try await failed.code == .connectionClosed)
+        await peer.record.closed.wait()
+        await peer.stop()
+    }
+
     @Test("A refused request is retried on another connection")
     func refusedStream() async throws {
         let peer = try await HTTP2Peer.start { $0.connection == 1 ? .reset(.refusedStream) : .answer(body: "second") }

@@ -103,10 +103,16 @@ final class HTTP2Peer: Sendable {
 
     /// Performs an action on a request's connection or stream.
     func perform(_ reply: Reply, for request: Request) {
-        let channel = self.record.channel(request.connection)
+        self.perform([(reply, request)])
+    }
+
+    /// Performs actions on one connection. What they write leaves together.
+    func perform(_ actions: [(Reply, Request)]) {
+        guard let connection = actions.first?.1.connection else { return }
+        let channel = self.record.channel(connection)
         channel.eventLoop.execute {
             let handler = try? channel.pipeline.syncOperations.handler(type: HTTP2PeerHandler.self)
-            handler?.perform(reply, for: request)
+            handler?.perform(actions)
         }
     }
 
@@ -207,7 +213,12 @@ final class HTTP2PeerHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    func perform(_ reply: HTTP2Peer.Reply, for request: HTTP2Peer.Request) {
+    func perform(_ actions: [(HTTP2Peer.Reply, HTTP2Peer.Request)]) {
+        for (reply, request) in actions { self.write(reply, for: request) }
+        self.context?.flush()
+    }
+
+    private func write(_ reply: HTTP2Peer.Reply, for request: HTTP2Peer.Request) {
         switch reply {
         case .answer(let status, let fields, let body):
             let head = HPACKHeaders([(":status", String(status))] + fields)
@@ -234,13 +245,12 @@ final class HTTP2PeerHandler: ChannelInboundHandler {
         case .hold:
             self.record.hold(request)
         }
-        self.context?.flush()
     }
 
     private func complete(_ stream: HTTP2StreamID) {
         guard let request = self.arriving.removeValue(forKey: stream) else { return }
         self.record.add(request)
-        self.perform(self.reply(request), for: request)
+        self.perform([(self.reply(request), request)])
         self.record.requested.increment()
     }
 
