@@ -19,7 +19,7 @@
 /// \param count the number of fields, at most FCMGW_HTTP2_MAX_FIELDS - 1.
 /// \param length the length to state; -1 to state none. A request with length 0 or -1 has no body.
 /// \returns the stream's number, or an error of libnghttp2.
-static inline int32_t fcmgw_http2_submit(nghttp2_session *session, const uint8_t *bytes, const uint16_t *ends,
+static inline int32_t fcmgw_http2_submit(nghttp2_session *session, const uint8_t *bytes, const uint32_t *ends,
                                          size_t count, int64_t length, nghttp2_data_source_read_callback read) {
     nghttp2_nv fields[FCMGW_HTTP2_MAX_FIELDS];
     if (count >= FCMGW_HTTP2_MAX_FIELDS) return NGHTTP2_ERR_INVALID_ARGUMENT;

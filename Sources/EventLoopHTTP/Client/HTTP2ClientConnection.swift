@@ -241,6 +241,11 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable, !self.isClosed, self.session.wantsToWrite { self.scheduleFlush() }
+        context.fireChannelWritabilityChanged()
+    }
+
     private var isClosed: Bool {
         if case .closed = self.phase { true } else { false }
     }
@@ -281,6 +286,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     /// Counts what has arrived of an incomplete answer.
     private func count(_ stream: HTTP2Session.Stream) {
+        // A later event of the same read ends the stream.
+        guard stream.isRead else { return }
         let added = stream.heldBytes - stream.countedBytes
         guard added == 0 || self.core.hold(added) else {
             self.reset(stream, .cancel, .responseTooLarge)
@@ -317,8 +324,10 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     /// Repeats an exchange whose request was not sent.
     private func retry(_ stream: HTTP2Session.Stream) {
-        guard self.forget(stream) else { return }
+        guard self.session.streams[stream.id] === stream else { return }
+        // Runs first, so that all places are released.
         self.drain()
+        guard self.forget(stream) else { return }
         self.streamsChanged()
         self.loop.retry(stream.exchange, refusedBy: self)
     }
@@ -366,7 +375,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         context.eventLoop.assumeIsolated()
             .execute {
                 self.isFlushScheduled = false
-                guard !self.isClosed else { return }
+                // A peer that does not read gets no more until it does.
+                guard !self.isClosed, self.context?.channel.isWritable == true else { return }
                 let mayContinue = self.writeOutput()
                 self.handleEvents()
                 self.endIfOver(mayContinue: mayContinue)

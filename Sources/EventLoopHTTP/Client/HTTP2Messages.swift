@@ -9,12 +9,12 @@ struct HTTP2RequestHeadWriter {
     struct Head {
         fileprivate(set) var bytes: [UInt8] = []
         /// The end of each name and each value in ``bytes``.
-        fileprivate(set) var ends: [UInt16] = []
+        fileprivate(set) var ends: [UInt32] = []
 
         fileprivate mutating func append(_ name: some Collection<UInt8>, _ value: some Collection<UInt8>) {
             for part in [Array(name), Array(value)] {
                 self.bytes += part
-                self.ends.append(UInt16(self.bytes.count))
+                self.ends.append(UInt32(self.bytes.count))
             }
         }
     }

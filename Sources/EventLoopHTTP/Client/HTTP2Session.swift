@@ -57,8 +57,10 @@ final class HTTP2Session {
         let exchange: HTTPClientExchange
         fileprivate var unsent: ByteBuffer
         fileprivate var reader: HTTP2ResponseReader
-        /// False if the rest of the answer is of no interest.
-        fileprivate var isRead = true
+        /// False if the answer has ended, or the rest of it is of no interest.
+        fileprivate(set) var isRead = true
+        /// True if both sides have ended the stream, or one has reset it.
+        fileprivate var isClosed = false
         /// True if the caller has its answer. The stream remains until the request is written or given up.
         var isAnswered = false
         /// The bytes of the incomplete answer that the connection has counted.
@@ -100,6 +102,8 @@ final class HTTP2Session {
 
     /// Stream identifiers are not reused (RFC 9113, section 5.1.1).
     private static let lastUsableID = Int32.max - 2
+    /// The size of a request's fields, in bytes, that libnghttp2 certainly sends.
+    private static let maxHeadBytes = 60_000
     /// The connection ends after this many consecutive frames without content.
     private static let maxEmptyFrames = 8
 
@@ -113,6 +117,8 @@ final class HTTP2Session {
     private(set) var hasUsedAllIDs = false
     /// The cause of the end of a connection whose peer broke the protocol.
     private(set) var violation: String?
+    /// True after an error that leaves libnghttp2's session unusable: nothing more is read, sent or started.
+    private var hasFailed = false
 
     init(settings: Settings, authority: String) {
         self.headWriter = HTTP2RequestHeadWriter(scheme: HTTPOrigin.Scheme.https.rawValue, authority: authority)
@@ -146,6 +152,7 @@ final class HTTP2Session {
 
     /// Reads bytes from the peer. Returns false if the connection must end.
     func receive(_ bytes: ByteBuffer) -> Bool {
+        guard !self.hasFailed else { return false }
         // Unsafe because libnghttp2 takes a pointer. It reads the bytes before it returns, and keeps none.
         let count = unsafe bytes.withUnsafeReadableBytes { bytes in
             unsafe nghttp2_session_mem_recv(
@@ -154,22 +161,24 @@ final class HTTP2Session {
                 bytes.count
             )
         }
-        if count < 0 { self.note(error: Int32(count)) }
+        if count < 0 { self.fail(Int32(count)) }
         return count >= 0
     }
 
     /// Writes everything that may leave now. Returns false if the connection must end.
     func write(to output: inout ByteBuffer) -> Bool {
-        while true {
+        while !self.hasFailed {
             var bytes: UnsafePointer<UInt8>?
             // Unsafe because libnghttp2 returns a pointer, which is valid until the next call.
             let count = unsafe nghttp2_session_mem_send(self.session, &bytes)
-            guard count > 0 else {
-                if count < 0 { self.note(error: Int32(count)) }
-                return count == 0
+            if count == 0 { return true }
+            if count < 0 {
+                self.fail(Int32(count))
+            } else {
+                unsafe output.writeBytes(UnsafeRawBufferPointer(start: bytes, count: count))
             }
-            unsafe output.writeBytes(UnsafeRawBufferPointer(start: bytes, count: count))
         }
+        return false
     }
 
     /// The events since the last call, in their order.
@@ -189,6 +198,7 @@ final class HTTP2Session {
     func start(_ exchange: HTTPClientExchange, _ limits: HTTP2ResponseReader.Limits) -> Stream? {
         let request = exchange.request
         let head = self.headWriter.head(of: request)
+        guard !self.hasFailed, head.bytes.count <= Self.maxHeadBytes else { return nil }
         let length = request.statesLength ? Int64(request.body.readableBytes) : -1
         // Unsafe because libnghttp2 takes pointers. It copies the fields before it returns.
         let id = unsafe fcmgw_http2_submit(self.session, head.bytes, head.ends, head.ends.count / 2, length) {
@@ -215,15 +225,18 @@ final class HTTP2Session {
 
     /// Ends a stream early. The caller has forgotten it.
     func reset(_ stream: Stream, _ code: ErrorCode) {
+        guard !self.hasFailed, !stream.isClosed else { return }
         Self.check(unsafe nghttp2_submit_rst_stream(self.session, Self.noFlags, stream.id, code.rawValue))
     }
 
     func ping() {
+        guard !self.hasFailed else { return }
         Self.check(unsafe nghttp2_submit_ping(self.session, Self.noFlags, nil))
     }
 
     /// Announces the end of the connection.
     func goAway() {
+        guard !self.hasFailed else { return }
         Self.check(unsafe nghttp2_submit_goaway(self.session, Self.noFlags, 0, 0, nil, 0))
     }
 
@@ -264,7 +277,7 @@ final class HTTP2Session {
             self.advance(stream, stream.reader.end())
         case NGHTTP2_RST_STREAM:
             guard let stream = self.stream(header.stream_id) else { return }
-            stream.isRead = false
+            (stream.isRead, stream.isClosed) = (false, true)
             self.events.append(.reset(stream, ErrorCode(rawValue: unsafe frame.rst_stream.error_code)))
         case NGHTTP2_GOAWAY:
             self.events.append(.goAway(lastStream: unsafe frame.goaway.last_stream_id))
@@ -296,7 +309,7 @@ final class HTTP2Session {
         guard let stream = self.stream(id) else { return }
         let isWhole = code == 0 || !stream.isRead
         self.events.append(isWhole ? .closed(stream) : .violated(stream, ErrorCode(rawValue: code)))
-        stream.isRead = false
+        (stream.isRead, stream.isClosed) = (false, true)
     }
 
     private func didNotSend(_ frame: nghttp2_frame) {
@@ -324,6 +337,11 @@ final class HTTP2Session {
             unsafe flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
         }
         return part.readableBytes
+    }
+
+    private func fail(_ code: Int32) {
+        self.hasFailed = true
+        self.note(error: code)
     }
 
     private func note(error code: Int32) {

@@ -198,6 +198,9 @@ extension HTTPClientCore {
             case over(Result<HTTPClientConnection, HTTPClientError>)
         }
 
+        /// An HTTP/2 connection writes no more while the system has yet to take this many bytes.
+        private static let http2WaterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 * 1024, high: 512 * 1024)
+
         private let loop: HTTPClientLoop
         private var phase = Phase.shakingHands
         private var context: ChannelHandlerContext?
@@ -263,6 +266,7 @@ extension HTTPClientCore {
                     try pipeline.addHandler(connection)
                     self.end(.success(connection))
                 case .http2:
+                    try context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.http2WaterMark)
                     let connection = HTTP2ClientConnection(loop: self.loop)
                     self.phase = .greeting(connection)
                     connection.whenGreeted { self.end($0) }
