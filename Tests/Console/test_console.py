@@ -28,6 +28,8 @@ class ConsoleTests(BrowserTestCase):
     def open(self, page: Page, name: str) -> None:
         page.get_by_role("navigation").get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        # The style comes after the heading, and widths depend on it.
+        page.wait_for_load_state()
 
     def test_log_in_and_out(self) -> None:
         page = self.context().new_page()
