@@ -92,7 +92,7 @@ class Sends:
 
     def _nginx(self, prefix: list[str], settings: dict[str, str]) -> Target:
         (port,) = free_ports(1)
-        if prefix is self.placement.gateway or not prefix or "valgrind" not in prefix[0]:
+        if "valgrind" not in prefix:
             url, pid = start_yardstick(self.processes, self.placement, port, self.legacy_port)
         else:
             # Without a worker of its own, so that the one process is counted.

@@ -69,12 +69,6 @@ package struct UniqueBytes: ~Copyable {
         }
     }
 
-    /// Removes everything behind the first bytes.
-    package mutating func truncate(to count: Int) {
-        precondition((0...self.count).contains(count), "\(count) of \(self.count) bytes")
-        self.count = count
-    }
-
     package func withBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         // Unsafe: the first `count` bytes are set, and live until this call ends.
         body(unsafe Span(_unsafeElements: UnsafeBufferPointer(rebasing: self.storage[..<self.count])))
