@@ -50,7 +50,7 @@ struct DevCommand: AsyncParsableCommand {
         try await FCMEmulator.namingAddress("127.0.0.1", self.emulatorPort.number) {
             // There is no file to reload: SIGHUP means that the terminal has gone.
             try await gateway.group(
-                with: [emulator, setup],
+                with: [NamedService("emulator", emulator), NamedService("demo setup", setup)],
                 stoppedBy: [.sigterm, .sigint, .sighup],
                 logger: logger
             )

@@ -16,6 +16,7 @@ struct AdminTokenCommand: ParsableCommand {
 
     struct Create: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "create",
             abstract: "Create a token and print it once.",
             discussion: """
                 The token works like the admin token, with the rights of its role. Its name stands in the audit. \
@@ -84,6 +85,7 @@ struct AdminTokenCommand: ParsableCommand {
 
     struct List: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List the named tokens, without their secrets.",
             discussion: """
                 The token of the configuration (GATEWAY_ADMIN_TOKEN) has no name and is not listed.
@@ -105,6 +107,7 @@ struct AdminTokenCommand: ParsableCommand {
 
     struct Revoke: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "revoke",
             abstract: "Revoke a token, on all replicas within five seconds.",
             discussion: """
                 Example:

@@ -60,6 +60,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "create",
             abstract: "Upload recipients and send them a message.",
             discussion: """
                 The recipients are uploaded in parts. If that is interrupted, the same command continues it: the batch is \
@@ -187,6 +188,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List a tenant's batches, the newest first.",
             discussion: """
                 Example:
@@ -214,6 +216,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "show",
             abstract: "Show a batch.",
             discussion: """
                 Example:
@@ -233,6 +236,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Watch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "watch",
             abstract: "Follow a batch until it is over or paused.",
             discussion: """
                 The exit code is 1 if the batch did not finish.
@@ -274,6 +278,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "pause",
             abstract: "Pause a batch; slices that have begun finish.",
             discussion: """
                 Example:
@@ -289,6 +294,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "resume",
             abstract: "Continue a paused batch, with this key.",
             discussion: """
                 Example:
@@ -304,6 +310,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Cancel: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "cancel",
             abstract: "End a batch; nothing is sent to the rest.",
             discussion: """
                 Example:
@@ -319,6 +326,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "delete",
             abstract: "Delete a batch that is over, with its results.",
             discussion: """
                 Example:
@@ -339,6 +347,7 @@ struct BatchCommand: AsyncParsableCommand {
 
     struct Results: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "results",
             abstract: "Print a batch's results, a line for each recipient.",
             discussion: """
                 Without --outcome, waiting recipients are left out. Accepted ones are there only if the batch keeps all. \

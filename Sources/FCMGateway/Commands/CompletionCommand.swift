@@ -13,6 +13,7 @@ struct CompletionCommand: ParsableCommand {
 
     struct Install: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "install",
             abstract: "Write the completions to your shell's directory.",
             discussion: """
                 Without an argument, the completions are for the shell that the variable SHELL names. Root installs \

@@ -12,6 +12,7 @@ struct ConfigCommand: ParsableCommand {
 
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "check",
             abstract: "Report all problems of the configuration.",
             discussion: """
                 Exits with 1 if fcm-gateway serve would refuse the file or the environment. Missing \
@@ -68,6 +69,7 @@ struct ConfigCommand: ParsableCommand {
 
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "show",
             abstract: "Print every key, its value and its source; secrets are masked.",
             discussion: """
                 With --output json, prints an object. Its member "settings" lists key, value, source and reloadable.

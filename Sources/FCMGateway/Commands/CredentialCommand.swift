@@ -16,6 +16,7 @@ struct CredentialCommand: ParsableCommand {
 
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "put",
             abstract: "Store a tenant's credential; it can be replaced, never read back.",
             discussion: """
                 The credential is read from a file or standard input, never from an argument.
@@ -137,6 +138,7 @@ struct CredentialCommand: ParsableCommand {
 
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "get",
             abstract: "Show a credential's fingerprint and dates, never the credential.",
             discussion: """
                 Example:
@@ -157,6 +159,7 @@ struct CredentialCommand: ParsableCommand {
 
     struct Check: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "check",
             abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches no device.",
             discussion: """
                 The exit code is 1 unless the credential for the tenant's upstream is valid.
@@ -183,6 +186,7 @@ struct CredentialCommand: ParsableCommand {
 
     struct Delete: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "delete",
             abstract: "Delete a tenant's credential for good.",
             discussion: """
                 Example:

@@ -16,6 +16,7 @@ struct KeyCommand: ParsableCommand {
 
     struct Create: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "create",
             abstract: "Create a key and print it once.",
             discussion: """
                 Standard output receives only the key, standard error its details.
@@ -97,6 +98,7 @@ struct KeyCommand: ParsableCommand {
 
     struct List: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List a tenant's keys, without their secrets.",
             discussion: """
                 Example:
@@ -117,6 +119,7 @@ struct KeyCommand: ParsableCommand {
 
     struct Rotate: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "rotate",
             abstract: "Replace a key and print the new key once.",
             discussion: """
                 The old key works until the overlap ends, so that you can change services one after another. Give the \
@@ -166,6 +169,7 @@ struct KeyCommand: ParsableCommand {
 
     struct Revoke: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "revoke",
             abstract: "Revoke a key immediately.",
             discussion: """
                 Example:
@@ -190,6 +194,7 @@ struct KeyCommand: ParsableCommand {
     /// `key generate`: creates a key without a gateway.
     struct Generate: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "generate",
             abstract: "Create a key without a gateway, and print it.",
             discussion: """
                 Keep the key in a file that only you can read. Gateways accept the key after fcm-gateway key create \

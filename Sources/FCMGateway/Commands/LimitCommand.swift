@@ -34,6 +34,7 @@ struct LimitCommand: ParsableCommand {
 
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "get",
             abstract: "Show the limits in force.",
             discussion: """
                 Example:
@@ -52,6 +53,7 @@ struct LimitCommand: ParsableCommand {
 
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "put",
             abstract: "Replace a tenant's limits.",
             discussion: """
                 Scopes without an option get the default. If that resets limits of the tenant, the command lists their \
@@ -100,6 +102,7 @@ struct LimitCommand: ParsableCommand {
 
     struct Set: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "set",
             abstract: "Change the limits of some scopes.",
             discussion: """
                 Scopes without an option stay unchanged. \(PolicyOptions.explanation)
@@ -126,6 +129,7 @@ struct LimitCommand: ParsableCommand {
 
     struct Reset: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "reset",
             abstract: "Reset the limits of some scopes to their defaults.",
             discussion: """
                 Example:

@@ -21,6 +21,7 @@ struct TenantCommand: ParsableCommand {
 
     struct List: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List all tenants.",
             discussion: """
                 Example:
@@ -40,6 +41,7 @@ struct TenantCommand: ParsableCommand {
 
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "get",
             abstract: "Show one tenant.",
             discussion: """
                 Example:
@@ -58,6 +60,7 @@ struct TenantCommand: ParsableCommand {
 
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "put",
             abstract: "Create a tenant, or replace its settings.",
             discussion: """
                 The options define all settings of the tenant. If that resets a setting that no option names, the \
@@ -134,6 +137,7 @@ struct TenantCommand: ParsableCommand {
 
     struct Set: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "set",
             abstract: "Change some of a tenant's settings.",
             discussion: """
                 Settings without an option stay unchanged.
@@ -184,6 +188,7 @@ struct TenantCommand: ParsableCommand {
 
     struct Enable: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "enable",
             abstract: "Let a tenant send again.",
             discussion: """
                 Example:
@@ -202,6 +207,7 @@ struct TenantCommand: ParsableCommand {
 
     struct Disable: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "disable",
             abstract: "Refuse all of a tenant's requests.",
             discussion: """
                 Example:
@@ -220,6 +226,7 @@ struct TenantCommand: ParsableCommand {
 
     struct Delete: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "delete",
             abstract: "Delete a tenant with its keys, credentials and limits.",
             discussion: """
                 Example:

@@ -52,7 +52,8 @@ extension Gateway {
                 }
                 let report = StartReport(gateway: gateway, certificates: started.certificates, logger: logger)
                 // `stop` handles the signals.
-                let group = gateway.group(with: [reloads, report], stoppedBy: [], logger: logger)
+                let others = [NamedService("reloads", reloads), NamedService("start report", report)]
+                let group = gateway.group(with: others, stoppedBy: [], logger: logger)
                 stop.arm(group)
                 defer { logger.info("Stopped.", metadata: gateway.stopMetadata(after: stop.first)) }
                 try await group.run()

@@ -100,7 +100,7 @@ package struct Gateway: Sendable {
     let auditSinkFile: AuditSinkFile?
     private let drainLimit: Duration
     /// The services. Each service precedes those that depend on it. They stop in reverse order.
-    let services: [any Service]
+    let services: [NamedService]
 
     /// Opens the store and assembles the parts.
     ///
@@ -518,21 +518,31 @@ package struct Gateway: Sendable {
         )
         // The time shared by all services that may wait for an unreachable store.
         let closing = BoundedService.Time(limit: Self.storeLimit)
-        let bounded: (any Service) -> any Service = { BoundedService(service: $0, time: closing) }
+        func bounded(_ name: String, _ service: any Service) -> NamedService {
+            NamedService(name, BoundedService(service: service, time: closing))
+        }
         // A process that has its store to itself needs no heartbeat.
-        let membership: [any Service] = database.isShared ? [replicas, groups.known].map(bounded) : []
-        var foundations: [any Service] = [
-            ForcedShutdownService(forced: front.forced), ClosingService("store", close: store.close),
+        let membership = database.isShared ? [bounded("replicas", replicas), bounded("groups", groups.known)] : []
+        let foundations = [
+            NamedService("second signal", ForcedShutdownService(forced: front.forced)),
+            NamedService("store", ClosingService(close: store.close)),
         ]
-        foundations += limits.services
-        let parts: [any Service] = [directory, checkpoints, audit, retention, retired].map(bounded)
-        let surface: [any Service] = [
-            ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent, batchRunner,
-            ConsoleHistoryService(history: history), self.adminListener, self.dataListener,
+        let parts = [
+            bounded("directory", directory), bounded("audit checkpoints", checkpoints), bounded("audit", audit),
+            bounded("audit retention", retention), bounded("retired tokens", retired),
+        ]
+        let surface = [
+            NamedService("upstream", ClosingService(close: upstream.shutdown)),
+            NamedService("access tokens", upstream.tokens),
+            NamedService("idempotent sends", idempotent),
+            NamedService("batches", batchRunner),
+            NamedService("console history", ConsoleHistoryService(history: history)),
+            NamedService("admin listener", self.adminListener),
+            NamedService("data listener", self.dataListener),
         ]
         let exporters = try tracing.services(instance: self.replica?.text, logger: logger)
         front.responder.open(admin)
-        self.services = exporters + foundations + membership + parts + surface
+        self.services = exporters + foundations + limits.services + membership + parts + surface
     }
 
     /// The time for operators' running requests when the admin listener ends.
@@ -551,7 +561,7 @@ package struct Gateway: Sendable {
     /// Example with the defaults: 30 s for the data listener, 5 s for the admin listener, at least 5 s for the rest.
     /// After 40 s the group is cancelled, and 5 s later the process ends.
     package func group(
-        with others: [any Service] = [],
+        with others: [NamedService] = [],
         stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],
         logger: Logger
     ) -> ServiceGroup {

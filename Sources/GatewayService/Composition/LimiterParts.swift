@@ -10,7 +10,7 @@ import ServiceLifecycle
 struct LimiterParts: Sendable {
     let limiter: any RateLimiter
     /// Services that run beside the gateway and end after its listeners.
-    let services: [any Service]
+    let services: [NamedService]
     /// The rule while Redis fails; `nil` without Redis.
     let whenRedisFails: String?
 
@@ -44,7 +44,9 @@ struct LimiterParts: Sendable {
             await probes.shutdown()
             throw ConfigurationProblems([limits.problem(error)])
         }
-        (self.limiter, self.services, self.whenRedisFails) = (redis, [redis], limits.whenRedisFails.rawValue)
+        (self.limiter, self.services, self.whenRedisFails) = (
+            redis, [NamedService("limits in Redis", redis)], limits.whenRedisFails.rawValue
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 import Logging
-import ServiceLifecycle
+package import ServiceLifecycle
 import Synchronization
 import UnixSignals
 
@@ -119,8 +119,23 @@ struct ForcedShutdownService: Service {
     }
 }
 
+/// A service with its name in the log.
+///
+/// Without one the log would describe a service by its stored properties, all the way down.
+package struct NamedService: Service, CustomStringConvertible {
+    package let description: String
+    private let service: any Service
+
+    package init(_ name: String, _ service: any Service) {
+        self.description = name
+        self.service = service
+    }
+
+    package func run() async throws { try await self.service.run() }
+}
+
 /// Runs a service, cancels it if it does not end in time, and rethrows its error.
-struct BoundedService: Service, CustomStringConvertible {
+struct BoundedService: Service {
     /// The time that several services share. It begins when the first of these services is asked to end.
     final class Time: Sendable {
         private let limit: Duration
@@ -141,8 +156,6 @@ struct BoundedService: Service, CustomStringConvertible {
     let service: any Service
     let time: Time
 
-    var description: String { "\(self.service)" }
-
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.service.run() }
@@ -160,14 +173,8 @@ struct BoundedService: Service, CustomStringConvertible {
 }
 
 /// Does nothing until shutdown, then closes something that later services needed.
-struct ClosingService: Service, CustomStringConvertible {
-    let description: String
-    private let close: @Sendable () async throws -> Void
-
-    init(_ name: String, close: @escaping @Sendable () async throws -> Void) {
-        self.description = name
-        self.close = close
-    }
+struct ClosingService: Service {
+    let close: @Sendable () async throws -> Void
 
     func run() async throws {
         try? await gracefulShutdown()

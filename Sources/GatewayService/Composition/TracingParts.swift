@@ -23,7 +23,7 @@ struct TracingParts: Sendable {
     }
 
     /// The services that export spans. They end after every part that ends spans.
-    func services(instance: String?, logger: Logger) throws -> [any Service] {
+    func services(instance: String?, logger: Logger) throws -> [NamedService] {
         guard let queue = self.queue else { return [] }
         let (endpoint, fields) = (self.configuration.otlpEndpoint, self.configuration.otlpHeaders?.revealed)
         let exporter = try SpanExporter(
@@ -33,7 +33,8 @@ struct TracingParts: Sendable {
             tls: try self.configuration.tls(),
             logger: logger
         )
-        return [BoundedService(service: exporter, time: BoundedService.Time(limit: Self.flushLimit))]
+        let bounded = BoundedService(service: exporter, time: BoundedService.Time(limit: Self.flushLimit))
+        return [NamedService("span exporter", bounded)]
     }
 }
 

@@ -39,6 +39,7 @@ struct AuditCommand: ParsableCommand {
 
     struct Query: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "query",
             abstract: "Print records, newest first.",
             discussion: """
                 Prints page after page, by default at most 1,000 records. With --output json, each line is a record.
@@ -79,6 +80,7 @@ struct AuditCommand: ParsableCommand {
 
     struct Tail: AdminVerb {
         static let configuration = CommandConfiguration(
+            commandName: "tail",
             abstract: "Print the newest records, in the order of time.",
             discussion: """
                 With --output json, each line is a record. With --follow, the command waits while the gateway does not \
