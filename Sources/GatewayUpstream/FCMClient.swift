@@ -42,7 +42,7 @@ package final class FCMClient: Sendable {
         }
     }
 
-    /// Creates a client whose connections live on the loops of a group; must not be called on one of them.
+    /// Creates a client whose connections live on the loops of a group.
     package convenience init(
         settings: UpstreamSettings,
         eventLoopGroup: any EventLoopGroup,
@@ -69,13 +69,16 @@ package final class FCMClient: Sendable {
         )
     }
 
-    /// Drops the accounts of all other tenants, and the pools of servers that no tenant needs.
+    /// Drops the accounts of all other tenants, and the pools of servers that no tenant needs. Must not be called on an event
+    /// loop.
     package func keep(_ tenants: [TenantID: TenantProfile]) {
         self.accounts.keep(tenants)
         let configuration = self.settings.configuration
         var endpoints: Set = [configuration.legacyEndpoint, configuration.v1Endpoint, configuration.iidEndpoint]
         let metadata = self.settings.tokenHosts.current.metadataServer.flatMap { TokenURI("http://\($0)") }
         var tokenOrigins = Set([metadata?.origin].compactMap(\.self))
+        // A gateway without tenants needs no TLS yet.
+        if !tenants.isEmpty { self.pools.prepareTLS() }
         for profile in tenants.values {
             if let endpoint = profile.legacyCredential?.endpoint { endpoints.insert(endpoint) }
             guard let credential = profile.v1Credential else { continue }

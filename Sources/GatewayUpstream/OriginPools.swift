@@ -25,12 +25,11 @@ final class OriginPools: Sendable {
     private let state = Mutex(State())
     private let configuration: HTTPClientConfiguration
     private let plainHTTP: PlainHTTP
-    /// One TLS configuration for all servers, created before any event loop needs it.
-    private let encryption: Result<HTTPClientEncryption, any Error>
+    /// One TLS configuration for all servers; `nil` until ``prepareTLS()``.
+    private let encryption = Mutex<Result<HTTPClientEncryption, any Error>?>(nil)
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
 
-    /// Must not be called on one of the group's event loops.
     init(
         configuration: HTTPClientConfiguration,
         plainHTTP: PlainHTTP = PlainHTTP(),
@@ -39,12 +38,23 @@ final class OriginPools: Sendable {
     ) {
         self.configuration = configuration
         self.plainHTTP = plainHTTP
-        self.encryption = Result { try HTTPClientEncryption(configuration) }
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
     }
 
     var count: Int { self.state.withLock { $0.pools.count } }
+
+    /// Prepares TLS: the certificates of all authorities are read, which takes ten milliseconds and a megabyte.
+    ///
+    /// The first call does the work, and should not be made on an event loop.
+    @discardableResult
+    func prepareTLS() -> Result<HTTPClientEncryption, any Error> {
+        self.encryption.withLock { encryption in
+            let known = encryption ?? Result { try HTTPClientEncryption(self.configuration) }
+            encryption = known
+            return known
+        }
+    }
 
     /// Returns the pool for an endpoint such as `https://fcm.googleapis.com`, or why secrets can't be sent there.
     func pool(for endpoint: String) -> Result<HTTPClientPool, CallFailure> {
@@ -75,7 +85,7 @@ final class OriginPools: Sendable {
             new = try HTTPClientPool(
                 origin: origin,
                 configuration: self.configuration,
-                encryption: origin.scheme == .https ? self.encryption.get() : nil,
+                encryption: origin.scheme == .https ? self.prepareTLS().get() : nil,
                 eventLoopGroup: self.eventLoopGroup,
                 logger: self.logger
             )
