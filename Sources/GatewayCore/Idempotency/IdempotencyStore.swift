@@ -47,6 +47,9 @@ package struct IdempotencyRecord: Sendable, Hashable {
         }
     }
 
+    /// A key's record, `nil` if it has none, or the reason why it can't be read.
+    package typealias Found = Result<Stored?, GatewayError>
+
     /// The send's progress.
     package enum State: Sendable, Hashable {
         /// Calls may have left. Holds the recipients that were started and their outcomes, sealed. Next: `finished`.
@@ -175,8 +178,9 @@ package struct IdempotencyBounds: Sendable, Hashable {
 ///
 /// Calls throw `storeUnavailable`. A write that throws has changed nothing.
 package protocol IdempotencyStore: Sendable {
-    /// Returns the record of a key, even an expired one.
-    func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
+    /// Reads the record of each key, even an expired one, in one transaction. A record that can't be read does not affect the
+    /// others.
+    func records(of identities: [IdempotencyRecord.Identity]) async throws(GatewayError) -> [IdempotencyRecord.Found]
 
     /// Makes changes in their order in one transaction, and returns the outcome of each. They are durable when it
     /// returns. A reservation that exists already, as after a lost answer, is confirmed.
@@ -190,6 +194,13 @@ package protocol IdempotencyStore: Sendable {
 
     /// Returns the latest mark, or `nil` before the first.
     func mark() async throws(GatewayError) -> IdempotencyMark?
+}
+
+extension IdempotencyStore {
+    package func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
+    {
+        try await self.records(of: [identity])[0].get()
+    }
 }
 
 /// Seals the stored parts of one send, because answers name tokens.
@@ -206,7 +217,8 @@ struct IdempotencySealer: Sendable {
     private let key: SymmetricKey
 
     init(of identity: IdempotencyRecord.Identity, messageID: String, _ profile: TenantProfile) {
-        self.key = Self.key(for: "record \(identity.route.rawValue) \(messageID)", identity, profile)
+        let use = "record \(identity.route.rawValue) \(messageID)"
+        self.key = SymmetricKey(data: Self.code(for: use, identity, profile))
     }
 
     func seal(_ bytes: [UInt8], as part: Part) throws(GatewayError) -> [UInt8] {
@@ -226,16 +238,19 @@ struct IdempotencySealer: Sendable {
         _ identity: IdempotencyRecord.Identity,
         _ profile: TenantProfile
     ) -> [UInt8] {
-        let key = Self.key(for: "fingerprint", identity, profile)
-        return Array(HMAC<SHA256>.authenticationCode(for: request.digest, using: key))
+        Array(Self.code(for: "fingerprint", identity, profile, request.digest))
     }
 
-    private static func key(
+    /// Returns 32 bytes for one use and one key of a tenant's. No two uses hash the same bytes, because digests have one
+    /// length and uses hold no zero byte.
+    private static func code(
         for use: String,
         _ identity: IdempotencyRecord.Identity,
-        _ profile: TenantProfile
-    ) -> SymmetricKey {
-        let key = profile.pseudonymizer.sealingKey
-        return key.derived(for: "fcm-gateway idempotency 1 \(use)", salt: identity.keyDigest)
+        _ profile: TenantProfile,
+        _ digest: [UInt8] = []
+    ) -> HMAC<SHA256>.MAC {
+        var hash = profile.beginIdempotencyHash()
+        hash.update(data: Array(use.utf8) + [0] + identity.keyDigest + digest)
+        return hash.finalize()
     }
 }

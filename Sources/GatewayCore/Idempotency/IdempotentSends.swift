@@ -155,6 +155,8 @@ package final class IdempotentSends: Service {
     private let pipeline: SendPipeline
     private let store: any IdempotencyStore
     private let writer: SendReservation.Writer
+    /// Look-ups share a read of the store as changes share a transaction: a read costs as much as the rest of a send.
+    private let reader: GroupCommitWriter<IdempotencyRecord.Identity, IdempotencyRecord.Found>
     private let clock: any WallClock
     private let uptime: @Sendable () -> ContinuousClock.Instant
     private let configuration: Configuration
@@ -185,6 +187,12 @@ package final class IdempotentSends: Service {
             changesPerTransaction: 500,
             transaction: { (changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] in
                 try await store.apply(changes)
+            }
+        )
+        self.reader = GroupCommitWriter(
+            changesPerTransaction: 500,
+            transaction: { (identities: [IdempotencyRecord.Identity]) async throws(GatewayError) in
+                try await store.records(of: identities)
             }
         )
         (self.clock, self.uptime, self.configuration) = (clock, uptime, configuration)
@@ -296,6 +304,7 @@ package final class IdempotentSends: Service {
         precondition(!self.hasRun.exchange(true, ordering: .relaxed), "Sends with idempotency keys are served once")
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await self.writer.run() }
+            group.addTask { _ = await self.reader.run() }
             group.addTask { await self.purgeRegularly() }
             if let leases = self.leases { group.addTask { await self.renewRegularly(leases.renewalInterval) } }
             await withGracefulShutdownHandler {
@@ -308,6 +317,7 @@ package final class IdempotentSends: Service {
                 self.jobs.continuation.finish()
             }
             self.writer.close()
+            self.reader.close()
             group.cancelAll()
         }
     }
@@ -338,7 +348,7 @@ package final class IdempotentSends: Service {
 
     private func answer(to job: Job) async throws(GatewayError) -> Answer {
         let now = try await self.time()
-        guard let stored = try await self.store.record(of: job.identity), stored.record.expiresAt > now else {
+        guard let stored = try await self.reader.commit(job.identity).get(), stored.record.expiresAt > now else {
             return await self.begin(job, at: now)
         }
         guard stored.record.fingerprint == job.fingerprint else { return .refused(self.conflict()) }

@@ -11,10 +11,15 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
 
     private typealias Answer = Result<Outcome, GatewayError>
 
-    private struct Entry {
+    /// A class, because each copy of a generic structure looks up its type at run time.
+    private final class Entry: Sendable {
         let change: Change
         let byteCount: Int
         let continuation: CheckedContinuation<Answer, Never>?
+
+        init(_ change: Change, byteCount: Int, _ continuation: CheckedContinuation<Answer, Never>? = nil) {
+            (self.change, self.byteCount, self.continuation) = (change, byteCount, continuation)
+        }
     }
 
     private enum Phase {
@@ -87,7 +92,7 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
     /// Adds changes and returns at once, even without room.
     func add(_ changes: [Change]) {
         guard !changes.isEmpty else { return }
-        _ = self.append(changes.map { Entry(change: $0, byteCount: self.byteCount($0), continuation: nil) })
+        _ = self.append(changes.map { Entry($0, byteCount: self.byteCount($0)) })
     }
 
     /// Makes a change and returns when it is durable, even if the caller's task is cancelled.
@@ -96,7 +101,7 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
     /// has ended.
     func commit(_ change: Change) async throws(GatewayError) -> Outcome {
         let answer: Answer = await withCheckedContinuation { continuation in
-            let entry = Entry(change: change, byteCount: self.byteCount(change), continuation: continuation)
+            let entry = Entry(change, byteCount: self.byteCount(change), continuation)
             if !self.append(CollectionOfOne(entry)) { continuation.resume(returning: Self.ended) }
         }
         return try answer.get()

@@ -1,3 +1,4 @@
+import Crypto
 import FCMModel
 import Synchronization
 
@@ -26,6 +27,9 @@ package final class TenantProfile: Sendable {
     ///
     /// The look-up of an `AtomicLazyReference` is not specialised and costs three times as much as this lock.
     let retiredTokens = Mutex<RetiredTokenList?>(nil)
+    /// The key of its idempotency records, once a send has used it. It has been absorbed, and each record continues from a
+    /// copy.
+    private let idempotencyHash = Mutex<HMAC<SHA256>?>(nil)
     private let isGapLogged = Atomic(false)
 
     package init(
@@ -56,6 +60,17 @@ package final class TenantProfile: Sendable {
     }
 
     package var id: TenantID { self.tenant.id }
+
+    /// Starts a hash under the key of the tenant's idempotency records.
+    func beginIdempotencyHash() -> HMAC<SHA256> {
+        self.idempotencyHash.withLock { known in
+            let key = self.pseudonymizer.sealingKey
+            let hash = known ?? HMAC(key: key.derived(for: "fcm-gateway idempotency 1"))
+            known = hash
+            return hash
+        }
+    }
+
     /// The project of its messages by HTTP v1: its own, or else its service account's.
     package var v1ProjectID: String? { self.tenant.projectID ?? self.v1Credential?.projectID }
 

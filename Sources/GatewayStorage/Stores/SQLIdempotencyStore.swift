@@ -44,37 +44,45 @@ package struct SQLIdempotencyStore: IdempotencyStore {
 
     private var isolation: SQLIsolation { self.owner.leases == nil ? .serializable : .readCommitted }
 
-    package func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
+    package func records(of identities: [IdempotencyRecord.Identity]) async throws(GatewayError) -> [IdempotencyRecord
+        .Found]
     {
-        let owner = self.owner
-        return try await self.database.read(scope: .tenant(identity.tenant.text)) { db in
-            try db.first(
+        try await self.database.read(scope: .gateway) { db in
+            var found = Array(repeating: IdempotencyRecord.Found.success(nil), count: identities.count)
+            try db.queryMany(
                 """
                 SELECT records.id, fingerprint, message_id, records.created_at, expires_at, is_finished, content,
                     owner, lease_until - gateway_time()
                 FROM idempotency_records AS records JOIN tenants ON tenants.id = records.tenant
                 WHERE records.tenant = $1 AND tenants.created_at = $2 AND route = $3 AND key = $4
                 """,
-                [
-                    .text(identity.tenant), .time(identity.tenantCreatedAt), .text(identity.route.rawValue),
-                    .bytes(identity.keyDigest),
-                ]
-            ) { row in
-                let content = try row.bytes(6)
-                return IdempotencyRecord.Stored(
-                    id: try row.int64(0),
-                    record: IdempotencyRecord(
-                        fingerprint: try row.bytes(1),
-                        messageID: try row.text(2),
-                        createdAt: try row.time(3),
-                        expiresAt: try row.time(4),
-                        state: try row.bool(5) ? .finished(answer: content) : .open(progress: content)
-                    ),
-                    isHeldElsewhere: try !row.bool(5)
-                        && owner.leaves(to: row.text(7), withTimeLeft: .microseconds(row.int64(8)))
-                )
+                identities.map { identity in
+                    [
+                        .text(identity.tenant), .time(identity.tenantCreatedAt), .text(identity.route.rawValue),
+                        .bytes(identity.keyDigest),
+                    ]
+                }
+            ) { index, row in
+                found[index] = Result { try self.stored(row) }.mapError(GatewayError.init(translating:))
             }
+            return found
         }
+    }
+
+    private func stored(_ row: SQLRow) throws -> IdempotencyRecord.Stored {
+        let (isFinished, content) = (try row.bool(5), try row.bytes(6))
+        return IdempotencyRecord.Stored(
+            id: try row.int64(0),
+            record: IdempotencyRecord(
+                fingerprint: try row.bytes(1),
+                messageID: try row.text(2),
+                createdAt: try row.time(3),
+                expiresAt: try row.time(4),
+                state: isFinished ? .finished(answer: content) : .open(progress: content)
+            ),
+            isHeldElsewhere: try !isFinished
+                && self.owner.leaves(to: row.text(7), withTimeLeft: .microseconds(row.int64(8)))
+        )
     }
 
     package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {

@@ -5,9 +5,9 @@ struct MortalIdempotencyStore: IdempotencyStore {
     let store: any IdempotencyStore
     let process: MortalProcess
 
-    func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored? {
+    func records(of identities: [IdempotencyRecord.Identity]) async throws(GatewayError) -> [IdempotencyRecord.Found] {
         try self.live("read")
-        return try await self.store.record(of: identity)
+        return try await self.store.records(of: identities)
     }
 
     func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {

@@ -1,3 +1,4 @@
+import GRDB
 import GatewayCore
 import Synchronization
 import Testing
@@ -72,6 +73,37 @@ struct IdempotencyStoreTests {
                     limit: 10
                 ) == 0
             )
+        }
+    }
+
+    @Test("Records are read together, each at its key's place", arguments: StoreKind.available)
+    func together(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, _ in
+            let identities = try (1...3).map { try Self.identity($0) }
+            let first = try await self.take(identities[0], in: store)
+            let last = try await self.take(identities[2], in: store)
+            let found = try await store.records(of: [identities[2], identities[1], identities[0], identities[2]])
+            #expect(try found.map { try $0.get()?.id } == [last, nil, first, last])
+            #expect(try await store.records(of: []).isEmpty)
+        }
+    }
+
+    @Test("A damaged record is reported at its place, and does not affect the others")
+    func damaged() async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLIdempotencyStore(database: database)
+            try await self.add(to: SQLDirectoryStore(database: database))
+            let identities = try (1...2).map { try Self.identity($0) }
+            let damaged = try await self.take(identities[0], in: store)
+            let whole = try await self.take(identities[1], in: store)
+            try await database.write {
+                try $0.execute(
+                    sql: "UPDATE idempotency_records SET message_id = CAST(x'ff' AS TEXT) WHERE id = \(damaged)"
+                )
+            }
+            let found = try await store.records(of: identities)
+            #expect(throws: GatewayError.self) { try found[0].get() }
+            #expect(try found[1].get()?.id == whole)
         }
     }
 

@@ -36,11 +36,18 @@ package final class TestIdempotencyStore: IdempotencyStore {
     /// Lets another replica hold all records from now on, or none of them.
     package func holdElsewhere(_ isHeld: Bool = true) { self.state.change { $0.isHeldElsewhere = isHeld } }
 
-    package func record(of identity: IdempotencyRecord.Identity) async throws(GatewayError) -> IdempotencyRecord.Stored?
+    package func records(of identities: [IdempotencyRecord.Identity]) async throws(GatewayError) -> [IdempotencyRecord
+        .Found]
     {
-        var stored = try await self.store.record(of: identity)
-        if self.state.current.isHeldElsewhere { stored?.isHeldElsewhere = true }
-        return stored
+        let found = try await self.store.records(of: identities)
+        guard self.state.current.isHeldElsewhere else { return found }
+        return found.map { found in
+            found.map { stored in
+                var stored = stored
+                stored?.isHeldElsewhere = true
+                return stored
+            }
+        }
     }
 
     package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
