@@ -4,7 +4,6 @@
 #include <nghttp2/nghttp2.h>
 
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 /// The most fields of a request, pseudo-header fields included.
@@ -36,14 +35,19 @@ static inline int32_t fcmgw_http2_submit(nghttp2_session *session, const uint8_t
         };
         start = end;
     }
-    char digits[24];
+    uint8_t digits[20];
     if (length >= 0) {
-        const int digit_count = snprintf(digits, sizeof digits, "%lld", (long long)length);
+        size_t digit = sizeof digits;
+        int64_t rest = length;
+        do {
+            digits[--digit] = (uint8_t)('0' + rest % 10);
+            rest /= 10;
+        } while (rest > 0);
         fields[count++] = (nghttp2_nv){
             .name = (uint8_t *)"content-length",
-            .value = (uint8_t *)digits,
+            .value = digits + digit,
             .namelen = strlen("content-length"),
-            .valuelen = (size_t)digit_count,
+            .valuelen = sizeof digits - digit,
             // Lengths vary, and would displace more useful fields from the peer's table.
             .flags = NGHTTP2_NV_FLAG_NO_INDEX | NGHTTP2_NV_FLAG_NO_COPY_NAME,
         };

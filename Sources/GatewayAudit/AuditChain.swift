@@ -22,7 +22,7 @@ package struct AuditChain: Sendable, Hashable {
         package let tenant: String?
         package let body: [UInt8]
 
-        package init(_ record: AuditRecord) {
+        package init(_ record: borrowing AuditRecord) {
             self.time = record.time
             self.tenant = record.tenant
             var body: [UInt8] = []

@@ -11,7 +11,7 @@ package enum AuditCodec {
     /// The place of the tenant's uid.
     package static let tenantUIDRange = 1..<9
 
-    package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
+    package static func encode(_ record: borrowing AuditRecord, to bytes: inout [UInt8]) {
         bytes.append(self.version)
         bytes.append(bigEndian: record.tenantUID)
         self.put(record.principal, to: &bytes)

@@ -29,7 +29,7 @@ package final class AuditLog: Service {
 
         /// Fills the place with a record, which is encoded here: on the thread that made its texts, outside the log's
         /// lock.
-        package consuming func fill(_ record: AuditRecord) {
+        package consuming func fill(_ record: borrowing AuditRecord) {
             self.isFilled = true
             self.log.fillReserved(AuditChain.Entry(record), of: self.tenant)
         }

@@ -37,7 +37,7 @@ extension FCMClient {
 
     /// Returns the request that ``sendByLegacy(_:)`` makes, without its server key.
     func legacyRequests(of call: UpstreamCall) -> [HTTPClientRequest] {
-        guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else { return [] }
+        guard let body = try? LegacyRequestEncoder.encode(call.command.message, to: call.target) else { return [] }
         return [LegacySend.request(body, to: call.target, authorizedBy: .maskedServerKey)]
     }
 
@@ -45,7 +45,7 @@ extension FCMClient {
     private func prepareLegacy(_ call: UpstreamCall) -> Result<LegacySend, CallFailure> {
         self.account(of: call.profile, by: .legacy, call.origin)
             .flatMap { account in
-                guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else {
+                guard let body = try? LegacyRequestEncoder.encode(call.command.message, to: call.target) else {
                     return .failure(CallFailure(code: .invalidTarget, upstreamCode: "inexpressible"))
                 }
                 return .success(

@@ -23,23 +23,22 @@ extension FCMClient {
     /// Returns the first requests that ``sendByV1(_:)`` makes, without their access token.
     func v1Requests(of call: UpstreamCall, limit: Int) -> [HTTPClientRequest] {
         let path = V1Path.send(project: call.profile.v1ProjectID ?? call.profile.id.text)
-        let calls = V1Calls(call.message, to: call.target, now: self.clock.now().seconds)
+        let calls = V1Calls(call.command.message, to: call.target, now: self.clock.now().seconds)
         return (0..<min(calls.count, limit))
             .map { V1Send.request(calls.body(at: $0), to: path, authorizedBy: .maskedToken) }
     }
 
     @inline(never)  // Keeps the frame small.
     private func prepareV1(_ call: UpstreamCall) -> Result<V1Send, CallFailure> {
-        let message = call.message
-        return self.account(of: call.profile, by: .v1, call.origin)
+        self.account(of: call.profile, by: .v1, call.origin)
             .map { account in
                 V1Send(
                     context: CallContext(.v1, by: account, for: call),
                     path: account.messagePath,
-                    calls: V1Calls(message, to: call.target, now: self.clock.now().seconds),
+                    calls: V1Calls(call.command.message, to: call.target, now: self.clock.now().seconds),
                     kind: call.target.kind,
                     mayBeGroup: call.mayBeGroup,
-                    keepsAnswer: message.passThrough != nil
+                    keepsAnswer: call.command.message.passThrough != nil
                 )
             }
     }

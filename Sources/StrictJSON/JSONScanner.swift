@@ -217,6 +217,7 @@ enum JSONByteClass {
     private static let highBits: UInt64 = 0x8080_8080_8080_8080
     private static let quotes: UInt64 = 0x2222_2222_2222_2222
     private static let backslashes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
+    private static let deletes: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
     private static let blanks: UInt64 = 0x2020_2020_2020_2020
 
     /// Finds the bytes of a word that end a run of plain string text: `"`, `\`, control characters and everything
@@ -230,6 +231,13 @@ enum JSONByteClass {
         let backslash = (word ^ Self.backslashes) &- Self.ones
         let control = word &- Self.blanks
         return (quote | backslash | control | word) & Self.highBits
+    }
+
+    /// True if all bytes of a word are printable ASCII but neither a quote nor a backslash.
+    @inline(__always)
+    static func isPlain(_ word: UInt64) -> Bool {
+        let delete = (word ^ Self.deletes) &- Self.ones
+        return (Self.stops(in: word) | delete & Self.highBits) == 0
     }
 
     /// Finds the backslashes of a word.
@@ -290,20 +298,28 @@ enum JSONByteClass {
 }
 
 extension Span where Element == UInt8 {
-    /// Reads eight bytes as one word, the first byte lowest.
-    ///
-    /// It reads byte by byte to stay in safe code. The optimiser makes a single load of it if the caller has compared
-    /// the position with the bounds.
+    /// True if all bytes are printable ASCII but neither a quote nor a backslash, so that they need no escape anywhere.
+    package var isPlainText: Bool {
+        let lastWord = self.count &- 8
+        var position = 0
+        while position >= 0, position <= lastWord {
+            guard JSONByteClass.isPlain(self.word(at: position)) else { return false }
+            position &+= 8
+        }
+        // The remaining bytes are the end of the last word, if there is one.
+        if position < self.count, lastWord >= 0 { return JSONByteClass.isPlain(self.word(at: lastWord)) }
+        while position < self.count {
+            let byte = self[position]
+            guard byte &- 0x20 < 0x5F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
+            position &+= 1
+        }
+        return true
+    }
+
+    /// Eight bytes as one word, the first byte lowest.
     @inline(__always)
     func word(at position: Int) -> UInt64 {
-        var word = UInt64(self[position])
-        word |= UInt64(self[position &+ 1]) &<< 8
-        word |= UInt64(self[position &+ 2]) &<< 16
-        word |= UInt64(self[position &+ 3]) &<< 24
-        word |= UInt64(self[position &+ 4]) &<< 32
-        word |= UInt64(self[position &+ 5]) &<< 40
-        word |= UInt64(self[position &+ 6]) &<< 48
-        word |= UInt64(self[position &+ 7]) &<< 56
-        return word
+        // Unsafe in name only: the position is checked, and any eight bytes are a number.
+        unsafe UInt64(littleEndian: self.bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
     }
 }

@@ -1,3 +1,5 @@
+package import NIOCore
+
 /// Reads a string's contents byte by byte, with escapes resolved. The scanner has validated them.
 struct JSONText {
     private var position: Int
@@ -208,6 +210,12 @@ enum JSONStringEncoder {
         }
     }
 
+    fileprivate static func escaped(_ value: String) -> ByteBuffer {
+        var bytes = UniqueBytes(reservingCapacity: value.utf8.count + 16)
+        Self.write(value, to: &bytes)
+        return bytes.buffer
+    }
+
     static func needsEscape(_ span: Span<UInt8>) -> Bool {
         let lastWord = span.count &- 8
         var position = 0
@@ -253,5 +261,18 @@ enum JSONStringEncoder {
             bytes.append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
         default: bytes.append(byte)
         }
+    }
+}
+
+extension ByteBuffer {
+    /// Writes a text as a JSON string, with its quotes.
+    package mutating func writeJSONString(_ text: String) {
+        self.writeInteger(UInt8(ascii: "\""))
+        if JSONStringEncoder.needsEscape(text.utf8.span) {
+            self.writeImmutableBuffer(JSONStringEncoder.escaped(text))
+        } else {
+            self.writeString(text)
+        }
+        self.writeInteger(UInt8(ascii: "\""))
     }
 }

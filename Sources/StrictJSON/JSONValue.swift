@@ -127,6 +127,53 @@ package struct JSONMember: Sendable {
     package func keyEquals(_ key: String) -> Bool {
         self.value.tape.string(at: self.value.index - 1, equals: key)
     }
+
+    /// Finds the name among others, without creating a string. Returns its place, or `nil` if it is none of them.
+    package func keyPlace(in names: JSONNames) -> Int? {
+        names.place(of: self.value.tape.nodes[self.value.index - 1], in: self.value.tape)
+    }
+}
+
+/// The names that the members of an object may have.
+package struct JSONNames: Sendable {
+    /// The bytes of all names, one name behind another.
+    private let bytes: [UInt8]
+    /// The end of each name in ``bytes``.
+    private let ends: [Int]
+
+    package init(_ names: [String]) {
+        self.bytes = names.flatMap(\.utf8)
+        var end = 0
+        self.ends = names.map { name in
+            end += name.utf8.count
+            return end
+        }
+    }
+
+    fileprivate func place(of node: JSONNode, in tape: JSONTape) -> Int? {
+        let bytes = tape.bytes
+        if node.flag {
+            let name = JSONText.unescaped(node, in: bytes.readableBytesUInt8Span)
+            return self.place(of: name.span)
+        }
+        let start = Int(node.start)
+        return self.place(of: bytes.readableBytesUInt8Span.extracting(start..<start + Int(node.extent)))
+    }
+
+    private func place(of name: Span<UInt8>) -> Int? {
+        var start = 0
+        for place in self.ends.indices {
+            let end = self.ends[place]
+            if end - start == name.count, self.hasBytes(of: name, at: start) { return place }
+            start = end
+        }
+        return nil
+    }
+
+    private func hasBytes(of name: Span<UInt8>, at start: Int) -> Bool {
+        for index in name.indices where self.bytes[start + index] != name[index] { return false }
+        return true
+    }
 }
 
 /// The elements of an array: a sequence that is its own iterator.

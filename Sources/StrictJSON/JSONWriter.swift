@@ -83,6 +83,16 @@ package struct JSONWriter: ~Copyable {
         self.endValue()
     }
 
+    /// Writes a number with its unit as a string, such as `"3600s"`. The unit needs no escape.
+    package mutating func string(_ number: Int, unit: StaticString = "") {
+        self.beginValue()
+        self.bytes.append(UInt8(ascii: "\""))
+        self.bytes.append(decimal: number)
+        self.bytes.append(unit)
+        self.bytes.append(UInt8(ascii: "\""))
+        self.endValue()
+    }
+
     package mutating func integer(_ value: some BinaryInteger) {
         self.beginValue()
         self.bytes.append(utf8: String(value))

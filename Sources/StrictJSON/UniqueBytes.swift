@@ -6,11 +6,13 @@ package import NIOCore
 /// lines consist of, that costs several times as much as the append. This value can't be copied, so it is never shared.
 @safe
 package struct UniqueBytes: ~Copyable {
-    private var storage: UnsafeMutableBufferPointer<UInt8>
+    private var storage: UnsafeMutablePointer<UInt8>
+    private var capacity: Int
     package private(set) var count = 0
 
     package init(reservingCapacity capacity: Int = 64) {
         unsafe self.storage = .allocate(capacity: capacity)
+        self.capacity = capacity
     }
 
     deinit {
@@ -18,7 +20,7 @@ package struct UniqueBytes: ~Copyable {
     }
 
     package mutating func append(_ byte: UInt8) {
-        if unsafe self.count == self.storage.count { self.grow(toHold: 1) }
+        self.reserve(1)
         // Unsafe: the line above made room.
         unsafe self.storage[self.count] = byte
         self.count &+= 1
@@ -27,9 +29,9 @@ package struct UniqueBytes: ~Copyable {
     package mutating func append(_ bytes: Span<UInt8>) {
         self.reserve(bytes.count)
         // Unsafe: the bytes are copied while the span lives, into room for as many.
-        unsafe bytes.withUnsafeBytes { bytes in
-            unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(self.storage)[self.count...])
-                .copyMemory(from: bytes)
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe (self.storage + self.count).update(from: start, count: bytes.count)
         }
         self.count &+= bytes.count
     }
@@ -41,10 +43,7 @@ package struct UniqueBytes: ~Copyable {
     package mutating func append(_ literal: StaticString) {
         self.reserve(literal.utf8CodeUnitCount)
         // Unsafe: the bytes of a literal live for ever, and there is room for as many.
-        literal.withUTF8Buffer { bytes in
-            unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(self.storage)[self.count...])
-                .copyMemory(from: UnsafeRawBufferPointer(bytes))
-        }
+        unsafe (self.storage + self.count).update(from: literal.utf8Start, count: literal.utf8CodeUnitCount)
         self.count &+= literal.utf8CodeUnitCount
     }
 
@@ -71,7 +70,7 @@ package struct UniqueBytes: ~Copyable {
 
     package func withBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         // Unsafe: the first `count` bytes are set, and live until this call ends.
-        body(unsafe Span(_unsafeElements: UnsafeBufferPointer(rebasing: self.storage[..<self.count])))
+        body(unsafe Span(_unsafeStart: self.storage, count: self.count))
     }
 
     /// A copy of the bytes.
@@ -84,18 +83,17 @@ package struct UniqueBytes: ~Copyable {
     }
 
     private mutating func reserve(_ byteCount: Int) {
-        if unsafe self.storage.count - self.count < byteCount { self.grow(toHold: byteCount) }
+        if self.capacity &- self.count < byteCount { self.grow(toHold: byteCount) }
     }
 
     /// Makes room for more bytes, and at least doubles the capacity.
     @inline(never)  // Nearly every append has room.
     private mutating func grow(toHold byteCount: Int) {
-        let capacity = unsafe max(2 * self.storage.count, self.count + byteCount)
+        let capacity = max(2 * self.capacity, self.count + byteCount)
         // Unsafe: the old bytes are copied before they are freed, into more room than they need.
-        let larger = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity)
-        unsafe UnsafeMutableRawBufferPointer(larger)
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(self.storage)[..<self.count]))
+        let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
+        unsafe larger.update(from: self.storage, count: self.count)
         unsafe self.storage.deallocate()
-        unsafe self.storage = larger
+        unsafe (self.storage, self.capacity) = (larger, capacity)
     }
 }

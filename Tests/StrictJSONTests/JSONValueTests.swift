@@ -8,6 +8,14 @@ struct JSONValueTests {
         "list":[1,"two",[3],{"four":4}],"object":{"x":{"y":"z"}},"empty":{},"none":[]}
         """
 
+    @Test("A member's name is found among others, with and without escapes")
+    func keyPlaces() throws {
+        let names = JSONNames(["to", "token", "tokens", "ü", ""])
+        let text = #"{"token":1,"\u0074o":2,"tokens":3,"\u00fc":4,"":5,"toke":6,"TOKEN":7,"tokens ":8}"#
+        let members = try #require(try JSONParsing.root(text).members)
+        #expect(members.map { $0.keyPlace(in: names) } == [1, 0, 2, 3, 4, nil, nil, nil])
+    }
+
     @Test("Only the accessor of a value's own kind returns a result")
     func answersForItsKind() throws {
         let root = try JSONParsing.root(Self.sample)

@@ -4,6 +4,42 @@ import Testing
 
 @Suite("JSONWriter")
 struct JSONWriterTests {
+    @Test("A number with its unit is a string")
+    func numberWithUnit() {
+        var writer = JSONWriter()
+        writer.beginArray()
+        writer.string(3_600, unit: "s")
+        writer.string(0)
+        writer.endArray()
+        #expect(String(buffer: writer.finish()) == #"["3600s","0"]"#)
+    }
+
+    @Test(
+        "A text in a buffer is written as by the writer",
+        arguments: ["", "token", "a\"b", "\n", "zwölf", "0123456789\\"]
+    )
+    func textInBuffer(text: String) {
+        var writer = JSONWriter()
+        writer.string(text)
+        var buffer = ByteBuffer()
+        buffer.writeJSONString(text)
+        #expect(buffer == writer.finish())
+    }
+
+    @Test("Plain text is printable ASCII without quotes and backslashes, wherever the other byte stands")
+    func plainText() {
+        for length in 0...20 {
+            for place in 0..<max(length, 1) {
+                for byte in UInt8.min...UInt8.max {
+                    var bytes = Array(repeating: UInt8(ascii: "a"), count: length)
+                    if length > 0 { bytes[place] = byte }
+                    let isPlain = bytes.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+                    #expect(bytes.span.isPlainText == isPlain, "byte \(byte) at \(place) of \(length)")
+                }
+            }
+        }
+    }
+
     @Test("Commas and colons are placed between all kinds of values")
     func placesPunctuation() throws {
         var writer = JSONWriter(reservingCapacity: 64)

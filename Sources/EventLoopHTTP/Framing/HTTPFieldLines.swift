@@ -252,10 +252,15 @@ package struct HTTPHeaderLines: Sendable {
     }
 
     package mutating func append(_ key: HTTPFieldKey, _ value: [UInt8]) {
+        self.append(key) { $0.append(contentsOf: value) }
+    }
+
+    /// Adds a line whose value is appended by a closure.
+    package mutating func append(_ key: HTTPFieldKey, _ appendValue: (inout [UInt8]) -> Void) {
         guard !key.framesMessage else { return }
         self.bytes.append(contentsOf: key.lineStart)
         let start = self.bytes.count
-        self.bytes.append(contentsOf: value)
+        appendValue(&self.bytes)
         self.endLine(valueFrom: start)
     }
 

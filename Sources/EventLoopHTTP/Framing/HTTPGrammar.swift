@@ -90,15 +90,8 @@ extension Span<UInt8> {
     /// Eight bytes from an index on, the first one lowest.
     @inline(__always)
     fileprivate func word(at index: Int) -> UInt64 {
-        var word = UInt64(self[index])
-        word |= UInt64(self[index &+ 1]) &<< 8
-        word |= UInt64(self[index &+ 2]) &<< 16
-        word |= UInt64(self[index &+ 3]) &<< 24
-        word |= UInt64(self[index &+ 4]) &<< 32
-        word |= UInt64(self[index &+ 5]) &<< 40
-        word |= UInt64(self[index &+ 6]) &<< 48
-        word |= UInt64(self[index &+ 7]) &<< 56
-        return word
+        // Unsafe in name only: the position is checked, and any eight bytes are a number.
+        unsafe UInt64(littleEndian: self.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 
     /// Compares a part of the bytes with a lower-case text. The case of ASCII letters is ignored.

@@ -90,6 +90,8 @@ package struct Notification: Sendable, Hashable {
         }
     }
 
+    func has(_ key: NotificationKey) -> Bool { self.texts.contains { $0.key == key } }
+
     package var payloadBytes: Int {
         var bytes = self.texts.reduce(0) { $0 + $1.key.rawValue.utf8.count + $1.value.utf8.count }
         if let badge = self.badge { bytes += "badge".utf8.count + String(badge).utf8.count }

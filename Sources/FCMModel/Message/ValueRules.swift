@@ -1,3 +1,5 @@
+import StrictJSON
+
 /// Rules on single values that every surface shares.
 package enum ValueRules {
     package static let maxBadge = 2_147_483_647
@@ -84,6 +86,7 @@ package enum ValueRules {
 
     package static func hasControls(_ text: String) -> Bool {
         let bytes = text.utf8.span
+        guard !bytes.isPlainText else { return false }
         for index in bytes.indices where bytes[index] < 0x20 || bytes[index] == 0x7F { return true }
         return false
     }

@@ -57,7 +57,10 @@ struct V1MessageWriter {
         case .high: writer.member("priority", "HIGH")
         case nil: break
         }
-        if let seconds = message.timeToLive { writer.member("ttl", String(seconds) + "s") }
+        if let seconds = message.timeToLive {
+            writer.key("ttl")
+            writer.string(seconds, unit: "s")
+        }
         if let package = message.restrictedPackageName { writer.member("restricted_package_name", package) }
         if hasNotification, let notification = self.notification {
             writer.beginObject("notification")
@@ -117,7 +120,8 @@ struct V1MessageWriter {
         writer.beginObject("headers")
         if let seconds = self.message.timeToLive {
             // For a time to live of 0, the current second would have passed on arrival. APNs reads 0 as "try once".
-            writer.member("apns-expiration", seconds == 0 ? "0" : String(self.now + seconds))
+            writer.key("apns-expiration")
+            writer.string(seconds == 0 ? 0 : self.now + seconds)
         }
         if let id = self.collapseID { writer.member("apns-collapse-id", id) }
         if self.isSilent {
@@ -138,14 +142,14 @@ struct V1MessageWriter {
     /// and body.
     private var hasAlert: Bool {
         guard let notification = self.notification else { return false }
-        return notification[.subtitle] != nil || notification[.bodyLocKey] != nil || notification[.titleLocKey] != nil
+        return notification.has(.subtitle) || notification.has(.bodyLocKey) || notification.has(.titleLocKey)
     }
 
     private var hasAPS: Bool {
         if self.message.contentAvailable { return true }
         guard let notification = self.notification else { return false }
-        return self.message.mutableContent || notification.badge != nil || notification[.sound] != nil
-            || notification[.clickAction] != nil || self.hasAlert
+        return self.message.mutableContent || notification.badge != nil || notification.has(.sound)
+            || notification.has(.clickAction) || self.hasAlert
     }
 
     private func writePayload(to writer: inout JSONWriter) {
@@ -188,7 +192,10 @@ struct V1MessageWriter {
         writer.beginObject("webpush")
         if hasHeaders {
             writer.beginObject("headers")
-            if let seconds = message.timeToLive { writer.member("TTL", String(seconds)) }
+            if let seconds = message.timeToLive {
+                writer.key("TTL")
+                writer.string(seconds)
+            }
             if let priority = message.priority { writer.member("Urgency", priority.rawValue) }
             writer.endObject()
         }
@@ -210,7 +217,7 @@ extension Notification {
     /// The arguments of a localised text. `nil` if there are no arguments, or if their key is missing (TR-LOC).
     fileprivate func arguments(of key: NotificationKey) -> [String]? {
         let arguments = key == .titleLocKey ? self.titleLocArgs : self.bodyLocArgs
-        guard let arguments, !arguments.isEmpty, self[key] != nil else { return nil }
+        guard let arguments, !arguments.isEmpty, self.has(key) else { return nil }
         return arguments
     }
 }

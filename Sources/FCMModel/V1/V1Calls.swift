@@ -49,50 +49,23 @@ package struct V1Calls: Sendable {
         precondition((0..<self.count).contains(index), "the index \(index) must be below \(self.count)")
         return switch self.target {
         // A device group's key takes the place of a token.
-        case .token(let text), .notificationKey(let text): self.body("token", text)
-        case .tokens(let tokens): self.body("token", tokens[index])
-        case .installation(let id): self.body("fid", id)
-        case .installations(let ids): self.body("fid", ids[index])
-        case .topic(let topic): self.body("topic", topic.text)
-        case .condition(let condition): self.body("condition", condition.canonical)
+        case .token(let text), .notificationKey(let text): self.body(#""token":"#, text)
+        case .tokens(let tokens): self.body(#""token":"#, tokens[index])
+        case .installation(let id): self.body(#""fid":"#, id)
+        case .installations(let ids): self.body(#""fid":"#, ids[index])
+        case .topic(let topic): self.body(#""topic":"#, topic.text)
+        case .condition(let condition): self.body(#""condition":"#, condition.canonical)
         case .deviceGroup: preconditionFailure("messages to a device group need its key, not its name")
         }
     }
 
-    private func body(_ key: StaticString, _ text: String) -> ByteBuffer {
-        var body = ByteBuffer()
-        // The 5 counts two pairs of quotes and a colon.
-        let around = self.prefix.readableBytes + key.utf8CodeUnitCount + 5 + self.suffix.readableBytes
-        body.reserveCapacity(around + text.utf8.count)
+    private func body(_ name: StaticString, _ text: String) -> ByteBuffer {
+        let around = self.prefix.readableBytes + name.utf8CodeUnitCount + 2 + self.suffix.readableBytes
+        var body = ByteBufferAllocator().buffer(capacity: around + text.utf8.count)
         body.writeImmutableBuffer(self.prefix)
-        body.writeInteger(UInt8(ascii: "\""))
-        body.writeStaticString(key)
-        body.writeInteger(UInt8(ascii: "\""))
-        body.writeInteger(UInt8(ascii: ":"))
-        Self.write(text, to: &body)
+        body.writeStaticString(name)
+        body.writeJSONString(text)
         body.writeImmutableBuffer(self.suffix)
         return body
-    }
-
-    /// Writes a text as JSON. A text without escapes, such as a token, is copied.
-    private static func write(_ text: String, to body: inout ByteBuffer) {
-        if Self.needsEscape(text) {
-            var writer = JSONWriter()
-            writer.string(text)
-            body.writeImmutableBuffer(writer.finish())
-        } else {
-            body.writeInteger(UInt8(ascii: "\""))
-            body.writeString(text)
-            body.writeInteger(UInt8(ascii: "\""))
-        }
-    }
-
-    private static func needsEscape(_ text: String) -> Bool {
-        let bytes = text.utf8.span
-        for index in bytes.indices {
-            let byte = bytes[index]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return true }
-        }
-        return false
     }
 }

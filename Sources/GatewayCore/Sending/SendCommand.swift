@@ -21,21 +21,22 @@ package final class SendCommand: Sendable {
     package var origin: RequestOrigin { self.caller.origin }
     package var deadline: ContinuousClock.Instant { self.caller.deadline }
 
+    /// Creates a command. Without a payload's size given, it is the message's own.
     package init(
         by caller: Caller,
         to target: Target,
         tokenMayBeGroup: Bool = false,
         message: Message,
-        payloadBytes: Int
+        payloadBytes: Int? = nil
     ) {
         self.caller = caller
         self.target = target
         self.tokenMayBeGroup = tokenMayBeGroup
         self.groupName = if case .deviceGroup(let name) = target { name } else { nil }
-        self.message = message
-        self.payloadBytes = payloadBytes
+        self.payloadBytes = payloadBytes ?? message.payloadBytes
         self.recipientCount = target.recipientCount
         self.isUrgent = message.isUrgent
+        self.message = message
     }
 
     func addressing(_ target: Target) -> SendCommand {

@@ -15,7 +15,7 @@ package protocol UpstreamSender: Sendable {
 
 /// One message on its way to FCM.
 package struct UpstreamCall: Sendable {
-    private let command: SendCommand
+    package let command: SendCommand
     /// The command's target, or the recipients that limits admitted.
     package let target: Target
     /// Consulted before each call of a list leaves, and before each attempt. `nil` without an idempotency key.
@@ -28,7 +28,6 @@ package struct UpstreamCall: Sendable {
     }
 
     package var profile: TenantProfile { self.command.profile }
-    package var message: Message { self.command.message }
     /// True if the target may be a device group, so that an empty object is its answer (TB-GROUP).
     package var mayBeGroup: Bool {
         switch self.target {

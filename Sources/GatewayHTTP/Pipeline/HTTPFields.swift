@@ -38,32 +38,33 @@ extension HTTPFieldKey {
 /// The `RateLimit` and `RateLimit-Policy` fields (draft-ietf-httpapi-ratelimit-headers) for a tenant's quotas.
 enum RateLimitFields {
     /// The remaining quota: `"tenant";r=8999;t=1`.
-    static func limit(_ quotas: [QuotaStatus]) -> [UInt8] {
-        Self.list(quotas) { text, quota in
+    static func appendLimit(_ quotas: [QuotaStatus], to text: inout [UInt8]) {
+        Self.append(quotas, to: &text) { text, quota in
             text.append(parameter: UInt8(ascii: "r"), quota.remaining)
             text.append(parameter: UInt8(ascii: "t"), quota.resetSeconds)
         }
     }
 
     /// The allowed quota: `"tenant";q=9000;w=1`.
-    static func policy(_ quotas: [QuotaStatus]) -> [UInt8] {
-        Self.list(quotas) { text, quota in
+    static func appendPolicy(_ quotas: [QuotaStatus], to text: inout [UInt8]) {
+        Self.append(quotas, to: &text) { text, quota in
             text.append(parameter: UInt8(ascii: "q"), quota.policy.rate)
             text.append(parameter: UInt8(ascii: "w"), quota.policy.periodSeconds)
         }
     }
 
     /// The first policy is called `tenant`, further ones `tenant-2` and so on.
-    private static func list(_ quotas: [QuotaStatus], _ parameters: (inout [UInt8], QuotaStatus) -> Void) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(48 * quotas.count)
+    private static func append(
+        _ quotas: [QuotaStatus],
+        to text: inout [UInt8],
+        _ parameters: (inout [UInt8], QuotaStatus) -> Void
+    ) {
         for index in quotas.indices {
             text.append(utf8: index == 0 ? "\"tenant" : ", \"tenant-")
             if index > 0 { text.append(decimal: index + 1) }
             text.append(UInt8(ascii: "\""))
             parameters(&text, quotas[index])
         }
-        return text
     }
 }
 
@@ -84,7 +85,7 @@ extension HTTPHeaderLines {
     /// Adds the tenant's remaining quotas, if there are any.
     mutating func append(_ quotas: [QuotaStatus]) {
         guard !quotas.isEmpty else { return }
-        self.append(.rateLimit, RateLimitFields.limit(quotas))
-        self.append(.rateLimitPolicy, RateLimitFields.policy(quotas))
+        self.append(.rateLimit) { RateLimitFields.appendLimit(quotas, to: &$0) }
+        self.append(.rateLimitPolicy) { RateLimitFields.appendPolicy(quotas, to: &$0) }
     }
 }

@@ -71,7 +71,7 @@ struct BatchBody {
     private mutating func readMessage(_ value: JSONValue, at pointer: JSONPointer) {
         guard let members = self.problems.members(value, at: pointer) else { return }
         var reader = SendBody.Reader()
-        for member in members { reader.readPayload(member.key, member.value) }
+        for member in members { reader.readPayload(member) }
         reader.finishBlocks()
         self.problems.add(reader.problems, in: pointer)
         self.draft.message = Array(value.canonicalText.utf8)
@@ -85,7 +85,7 @@ struct BatchBody {
                 let detail = "A batch takes at most \(Target.maxRecipients) recipients at once; open it, and add parts"
                 return self.problems.report(.batchTooLarge, at: pointer.appending(member.key), detail)
             }
-            reader.readRecipients(member.key, member.value, among: SendBody.Reader.listedNames)
+            reader.readRecipients(member, among: SendBody.Reader.listedNames)
         }
         let target = reader.finishedTarget()
         self.problems.add(reader.problems, in: pointer)
@@ -129,7 +129,7 @@ extension Batches.Draft {
         (self.isMessage, self.options.keepsAccepted, self.request) = (true, true, request)
         var writer = JSONWriter()
         writer.beginObject()
-        for member in members where !SendBody.Reader.targetNames.contains(member.key) {
+        for member in members where !SendBody.Reader.isTarget(member) {
             writer.key(member.key)
             writer.value(member.value)
         }
@@ -157,7 +157,7 @@ struct PartBody {
 
     init(_ members: JSONMembers) throws(Refusal) {
         var reader = SendBody.Reader(maxRecipients: Batches.maxPartRecipients)
-        for member in members { reader.readRecipients(member.key, member.value, among: ["tokens", "fids"]) }
+        for member in members { reader.readRecipients(member, among: [.tokens, .fids]) }
         let target = reader.finishedTarget()
         guard let target, let texts = target.listed, reader.problems.list.isEmpty else {
             throw Refusal(reader.problems.list)
@@ -178,7 +178,7 @@ package enum BatchMessage {
     ) throws(Refusal) -> SendCommand {
         var reader = SendBody.Reader()
         let members = try JSONBody.members(of: ByteBuffer(bytes: json), contentType: "application/json")
-        for member in members { reader.readPayload(member.key, member.value) }
+        for member in members { reader.readPayload(member) }
         reader.finishBlocks()
         guard reader.problems.list.isEmpty else { throw Refusal(reader.problems.list) }
         var message = reader.message

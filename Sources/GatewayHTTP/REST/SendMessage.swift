@@ -22,13 +22,6 @@ struct SendMessage: SendEndpoint {
     func read(_ exchange: Exchange) throws -> Sending<AnswerWriter> {
         let members = try exchange.members()
         let body = try SendBody(members)
-        let command = try SendCommand(body.message, to: body.target, by: exchange.caller, at: exchange.time)
-        guard command.payloadBytes <= command.target.maxPayloadBytes else {
-            throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
-        }
-        if let preferences = exchange.fields[.prefer], Self.wantsLater(preferences) {
-            return self.later(command, body.target, members, exchange)
-        }
         let idempotent = exchange.idempotencyKey.map { key in
             IdempotentRequest(
                 key: key,
@@ -38,6 +31,13 @@ struct SendMessage: SendEndpoint {
                 target: body.target,
                 message: body.message
             )
+        }
+        let command = try SendCommand(body.message, to: body.target, by: exchange.caller, at: exchange.time)
+        guard command.payloadBytes <= command.target.maxPayloadBytes else {
+            throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
+        }
+        if let preferences = exchange.fields[.prefer], Self.wantsLater(preferences) {
+            return self.later(command, members, exchange)
         }
         return Sending(command: command, idempotent: idempotent, writer: AnswerWriter(target: command.target))
     }
@@ -53,11 +53,10 @@ struct SendMessage: SendEndpoint {
     @inline(never)  // Keeps the frame small.
     private func later(
         _ command: SendCommand,
-        _ target: Target,
         _ members: JSONMembers,
         _ exchange: Exchange
     ) -> Sending<AnswerWriter> {
-        let draft = Batches.Draft(target, members, request: Array(exchange.request.body.readableBytesView))
+        let draft = Batches.Draft(command.target, members, request: Array(exchange.request.body.readableBytesView))
         return Sending(command: command, writer: AnswerWriter(target: command.target)) {
             let (batch, isNew) = try await self.batches.create(
                 draft,

@@ -128,7 +128,7 @@ private enum LogText {
     /// Appends text as one word. Quotes the text unless it is a single word.
     static func appendWord(_ text: String, to bytes: inout UniqueBytes) {
         let isWord =
-            !text.isEmpty && Self.isPlain(text.utf8.span)
+            !text.isEmpty && text.utf8.span.isPlainText
             && text.utf8.allSatisfy { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "=") }
         if isWord {
             bytes.append(utf8: text)
@@ -141,7 +141,7 @@ private enum LogText {
     static func append(_ text: String, to bytes: inout UniqueBytes) {
         let span = text.utf8.span
         // Nearly all texts are plain.
-        guard !Self.isPlain(span) else {
+        guard !span.isPlainText else {
             bytes.append(span)
             return
         }
@@ -161,15 +161,6 @@ private enum LogText {
                 bytes.append(utf8: String(scalar))
             }
         }
-    }
-
-    /// True for printable ASCII without a special meaning in JSON.
-    private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
-        for index in bytes.indices {
-            let byte = bytes[index]
-            guard byte &- 0x20 < 0x5F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
-        }
-        return true
     }
 
     /// True for control characters, other line ends, and invisible characters such as marks of the writing direction.

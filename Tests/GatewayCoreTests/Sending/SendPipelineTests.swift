@@ -24,7 +24,7 @@ struct SendPipelineTests {
             _ = await fixture.pipeline.send(command)
             let call = try #require(fixture.upstream.calls.last)
             #expect(call.target == target)
-            #expect(call.message == message)
+            #expect(call.command.message == message)
             #expect(call.deadline == command.deadline)
             #expect(call.profile === command.principal.profile)
         }

@@ -257,7 +257,7 @@ struct ConsoleTests {
             #expect(gateway.upstream.calls.isEmpty)
             let tried = await browser.ask(.post, "/console/try", fields.merging(["act": "dry-run"]) { $1 })
             #expect(tried.status == 200 && tried.body.contains("&quot;status&quot;: &quot;accepted&quot;"))
-            #expect(gateway.upstream.calls.map(\.message.dryRun) == [true])
+            #expect(gateway.upstream.calls.map(\.command.message.dryRun) == [true])
             let wrong = await browser.ask(.post, "/console/try", ["tenant": "demo", "message": "{", "act": "explain"])
             #expect(wrong.status == 200 && wrong.body.contains("malformed_json"))
             try await gateway.settleAudit()

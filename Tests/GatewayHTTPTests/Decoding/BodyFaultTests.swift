@@ -337,7 +337,7 @@ struct StoredTextTests {
             #expect(await gateway.send(#"{"token":"t",\#(parts)}"#, key: key).status == 200)
             let answer = await gateway.legacy(#"{"to":"t",\#(parts)}"#, key: key)
             #expect(answer.value["success"] == 1)
-            #expect(gateway.upstream.calls.map { $0.message.notification?[.title] } == ["a\u{0}", "a\u{0}"])
+            #expect(gateway.upstream.calls.map { $0.command.message.notification?[.title] } == ["a\u{0}", "a\u{0}"])
         }
     }
 

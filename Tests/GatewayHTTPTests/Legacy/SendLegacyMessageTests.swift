@@ -29,7 +29,7 @@ struct SendLegacyMessageTests {
             )
             let call = try #require(gateway.upstream.calls.first)
             #expect(call.target == .token("device-1"))
-            #expect(call.message.data == [DataEntry(key: "score", value: "3x1")])
+            #expect(call.command.message.data == [DataEntry(key: "score", value: "3x1")])
         }
     }
 

@@ -227,7 +227,7 @@ extension TestGateway {
                         for: call.target.kind,
                         mayBeGroup: call.mayBeGroup,
                         now: 0,
-                        keepsAnswer: call.message.passThrough != nil
+                        keepsAnswer: call.command.message.passThrough != nil
                     )
                 )
             }

@@ -36,7 +36,7 @@ struct BatchRoutesTests {
             )
             await gateway.batchRunner.sendDue()
             let call = try #require(gateway.upstream.calls.first)
-            #expect(call.target == .tokens(["a", "b", "c"]) && call.message.timeToLive == 600)
+            #expect(call.target == .tokens(["a", "b", "c"]) && call.command.message.timeToLive == 600)
             let answer = await gateway.data(.get, "\(Self.path)/\(id)", key: key)
             batch = try answer.json
             #expect(batch["state"] == "finished" && answer.header("Retry-After") == nil)
@@ -157,7 +157,7 @@ struct BatchRoutesTests {
             #expect(answer.header("Preference-Applied") == "respond-async" && gateway.upstream.calls.isEmpty)
             await gateway.batchRunner.sendDue()
             let call = try #require(gateway.upstream.calls.first)
-            #expect(call.target == .token("a") && call.message.data == [DataEntry(key: "k", value: "v")])
+            #expect(call.target == .token("a") && call.command.message.data == [DataEntry(key: "k", value: "v")])
             let results = try await gateway.data(.get, "\(Self.path)/\(id)/results", key: key).json["results"]
             #expect(results == [["token": "a", "outcome": "accepted", "message_id": "fcm-1"]])
             // Lists leave messages out unless asked.

@@ -315,7 +315,7 @@ struct SendBodyTests {
         try await TestGateway.run { gateway, key in
             let agreeing = #"{"token":"t","ttl":60,"android":{"ttl":"60s","priority":"high"}}"#
             #expect(await gateway.send(agreeing, key: key).status == 200)
-            let message = try #require(gateway.upstream.calls.first?.message)
+            let message = try #require(gateway.upstream.calls.first?.command.message)
             #expect(message.platforms == nil && message.timeToLive == 60 && message.priority == .high)
             let other = await gateway.send(#"{"token":"t","ttl":60,"android":{"ttl":"61s"}}"#, key: key)
             #expect(try other.faults() == ["/android/ttl: invalid_field"])

@@ -133,12 +133,12 @@ struct SendMessageTests {
             message.restrictedPackageName = "com.example"
             let call = try #require(gateway.upstream.calls.first)
             for (key, text) in zip(NotificationKey.allCases, NotificationKey.allCases.map { notification[$0] }) {
-                #expect(call.message.notification?[key] == text)
+                #expect(call.command.message.notification?[key] == text)
             }
-            #expect(call.message.notification?.badge == notification.badge)
-            #expect(call.message.notification?.titleLocArgs == notification.titleLocArgs)
-            #expect(call.message.notification?.bodyLocArgs == notification.bodyLocArgs)
-            var received = call.message
+            #expect(call.command.message.notification?.badge == notification.badge)
+            #expect(call.command.message.notification?.titleLocArgs == notification.titleLocArgs)
+            #expect(call.command.message.notification?.bodyLocArgs == notification.bodyLocArgs)
+            var received = call.command.message
             received.notification = nil
             message.notification = nil
             #expect(received == message)

@@ -25,10 +25,10 @@ struct SendV1MessageTests {
             #expect(call.target == .token("device-1"))
             switch upstream {
             case .v1:
-                #expect(call.message.passThrough.map { String(buffer: $0) } == #"{"data":{"score":"3x1"}}"#)
+                #expect(call.command.message.passThrough.map { String(buffer: $0) } == #"{"data":{"score":"3x1"}}"#)
             case .legacy:
-                #expect(call.message.passThrough == nil)
-                #expect(call.message.data == [DataEntry(key: "score", value: "3x1")])
+                #expect(call.command.message.passThrough == nil)
+                #expect(call.command.message.data == [DataEntry(key: "score", value: "3x1")])
             }
         }
     }
@@ -155,9 +155,9 @@ struct SendV1MessageTests {
             let carried = #"{"validateOnly":true,"message":{"topic":"news","android":{"ttl":"60s","collapseKey":"k"}}}"#
             #expect(await gateway.v1(carried, key: key).status == 200)
             let call = try #require(gateway.upstream.calls.first)
-            #expect(call.message.dryRun)
-            #expect(call.message.timeToLive == 60)
-            #expect(call.message.collapseKey == "k")
+            #expect(call.command.message.dryRun)
+            #expect(call.command.message.timeToLive == 60)
+            #expect(call.command.message.collapseKey == "k")
         }
     }
 }

@@ -56,4 +56,17 @@ struct BoundedServiceTests {
             try await self.stop([waiting], within: isPrompt ? .seconds(3_600) : .zero)
         }
     }
+
+    @Test("A service is called by its name, and none of its parts is shown")
+    func name() {
+        struct Parts: Service {
+            let secret = "secret"
+            func run() async throws {}
+        }
+        #expect("\(NamedService("audit", Parts()))" == "audit")
+        #expect(
+            ServiceGroupConfiguration.ServiceConfiguration(service: NamedService("audit", Parts())).serviceName
+                == "audit"
+        )
+    }
 }

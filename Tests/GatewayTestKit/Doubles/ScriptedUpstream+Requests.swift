@@ -6,10 +6,10 @@ extension ScriptedUpstream {
     package func requests(of call: UpstreamCall, limit: Int) -> [Message.Request] {
         let bodies =
             switch call.profile.tenant.upstream {
-            case .legacy: [try? LegacyRequestEncoder.encode(call.message, to: call.target)].compactMap(\.self)
+            case .legacy: [try? LegacyRequestEncoder.encode(call.command.message, to: call.target)].compactMap(\.self)
             case .v1:
                 (0..<min(call.target.recipientCount, limit))
-                    .map { V1Calls(call.message, to: call.target, now: 0).body(at: $0) }
+                    .map { V1Calls(call.command.message, to: call.target, now: 0).body(at: $0) }
             }
         return bodies.map { body in
             Message.Request(
