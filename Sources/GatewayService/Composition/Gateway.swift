@@ -525,14 +525,14 @@ package struct Gateway: Sendable {
         let membership = database.isShared ? [bounded("replicas", replicas), bounded("groups", groups.known)] : []
         let foundations = [
             NamedService("second signal", ForcedShutdownService(forced: front.forced)),
-            NamedService("store", ClosingService(close: store.close)),
+            NamedService("store", closing: store.close),
         ]
         let parts = [
             bounded("directory", directory), bounded("audit checkpoints", checkpoints), bounded("audit", audit),
             bounded("audit retention", retention), bounded("retired tokens", retired),
         ]
         let surface = [
-            NamedService("upstream", ClosingService(close: upstream.shutdown)),
+            NamedService("upstream", closing: upstream.shutdown),
             NamedService("access tokens", upstream.tokens),
             NamedService("idempotent sends", idempotent),
             NamedService("batches", batchRunner),

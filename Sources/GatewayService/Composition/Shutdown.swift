@@ -124,14 +124,23 @@ struct ForcedShutdownService: Service {
 /// Without one the log would describe a service by its stored properties, all the way down.
 package struct NamedService: Service, CustomStringConvertible {
     package let description: String
-    private let service: any Service
+    private let body: @Sendable () async throws -> Void
 
     package init(_ name: String, _ service: any Service) {
         self.description = name
-        self.service = service
+        self.body = service.run
     }
 
-    package func run() async throws { try await self.service.run() }
+    /// Creates a service that does nothing until shutdown, then closes something that later services needed.
+    init(_ name: String, closing close: @escaping @Sendable () async throws -> Void) {
+        self.description = name
+        self.body = {
+            try? await gracefulShutdown()
+            try await close()
+        }
+    }
+
+    package func run() async throws { try await self.body() }
 }
 
 /// Runs a service, cancels it if it does not end in time, and rethrows its error.
@@ -169,15 +178,5 @@ struct BoundedService: Service {
             group.cancelAll()
             try await group.waitForAll()
         }
-    }
-}
-
-/// Does nothing until shutdown, then closes something that later services needed.
-struct ClosingService: Service {
-    let close: @Sendable () async throws -> Void
-
-    func run() async throws {
-        try? await gracefulShutdown()
-        try await self.close()
     }
 }
