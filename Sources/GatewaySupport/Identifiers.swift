@@ -12,11 +12,10 @@ import Glibc
 package enum UUIDv7 {
     /// The position of each byte's first digit.
     private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
-    private static let randomness = Mutex(RandomReserve())
 
     package static func generate(at time: Timestamp) -> String {
         let milliseconds = UInt64(truncatingIfNeeded: time.milliseconds)
-        let random = self.randomness.withLock { ($0.next(), $0.next()) }
+        let random = RandomReserve.pair()
         let high = milliseconds << 16 | 0x7000 | random.0 & 0x0FFF
         let low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
 
@@ -35,13 +34,20 @@ package enum UUIDv7 {
     }
 }
 
-/// Random words from the system, many in one call: a call costs as much as the rest of an identifier.
+/// Random words from the system, many in one call: a call costs as much as the rest of an identifier. Each word is
+/// given out once.
 package struct RandomReserve {
     private static let bytesPerCall = 256
+    private static let shared = Mutex(RandomReserve())
 
     private var words: [UInt64] = []
 
     package init() {}
+
+    /// Two words of the process's common reserve.
+    package static func pair() -> (UInt64, UInt64) {
+        self.shared.withLock { ($0.next(), $0.next()) }
+    }
 
     package mutating func next() -> UInt64 {
         if let word = self.words.popLast() { return word }
@@ -141,15 +147,15 @@ package enum Hex {
 extension [UInt8] {
     /// Appends a string's bytes. `append(contentsOf:)` takes twice as long for a few dozen bytes.
     package mutating func append(utf8 text: String) {
-        let bytes = text.utf8.span
-        guard bytes.count < 24 else {
-            // Unsafe: the bytes are copied while the span lives. One copy is faster for more than a few bytes.
-            unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
-            return
+        // Unsafe: the bytes are copied while the pointer lives.
+        let isCopied: Void? = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            // One copy is faster for more than a few bytes.
+            guard bytes.count < 24 else { return unsafe self.append(contentsOf: bytes) }
+            self.append(addingCapacity: bytes.count) { room in
+                for index in bytes.indices { room.append(unsafe bytes[index]) }
+            }
         }
-        self.append(addingCapacity: bytes.count) { room in
-            for index in bytes.indices { room.append(bytes[index]) }
-        }
+        if isCopied == nil { self.append(contentsOf: text.utf8) }
     }
 
     /// Appends a number in 16 hexadecimal digits.

@@ -62,11 +62,19 @@ extension SymmetricKey {
     /// Seals bytes with AES-256-GCM. They open only with this key and for the same purpose. Throws `storeUnavailable`
     /// if the cryptographic library fails, which it does not for keys of 256 bits.
     package func seal(_ bytes: [UInt8], for purpose: String) throws(GatewayError) -> [UInt8] {
-        let sealed = try? AES.GCM.seal(bytes, using: self, authenticating: Array(purpose.utf8))
+        let sealed = try? AES.GCM.seal(bytes, using: self, nonce: Self.nonce(), authenticating: Array(purpose.utf8))
         guard let combined = sealed?.combined else {
             throw GatewayError(.storeUnavailable, "The data can't be sealed")
         }
         return [UInt8](combined)
+    }
+
+    /// Twelve random bytes. The library's own nonces cost two system calls each.
+    private static func nonce() throws -> AES.GCM.Nonce {
+        let (low, high) = RandomReserve.pair()
+        return try AES.GCM.Nonce(
+            data: (0..<12).map { UInt8(truncatingIfNeeded: ($0 < 8 ? low : high) >> UInt64($0 % 8 * 8)) }
+        )
     }
 
     /// Returns the sealed bytes; `nil` if they were changed, or sealed with another key or for another purpose.

@@ -1,4 +1,5 @@
 import Crypto
+import GatewaySupport
 import StrictJSON
 
 /// A SHA-256 of decoded values that does not depend on their spelling.
@@ -23,7 +24,9 @@ package struct MessageDigest {
     private var hash = SHA256()
     private var pending: [UInt8] = []
 
-    package init() {}
+    package init() {
+        self.pending.reserveCapacity(512)
+    }
 
     package consuming func finish() -> [UInt8] {
         self.hash.update(data: self.pending)
@@ -91,7 +94,7 @@ package struct MessageDigest {
 
     package mutating func add(_ text: String) {
         self.begin(.text, text.utf8.count)
-        self.append(text.utf8)
+        self.pending.append(utf8: text)
     }
 
     private mutating func add(_ number: Int) {
@@ -99,7 +102,7 @@ package struct MessageDigest {
     }
 
     private mutating func add(_ flag: Bool) {
-        self.append(CollectionOfOne((flag ? Tag.yes : .no).rawValue))
+        self.pending.append((flag ? Tag.yes : .no).rawValue)
     }
 
     private mutating func add(_ texts: [String]) {
@@ -126,7 +129,7 @@ package struct MessageDigest {
         } else if let flag = value.bool {
             self.add(flag)
         } else {
-            self.append(CollectionOfOne(Tag.null.rawValue))
+            self.pending.append(Tag.null.rawValue)
         }
     }
 
@@ -134,19 +137,18 @@ package struct MessageDigest {
 
     private mutating func addNumber(_ text: String) {
         self.begin(.number, text.utf8.count)
-        self.append(text.utf8)
+        self.pending.append(utf8: text)
     }
 
     private mutating func begin(_ tag: Tag, _ count: Int) {
-        self.append(CollectionOfOne(tag.rawValue))
+        if self.pending.count >= 4_096 {
+            self.hash.update(data: self.pending)
+            self.pending.removeAll(keepingCapacity: true)
+        }
+        self.pending.append(tag.rawValue)
         let count = UInt32(clamping: count)
-        self.append([24, 16, 8, 0].lazy.map { UInt8(truncatingIfNeeded: count >> $0) })
-    }
-
-    private mutating func append(_ bytes: some Collection<UInt8>) {
-        self.pending.append(contentsOf: bytes)
-        guard self.pending.count >= 4_096 else { return }
-        self.hash.update(data: self.pending)
-        self.pending.removeAll(keepingCapacity: true)
+        for shift in stride(from: UInt32(24), through: 0, by: -8) {
+            self.pending.append(UInt8(truncatingIfNeeded: count >> shift))
+        }
     }
 }

@@ -27,23 +27,29 @@ struct GRDBConnection: SQLConnection {
     }
 
     func queryMany(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Void) throws {
-        for (place, row) in values.enumerated() {
-            try self.query(sql, row) {
-                try body(place, $0)
-                return true
-            }
+        try self.query(sql, values) {
+            try body($0, $1)
+            return true
         }
     }
 
     func query(_ sql: String, _ values: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
+        try self.query(sql, [values]) { try body($1) }
+    }
+
+    /// Runs a statement once for each list of values, and reads the rows of each until the closure returns `false`.
+    private func query(_ sql: String, _ values: [[SQLValue]], _ body: (Int, SQLRow) throws -> Bool) throws {
         let statement = try self.db.cachedStatement(sql: sql)
+        let places = Self.places(statement)
         var names: [String] = []
-        try unsafe self.run(statement, Self.places(statement), values) { raw in
-            if names.isEmpty { names = unsafe Self.names(raw) }
-            var columns: [SQLValue] = []
-            columns.reserveCapacity(names.count)
-            for column in 0..<CInt(names.count) { columns.append(unsafe Self.value(raw, column)) }
-            return try body(SQLRow(names: names, values: columns))
+        for (index, list) in values.enumerated() {
+            try unsafe self.run(statement, places, list) { raw in
+                if names.isEmpty { names = unsafe Self.names(raw) }
+                var columns: [SQLValue] = []
+                columns.reserveCapacity(names.count)
+                for column in 0..<CInt(names.count) { columns.append(unsafe Self.value(raw, column)) }
+                return try body(index, SQLRow(names: names, values: columns))
+            }
         }
     }
 
