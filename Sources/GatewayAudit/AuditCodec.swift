@@ -210,8 +210,7 @@ package enum AuditCodec {
 extension [UInt8] {
     /// Appends a number, highest byte first.
     package mutating func append(bigEndian number: some FixedWidthInteger & UnsignedInteger) {
-        for shift in stride(from: number.bitWidth - 8, through: 0, by: -8) {
-            self.append(UInt8(truncatingIfNeeded: number >> shift))
-        }
+        // Unsafe: the bytes are copied before the pointer ends.
+        unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe self.append(contentsOf: $0) }
     }
 }

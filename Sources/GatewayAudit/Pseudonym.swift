@@ -1,4 +1,5 @@
 package import Crypto
+import StrictJSON
 
 /// Stands for a token or topic wherever the thing itself must not appear: the first 16 bytes of a keyed hash.
 package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
@@ -6,6 +7,10 @@ package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
 
     package let high: UInt64
     package let low: UInt64
+
+    fileprivate init(high: UInt64, low: UInt64) {
+        (self.high, self.low) = (high, low)
+    }
 
     /// Takes the first ``byteCount`` bytes; missing ones count as zero.
     package init(bytes: some Sequence<UInt8>) {
@@ -48,7 +53,17 @@ package struct Pseudonymizer: Sendable {
     package func pseudonym(of text: String) -> Pseudonym {
         // The key has been absorbed once; each text continues from a copy.
         var hash = self.keyed
-        hash.update(data: Array(text.utf8))
-        return Pseudonym(bytes: hash.finalize())
+        text.withUTF8Span { bytes in
+            // Unsafe: the bytes are read while the span lives.
+            unsafe bytes.withUnsafeBytes { unsafe hash.update(data: $0) }
+        }
+        // Unsafe: the pointer does not outlive the closure.
+        return unsafe hash.finalize()
+            .withUnsafeBytes { code in
+                unsafe Pseudonym(
+                    high: UInt64(bigEndian: code.loadUnaligned(as: UInt64.self)),
+                    low: UInt64(bigEndian: code.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+                )
+            }
     }
 }

@@ -196,16 +196,14 @@ extension JSONText {
 enum JSONStringEncoder {
     /// Writes a string without its quotes. Hardly any string needs an escape, so the string is checked and then copied.
     static func write(_ value: String, to bytes: inout UniqueBytes) {
-        let span = value.utf8.span
-        guard Self.needsEscape(span) else {
-            bytes.append(span)
-            return
-        }
-        for byte in value.utf8 {
-            if JSONByteClass.needsEscape(byte) {
-                Self.appendEscape(of: byte, to: &bytes)
-            } else {
-                bytes.append(byte)
+        value.withUTF8Span { span in
+            guard Self.needsEscape(span) else { return bytes.append(span) }
+            for index in span.indices {
+                if JSONByteClass.needsEscape(span[index]) {
+                    Self.appendEscape(of: span[index], to: &bytes)
+                } else {
+                    bytes.append(span[index])
+                }
             }
         }
     }

@@ -37,7 +37,7 @@ package struct UniqueBytes: ~Copyable {
     }
 
     package mutating func append(utf8 text: String) {
-        self.append(text.utf8.span)
+        text.withUTF8Span { self.append($0) }
     }
 
     package mutating func append(_ literal: StaticString) {
@@ -95,5 +95,17 @@ package struct UniqueBytes: ~Copyable {
         unsafe larger.update(from: self.storage, count: self.count)
         unsafe self.storage.deallocate()
         unsafe (self.storage, self.capacity) = (larger, capacity)
+    }
+}
+
+extension String {
+    /// Calls a closure with the string's UTF-8. `utf8.span` is slower: it calls into the library and retains the string.
+    ///
+    /// Without a result, because a generic function is not specialised for other targets.
+    @inline(__always)
+    package func withUTF8Span(_ body: (Span<UInt8>) -> Void) {
+        // Unsafe: the span does not outlive the closure. Every string of Swift's own is contiguous.
+        let isDone: Void? = unsafe self.utf8.withContiguousStorageIfAvailable { unsafe body(Span(_unsafeElements: $0)) }
+        if isDone == nil { body(Array(self.utf8).span) }
     }
 }

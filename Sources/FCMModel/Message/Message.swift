@@ -80,7 +80,10 @@ package struct Notification: Sendable, Hashable {
     }
 
     package subscript(key: NotificationKey) -> String? {
-        get { self.texts.first { $0.key == key }?.value }
+        get {
+            for index in self.texts.indices where self.texts[index].key == key { return self.texts[index].value }
+            return nil
+        }
         set {
             if let index = self.texts.firstIndex(where: { $0.key == key }) {
                 if let newValue { self.texts[index].value = newValue } else { self.texts.remove(at: index) }

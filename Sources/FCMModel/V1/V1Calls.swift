@@ -19,6 +19,7 @@ package struct V1Calls: Sendable {
     /// Creates the calls for a message. For a legacy request, the target is its ``LegacySendRequest/sentTarget``. The
     /// time to live starts at `now`, in seconds since 1970 (TR-TTL).
     package init(_ message: Message, to target: Target, now: Int) {
+        let (platforms, dryRun) = (message.platforms, message.dryRun)
         var suffix: ByteBuffer
         if let members = message.passThrough {
             suffix = members
@@ -28,7 +29,7 @@ package struct V1Calls: Sendable {
             V1MessageWriter(message, now: now).writeMembers(to: &writer)
             writer.endObject()
             let members = writer.finish()
-            suffix = message.platforms?.applied(to: members) ?? members
+            suffix = platforms?.applied(to: members) ?? members
         }
         if suffix.readableBytes <= "{}".utf8.count {
             suffix = ByteBuffer(string: "}}")
@@ -38,7 +39,7 @@ package struct V1Calls: Sendable {
             suffix.writeInteger(UInt8(ascii: "}"))
         }
         self.target = target
-        self.prefix = message.dryRun ? Self.validating : Self.sending
+        self.prefix = dryRun ? Self.validating : Self.sending
         self.suffix = suffix
     }
 

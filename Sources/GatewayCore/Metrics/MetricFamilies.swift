@@ -136,7 +136,14 @@ package struct TenantCounters: Sendable {
         case .recipients(let results) where results.count == 1:
             self.add(1, label: label, kind, results[0].metricLabel)
         case .recipients(let results):
-            let amounts: [String: Int] = results.reduce(into: [:]) { $0[$1.metricLabel, default: 0] += 1 }
+            var (accepted, amounts): (Int, [String: Int]) = (0, [:])
+            for result in results {
+                switch result {
+                case .accepted: accepted += 1
+                case .rejected: amounts[result.metricLabel, default: 0] += 1
+                }
+            }
+            if accepted > 0 { self.add(accepted, label: label, kind, Self.accepted) }
             for (outcome, amount) in amounts { self.add(amount, label: label, kind, outcome) }
         case .group(let group):
             if group.success > 0 { self.add(group.success, label: label, kind, Self.accepted) }

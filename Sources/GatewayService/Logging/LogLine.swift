@@ -139,12 +139,13 @@ private enum LogText {
 
     /// Appends text. Escapes quotes, backslashes, and everything that a reader could treat as a line end or a command.
     static func append(_ text: String, to bytes: inout UniqueBytes) {
-        let span = text.utf8.span
         // Nearly all texts are plain.
-        guard !span.isPlainText else {
-            bytes.append(span)
-            return
+        var isPlain = false
+        text.withUTF8Span { span in
+            isPlain = span.isPlainText
+            if isPlain { bytes.append(span) }
         }
+        if isPlain { return }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\":
