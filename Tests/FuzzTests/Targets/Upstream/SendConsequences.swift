@@ -45,6 +45,8 @@ enum SendConsequences {
     static let origin = RequestOrigin(method: "POST", requestID: "request")
     /// Room for a record's names and codes, and one message id.
     private static let maxRecordBytes = 1_024
+    /// A recipient of a list has a pseudonym and a code or a message id of at most 512 bytes.
+    private static let maxResultBytes = Pseudonym.byteCount + 512 + 8
     private static let longestDelay = 86_400
     private static let metrics = TenantCounters(.messages, GatewayMetrics())
 
@@ -74,7 +76,8 @@ enum SendConsequences {
         try FuzzFinding.require(record.recipients <= 2_000, "\(record.recipients) recipients")
         var bytes: [UInt8] = []
         AuditCodec.encode(record, to: &bytes)
-        try FuzzFinding.require(bytes.count <= Self.maxRecordBytes, "a record of \(bytes.count) bytes")
+        let bound = Self.maxRecordBytes + record.results.count * Self.maxResultBytes
+        try FuzzFinding.require(bytes.count <= bound, "a record of \(bytes.count) bytes")
         let again = AuditCodec.decode(bytes, time: record.time, tenant: record.tenant)
         try FuzzFinding.requireEqual(again, record, "another record")
     }
