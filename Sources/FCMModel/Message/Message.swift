@@ -81,6 +81,7 @@ package struct Notification: Sendable, Hashable {
 
     package subscript(key: NotificationKey) -> String? {
         get {
+            // In place: `first(where:)` copies each text.
             for index in self.texts.indices where self.texts[index].key == key { return self.texts[index].value }
             return nil
         }

@@ -19,6 +19,7 @@ package struct V1Calls: Sendable {
     /// Creates the calls for a message. For a legacy request, the target is its ``LegacySendRequest/sentTarget``. The
     /// time to live starts at `now`, in seconds since 1970 (TR-TTL).
     package init(_ message: Message, to target: Target, now: Int) {
+        // Read first, so that the writer takes over the message in place of a copy.
         let (platforms, dryRun) = (message.platforms, message.dryRun)
         var suffix: ByteBuffer
         if let members = message.passThrough {
