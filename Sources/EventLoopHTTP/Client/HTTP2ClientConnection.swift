@@ -133,9 +133,10 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         cause: (any Error)? = nil
     ) {
         guard self.forget(stream) else { return }
+        let requestSent = self.session.mayHaveSent(stream)
         self.session.reset(stream, reason)
         self.scheduleFlush()
-        stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
+        stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: requestSent, cause: cause)))
         self.released(stream)
     }
 
@@ -199,7 +200,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             self.context?.closeAtOnce()
             for stream in streams.values {
                 self.core.release(stream.countedBytes)
-                stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
+                let requestSent = self.session.mayHaveSent(stream)
+                stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: requestSent, cause: cause)))
             }
         }
     }

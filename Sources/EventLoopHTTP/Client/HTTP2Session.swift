@@ -211,6 +211,12 @@ final class HTTP2Session {
         return stream
     }
 
+    /// True if the peer may have received any part of the request.
+    func mayHaveSent(_ stream: Stream) -> Bool {
+        // libnghttp2 knows a stream from the moment it writes the request's head until the stream is closed.
+        unsafe nghttp2_session_get_stream_local_close(self.session, stream.id) >= 0 || stream.isClosed
+    }
+
     /// Forgets a stream; no more events concern it. Returns false if it was forgotten before.
     func forget(_ stream: Stream) -> Bool {
         self.lastFound = nil

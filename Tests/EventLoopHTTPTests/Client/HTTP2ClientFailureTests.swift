@@ -1,5 +1,6 @@
 import HTTPTypes
 import NIOCore
+import NIOEmbedded
 import NIOHTTP2
 import Testing
 
@@ -188,6 +189,29 @@ struct HTTP2ClientFailureTests {
         #expect(try await other.status == .ok)
         #expect(peer.record.accepted.count == 1)
         await peer.stop()
+    }
+
+    @Test("A request counts as sent from the moment its head is written, also after its stream is reset")
+    func mayHaveSent() throws {
+        let settings = HTTP2Session.Settings(HTTPClientConfiguration())
+        let session = HTTP2Session(settings: settings, authority: "fcm.test")
+        let loop = EmbeddedEventLoop()
+        func start() throws -> HTTP2Session.Stream {
+            let request = HTTPClientRequest(method: .post, path: "/", body: ByteBuffer(string: "{}"))
+            let exchange = HTTPClientExchange(request: request, deadline: .distantFuture, eventLoop: loop)
+            return try #require(session.start(exchange, settings.responseLimits))
+        }
+        let written = try start()
+        #expect(!session.mayHaveSent(written))
+        var output = ByteBuffer()
+        #expect(session.write(to: &output))
+        #expect(session.mayHaveSent(written))
+        let waiting = try start()
+        // An empty SETTINGS frame, which a server begins with, and RST_STREAM with CANCEL for the first stream.
+        let answer: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8]
+        #expect(session.receive(ByteBuffer(bytes: answer)))
+        #expect(session.mayHaveSent(written))
+        #expect(!session.mayHaveSent(waiting))
     }
 
     private static let bad: [(HTTP2Peer.Reply, HTTPClientError.Code)] = [
