@@ -206,11 +206,3 @@ package enum AuditCodec {
         }
     }
 }
-
-extension [UInt8] {
-    /// Appends a number, highest byte first.
-    package mutating func append(bigEndian number: some FixedWidthInteger & UnsignedInteger) {
-        // Unsafe: the bytes are copied before the pointer ends.
-        unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe self.append(contentsOf: $0) }
-    }
-}

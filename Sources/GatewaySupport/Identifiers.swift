@@ -158,6 +158,20 @@ extension [UInt8] {
         if isCopied == nil { self.append(contentsOf: text.utf8) }
     }
 
+    /// Appends a number, highest byte first.
+    package mutating func append(bigEndian number: UInt64) {
+        self.append(addingCapacity: 8) { room in
+            for place in 0..<8 { room.append(UInt8(truncatingIfNeeded: number >> (56 - 8 * place))) }
+        }
+    }
+
+    /// Appends a number, highest byte first.
+    package mutating func append(bigEndian number: UInt32) {
+        self.append(addingCapacity: 4) { room in
+            for place in 0..<4 { room.append(UInt8(truncatingIfNeeded: number >> (24 - 8 * place))) }
+        }
+    }
+
     /// Appends a number in 16 hexadecimal digits.
     package mutating func append(hexadecimal number: UInt64) {
         self.append(addingCapacity: 16) { room in

@@ -116,6 +116,8 @@ package struct RESPParser: Sendable {
 
     private static let carriageReturn = UInt8(ascii: "\r")
     private static let lineFeed = UInt8(ascii: "\n")
+    /// Both, highest byte first.
+    private static let lineEnd: UInt16 = 0x0D0A
     private static let formatBytes = 4
 
     private let limits: Limits
@@ -215,9 +217,9 @@ package struct RESPParser: Sendable {
 
     private mutating func read(_ string: PendingString, from bytes: inout ByteBuffer) throws(RESPError) -> RESPValue? {
         guard bytes.readableBytes >= string.length + 2, let content = bytes.readBytes(length: string.length),
-            let end = bytes.readBytes(length: 2)
+            let end = bytes.readInteger(as: UInt16.self)
         else { return nil }
-        guard end == [Self.carriageReturn, Self.lineFeed] else { throw .malformed }
+        guard end == Self.lineEnd else { throw .malformed }
         if string.isError { return .error(String(decoding: content, as: UTF8.self)) }
         guard string.hasFormat else { return .bytes(content) }
         // Three bytes of format and a colon.
@@ -320,7 +322,7 @@ package struct RESPParser: Sendable {
     }
 
     private static func integer(_ line: ByteBuffer) throws(RESPError) -> Int64 {
-        guard let number = Int64(try Self.digits(line)) else { throw .malformed }
+        guard let number = Int64(String(buffer: line)) else { throw .malformed }
         return number
     }
 

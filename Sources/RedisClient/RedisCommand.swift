@@ -4,31 +4,60 @@ import NIOPosix
 
 /// A command in its wire form: an array of strings, which every version of the protocol accepts.
 package struct RedisCommand: Sendable {
-    private static let lineEnd = Array("\r\n".utf8)
+    private var text: [UInt8] = []
+    /// The words that are still to be added.
+    private var missing: Int
 
-    let bytes: ByteBuffer
+    /// Begins a command of this many words, and makes room for this many bytes.
+    package init(wordCount: Int, reserving bytes: Int) {
+        self.missing = wordCount
+        self.text.reserveCapacity(bytes)
+        self.append(UInt8(ascii: "*"), wordCount)
+    }
 
     /// Creates a command from its name and arguments.
     package init(_ words: [[UInt8]]) {
-        var bytes: [UInt8] = []
-        // A length and two line ends for each word.
-        bytes.reserveCapacity(words.reduce(16) { $0 + $1.count + 16 })
-        func add(_ type: UInt8, _ count: Int) {
-            bytes.append(type)
-            bytes += String(count).utf8
-            bytes += Self.lineEnd
-        }
-        add(UInt8(ascii: "*"), words.count)
-        for word in words {
-            add(UInt8(ascii: "$"), word.count)
-            bytes += word
-            bytes += Self.lineEnd
-        }
-        self.bytes = ByteBuffer(bytes: bytes)
+        self.init(wordCount: words.count, reserving: 0)
+        for word in words { self.add(word) }
     }
 
     package init(_ words: [String]) {
         self.init(words.map { Array($0.utf8) })
+    }
+
+    package mutating func add(_ word: [UInt8]) {
+        self.add(byteCount: word.count) { $0 += word }
+    }
+
+    /// Adds a word of this length, whose bytes the closure appends.
+    package mutating func add(byteCount: Int, _ append: (inout [UInt8]) -> Void) {
+        self.missing -= 1
+        self.append(UInt8(ascii: "$"), byteCount)
+        let end = self.text.count + byteCount
+        append(&self.text)
+        precondition(self.text.count == end, "A word of a command has another length than stated")
+        self.appendLineEnd()
+    }
+
+    var bytes: ByteBuffer {
+        precondition(self.missing == 0, "A command has another number of words than stated")
+        return ByteBuffer(bytes: self.text)
+    }
+
+    private mutating func append(_ type: UInt8, _ count: Int) {
+        self.text.append(type)
+        self.append(decimal: count)
+        self.appendLineEnd()
+    }
+
+    private mutating func append(decimal number: Int) {
+        if number >= 10 { self.append(decimal: number / 10) }
+        self.text.append(UInt8(ascii: "0") + UInt8(number % 10))
+    }
+
+    private mutating func appendLineEnd() {
+        self.text.append(UInt8(ascii: "\r"))
+        self.text.append(UInt8(ascii: "\n"))
     }
 }
 

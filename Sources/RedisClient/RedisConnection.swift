@@ -31,6 +31,7 @@ final class RedisConnection: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var isOpened = false
     private var isEnded = false
+    private var isFlushScheduled = false
     private var wakeUp: (at: NIODeadline, task: Scheduled<Void>)?
     private var introductionDeadline: NIODeadline?
 
@@ -158,7 +159,15 @@ final class RedisConnection: ChannelInboundHandler {
 
     private func write(_ command: RedisCommand) {
         guard let context = self.context else { return }
-        context.writeAndFlush(self.wrapOutboundOut(command.bytes), promise: nil)
+        context.write(self.wrapOutboundOut(command.bytes), promise: nil)
+        guard !self.isFlushScheduled else { return }
+        self.isFlushScheduled = true
+        // All commands of one turn of the loop leave together.
+        context.eventLoop.assumeIsolated()
+            .execute {
+                self.isFlushScheduled = false
+                self.context?.flush()
+            }
     }
 
     // MARK: Timeouts

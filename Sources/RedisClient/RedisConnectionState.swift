@@ -116,7 +116,8 @@ struct RedisConnectionState<Call> {
     /// Returns the reason to close the connection if the reply is an error that shows that the server can't be used.
     /// Returns nil for all other replies.
     private func end(after value: RESPValue) -> RedisClientError? {
-        switch value.errorCode {
+        guard case .error = value else { return nil }
+        return switch value.errorCode {
         case "READONLY":
             RedisClientError(.unusableServer, "The server has become a replica")
         case "MOVED", "ASK", "CLUSTERDOWN":

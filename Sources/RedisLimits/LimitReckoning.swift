@@ -6,8 +6,10 @@ import RedisClient
 /// The script checks the tenant's bucket first. When that refuses, the rest of the request is refused without asking.
 struct LimitReckoning {
     struct Chunk {
-        var keys: [[UInt8]]
-        var numbers: [Int64]
+        let tenant: LimitKey
+        /// The buckets to charge, the tenant's own first.
+        var buckets: [RefusalCache.BucketName] = []
+        var numbers: [Int64] = []
     }
 
     /// A bucket without room for one message.
@@ -69,12 +71,12 @@ struct LimitReckoning {
     }
 
     /// The buckets that a recipient's message is charged to, in the order of asking.
-    private func keys(of recipient: Int) -> [LimitKey] {
+    private func keys(of recipient: Int) -> ArraySlice<LimitKey> {
         switch self.request.recipients {
         case .devices(let keys):
             self.request.members.isEmpty
-                ? [keys[recipient]] : [keys[recipient]] + (self.request.members[recipient] ?? [])
-        case .topics(let keys): keys
+                ? keys[recipient...recipient] : [keys[recipient]] + (self.request.members[recipient] ?? [])
+        case .topics(let keys): keys[...]
         case .tenantOnly: []
         }
     }
@@ -83,15 +85,19 @@ struct LimitReckoning {
 
     mutating func nextChunk(charges: Bool) -> Chunk {
         self.charges = charges
-        let policies = self.request.policies
-        let prefix = Array("rl:{".utf8) + self.request.tenant.digits + Array("}:".utf8)
-        var keys = [self.name(.tenant, self.request.tenant, prefix)]
-        var numbers = [charges ? 1 : 0, Int64(self.calls), Int64(self.scopes.count)]
-        for scope in [.tenant] + self.scopes {
-            numbers.append(Int64(policies[scope].count))
-            for policy in policies[scope] { numbers += [policy.interval, Int64(policy.burst)] }
-        }
-        self.asked = []
+        let (tenant, policies) = (self.request.tenant, self.request.policies)
+        let recipients = min(self.recipientCount - self.next, RedisRateLimiter.chunkRecipients)
+        var chunk = Chunk(tenant: tenant)
+        chunk.buckets.reserveCapacity(1 + recipients * self.scopes.count)
+        // The numbers of two policies for each class.
+        chunk.numbers.reserveCapacity(8 + 5 * self.scopes.count + recipients)
+        chunk.buckets.append(.init(.tenant, tenant, policies))
+        chunk.numbers.append(charges ? 1 : 0)
+        chunk.numbers.append(Int64(self.calls))
+        chunk.numbers.append(Int64(self.scopes.count))
+        chunk.add(policies.tenant)
+        for scope in self.scopes { chunk.add(policies[scope]) }
+        self.asked.removeAll(keepingCapacity: true)
         while self.next < self.recipientCount, self.asked.count < RedisRateLimiter.chunkRecipients {
             guard self.denials.isEmpty || self.denials[self.next] == nil else {
                 self.next += 1
@@ -99,27 +105,16 @@ struct LimitReckoning {
             }
             let devices = self.keys(of: self.next)
             let count = devices.count * self.scopes.count
-            // The first key is the tenant's.
-            guard self.asked.isEmpty || keys.count - 1 + count <= RedisRateLimiter.chunkKeys else { break }
+            // The first bucket is the tenant's.
+            guard self.asked.isEmpty || chunk.buckets.count - 1 + count <= RedisRateLimiter.chunkKeys else { break }
             for device in devices {
-                for scope in self.scopes { keys.append(self.name(scope, device, prefix)) }
+                for scope in self.scopes { chunk.buckets.append(.init(scope, device, policies)) }
             }
-            numbers.append(Int64(count))
+            chunk.numbers.append(Int64(count))
             self.asked.append(self.next)
             self.next += 1
         }
-        return Chunk(keys: keys, numbers: numbers)
-    }
-
-    private func name(_ scope: LimitScope, _ key: LimitKey, _ prefix: [UInt8]) -> [UInt8] {
-        let kind =
-            switch scope {
-            case .tenant: UInt8(ascii: "t")
-            case .device: UInt8(ascii: "d")
-            case .deviceCollapsible: UInt8(ascii: "c")
-            case .topic: UInt8(ascii: "o")
-            }
-        return prefix + [kind, UInt8(ascii: ":")] + self.request.policies.bucketKey(key, scope).digits
+        return chunk
     }
 
     // MARK: Answers
@@ -167,7 +162,8 @@ struct LimitReckoning {
             return false
         }
         let scope = self.scopes[(Int(outcome) - 1) % self.scopes.count]
-        let name = RefusalCache.BucketName(scope, keys[(Int(outcome) - 1) / self.scopes.count], self.request.policies)
+        let key = keys[keys.startIndex + (Int(outcome) - 1) / self.scopes.count]
+        let name = RefusalCache.BucketName(scope, key, self.request.policies)
         self.refusedBuckets.append(RefusedBucket(name: name, wait: wait))
         self.deny(recipient, LimitDecision.Denial(scope, wait: wait, self.jitter))
         return true
@@ -220,6 +216,17 @@ struct LimitReckoning {
 
     var status: LimitStatus {
         LimitStatus(tenant: self.tenant.quotas(at: self.now), recipients: self.statuses)
+    }
+}
+
+extension LimitReckoning.Chunk {
+    /// Adds the policies of a class of buckets.
+    fileprivate mutating func add(_ policies: [RatePolicy]) {
+        self.numbers.append(Int64(policies.count))
+        for policy in policies {
+            self.numbers.append(policy.interval)
+            self.numbers.append(Int64(policy.burst))
+        }
     }
 }
 

@@ -23,20 +23,42 @@ struct LimiterScript: Sendable {
 
     /// The command that runs the program. It contains the whole text if the server does not know it yet.
     func command(_ chunk: LimitReckoning.Chunk, whole: Bool) -> RedisCommand {
-        var numbers: [UInt8] = []
-        for number in chunk.numbers {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                numbers.append(UInt8(truncatingIfNeeded: number >> shift))
+        let program = whole ? self.whole : self.known
+        let numberBytes = 8 * chunk.numbers.count
+        // Each word comes with its length and two line ends.
+        let room =
+            (program.reduce(32) { $0 + $1.count + 16 }) + (Self.nameBytes + 16) * chunk.buckets.count + numberBytes
+        // The program, the number of buckets, their names, and the numbers.
+        var command = RedisCommand(wordCount: program.count + chunk.buckets.count + 2, reserving: room)
+        for word in program { command.add(word) }
+        command.add(Array(String(chunk.buckets.count).utf8))
+        var start: [UInt8] = []
+        start.reserveCapacity(Self.nameBytes)
+        start.append(utf8: "rl:{")
+        chunk.tenant.appendDigits(to: &start)
+        start.append(utf8: "}:")
+        for bucket in chunk.buckets {
+            command.add(byteCount: Self.nameBytes) { name in
+                name += start
+                name.append(bucket.scope.letter)
+                name.append(UInt8(ascii: ":"))
+                bucket.key.appendDigits(to: &name)
             }
         }
-        let count = Array("\(chunk.keys.count)".utf8)
-        return RedisCommand((whole ? self.whole : self.known) + [count] + chunk.keys + [numbers])
+        command.add(byteCount: numberBytes) { bytes in
+            for number in chunk.numbers { bytes.append(bigEndian: UInt64(bitPattern: number)) }
+        }
+        return command
     }
+
+    /// The length of a bucket's name: `rl:{<tenant>}:<kind>:<key>`.
+    private static let nameBytes = "rl:{}:k:".utf8.count + 2 * LimitKey.digitCount
 
     /// The numbers of an answer. `nil` if the bytes are none, or one is too large to be exact in Lua.
     static func numbers(_ bytes: [UInt8]) -> ArraySlice<Int64>? {
         guard bytes.count.isMultiple(of: 8) else { return nil }
         var numbers: [Int64] = []
+        numbers.reserveCapacity(bytes.count / 8)
         for start in stride(from: 0, to: bytes.count, by: 8) {
             let number = bytes[start..<start + 8].reduce(0 as Int64) { $0 << 8 | Int64($1) }
             guard number.magnitude <= 1 << 53 else { return nil }
@@ -195,4 +217,16 @@ struct LimiterScript: Sendable {
         for index = 1, #outcomes do answer[#answer + 1] = outcomes[index] end
         return struct.pack(format(#answer), unpack(answer))
         """#
+}
+
+extension LimitScope {
+    /// The scope in a bucket's name.
+    fileprivate var letter: UInt8 {
+        switch self {
+        case .tenant: UInt8(ascii: "t")
+        case .device: UInt8(ascii: "d")
+        case .deviceCollapsible: UInt8(ascii: "c")
+        case .topic: UInt8(ascii: "o")
+        }
+    }
 }

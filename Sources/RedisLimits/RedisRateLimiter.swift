@@ -116,11 +116,8 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     package func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
         if self.health.withLock({ $0.isShared }) {
-            let reckoning = await self.noting {
-                () async throws(RedisClientError) in
-                try await self.reckon(LimitReckoning(request, jitter: self.jitter), charges: false)
-            }
-            if let reckoning {
+            var reckoning = LimitReckoning(request, jitter: self.jitter)
+            if await self.complete(&reckoning, charges: false) {
                 self.refusals.note(reckoning, at: self.uptime())
                 return reckoning.status
             }
@@ -147,28 +144,23 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     /// Returns Redis's decision, or one that follows from an answer of the last second. `nil` if Redis fails or has
     /// failed.
-    private func ask(_ request: LimitRequest) async -> LimitDecision? {
-        guard request.isList else { return await self.askNow(request) }
-        guard await self.lists.acquire(request.tenant, until: .now + Self.queueTimeout) else {
-            let denial = LimitDecision.Denial(.tenant, wait: 0, self.jitter)
-            return LimitDecision(admission: .none(denial), tenantQuotas: [])
-        }
-        defer { self.lists.release(request.tenant) }
-        return await self.askNow(request)
-    }
-
+    ///
     /// If Redis fails within a list, the charges of earlier chunks stay, although the whole list is decided again.
-    private func askNow(_ request: LimitRequest) async -> LimitDecision? {
+    private func ask(_ request: LimitRequest) async -> LimitDecision? {
+        if request.isList {
+            guard await self.lists.acquire(request.tenant, until: .now + Self.queueTimeout) else {
+                let denial = LimitDecision.Denial(.tenant, wait: 0, self.jitter)
+                return LimitDecision(admission: .none(denial), tenantQuotas: [])
+            }
+        }
+        defer { if request.isList { self.lists.release(request.tenant) } }
         guard self.health.withLock({ $0.isShared }) else { return nil }
         let known = self.refusals.isEmpty ? Known() : self.known(of: request)
         if let decision = known.decision { return decision }
-        let reckoning = LimitReckoning(request, known: known.denials, jitter: self.jitter)
-        let answered = await self.noting { () async throws(RedisClientError) in
-            try await self.reckon(reckoning, charges: true)
-        }
-        guard let answered else { return nil }
-        self.refusals.note(answered, at: self.uptime())
-        return answered.decision
+        var reckoning = LimitReckoning(request, known: known.denials, jitter: self.jitter)
+        guard await self.complete(&reckoning, charges: true) else { return nil }
+        self.refusals.note(reckoning, at: self.uptime())
+        return reckoning.decision
     }
 
     /// The known refusals of a request's buckets.
@@ -230,13 +222,11 @@ package final class RedisRateLimiter: RateLimiter, Service {
     }
 
     private func reckon(
-        _ begun: LimitReckoning,
+        _ reckoning: inout LimitReckoning,
         charges: Bool,
-        by client: RedisClient? = nil,
+        by redis: RedisClient,
         timeout: Duration? = nil
-    ) async throws(RedisClientError) -> LimitReckoning {
-        var reckoning = begun
-        let redis = client ?? self.redis
+    ) async throws(RedisClientError) {
         repeat {
             let chunk = reckoning.nextChunk(charges: charges)
             var reply = try await redis.call(self.script.command(chunk, whole: false), timeout: timeout)
@@ -250,22 +240,19 @@ package final class RedisRateLimiter: RateLimiter, Service {
                 throw RedisClientError(.invalidReply, "Redis gave an invalid reply to the limiter's script")
             }
         } while !reckoning.isComplete
-        return reckoning
     }
 
     // MARK: Failing and coming back
 
-    /// Returns Redis's answer. `nil` if it fails; the failure that puts Redis in doubt is followed by a probe.
-    private func noting(
-        _ body: () async throws(RedisClientError) -> LimitReckoning
-    ) async -> LimitReckoning? {
+    /// Asks Redis. Returns false if it fails; the failure that puts Redis in doubt is followed by a probe.
+    private func complete(_ reckoning: inout LimitReckoning, charges: Bool) async -> Bool {
         do throws(RedisClientError) {
-            let answer = try await body()
+            try await self.reckon(&reckoning, charges: charges, by: self.redis)
             _ = self.health.withLock { $0.decided(isAnswered: true) }
-            return answer
+            return true
         } catch {
             if self.health.withLock({ $0.decided(isAnswered: false) }) { await self.probe() }
-            return nil
+            return false
         }
     }
 
@@ -284,7 +271,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
     package func probe() async -> Bool {
         var failure: RedisClientError?
         do throws(RedisClientError) {
-            _ = try await self.reckon(self.probeRequest, charges: true, by: self.probes)
+            try await self.reckonProbe(by: self.probes)
         } catch {
             failure = error
         }
@@ -302,7 +289,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
 
     /// Asks Redis once, with time to connect.
     package func ask(timeout: Duration = .seconds(2)) async throws(RedisClientError) {
-        _ = try await self.reckon(self.probeRequest, charges: true, timeout: timeout)
+        try await self.reckonProbe(by: self.redis, timeout: timeout)
     }
 
     /// Asks Redis, and throws if it can't be used with this configuration. A server that can't be reached may still
@@ -321,7 +308,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
         }
     }
 
-    private var probeRequest: LimitReckoning {
+    private func reckonProbe(by redis: RedisClient, timeout: Duration? = nil) async throws(RedisClientError) {
         let request = LimitRequest(
             tenant: LimitKey(Pseudonym(bytes: [])),
             policies: LimitPolicies(
@@ -333,7 +320,8 @@ package final class RedisRateLimiter: RateLimiter, Service {
             recipients: .tenantOnly(1),
             isCollapsible: false
         )
-        return LimitReckoning(request, jitter: self.jitter)
+        var reckoning = LimitReckoning(request, jitter: self.jitter)
+        try await self.reckon(&reckoning, charges: true, by: redis, timeout: timeout)
     }
 
     /// Limits must be shared within two seconds of Redis's return. The client takes up to half a second to connect, and

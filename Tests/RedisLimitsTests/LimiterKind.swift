@@ -32,6 +32,14 @@ enum LimiterKind: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
+extension LimitKey {
+    var digits: String {
+        var digits: [UInt8] = []
+        self.appendDigits(to: &digits)
+        return String(decoding: digits, as: UTF8.self)
+    }
+}
+
 extension RedisClient {
     /// Runs a body with a client of a local server, with long timeouts.
     static func with<Result>(

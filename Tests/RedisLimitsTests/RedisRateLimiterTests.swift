@@ -106,8 +106,8 @@ struct RedisRateLimiterTests {
             try await RedisClient.with(port: server.port) { client in
                 let limiter = Self.limiter(client, uptime: Uptime())
                 let request = Self.request()
-                let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
-                let own = String(decoding: request.policies.bucketKey(request.tenant, .tenant).digits, as: UTF8.self)
+                let tenant = request.tenant.digits
+                let own = request.policies.bucketKey(request.tenant, .tenant).digits
                 let key = "rl:{\(tenant)}:t:\(own)"
                 // In the year 2255, as microseconds and nanoseconds.
                 let late = [UInt8]([0x00, 0x20, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -213,9 +213,9 @@ struct RedisRateLimiterTests {
                 let key = LimitKey.sample("device")
                 let request = Self.request(.devices([key]))
                 #expect(await Self.limiter(client).admit(request, now: .sample).admission == .all)
-                let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
+                let tenant = request.tenant.digits
                 func digits(_ scope: LimitScope, _ key: LimitKey) -> String {
-                    String(decoding: request.policies.bucketKey(key, scope).digits, as: UTF8.self)
+                    request.policies.bucketKey(key, scope).digits
                 }
                 let (own, device) = (digits(.tenant, request.tenant), digits(.device, key))
                 for name in ["rl:{\(tenant)}:t:\(own)", "rl:{\(tenant)}:d:\(device)"] {
@@ -235,8 +235,8 @@ struct RedisRateLimiterTests {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client async throws in
                 let request = Self.request()
-                let tenant = String(decoding: request.tenant.digits, as: UTF8.self)
-                let own = String(decoding: request.policies.bucketKey(request.tenant, .tenant).digits, as: UTF8.self)
+                let tenant = request.tenant.digits
+                let own = request.policies.bucketKey(request.tenant, .tenant).digits
                 _ = try await client.call(RedisCommand(["SET", "rl:{\(tenant)}:t:\(own)", value]))
                 let limiter = Self.limiter(client, .closed)
                 for left in [3, 2] {

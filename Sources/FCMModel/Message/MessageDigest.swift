@@ -146,9 +146,6 @@ package struct MessageDigest {
             self.pending.removeAll(keepingCapacity: true)
         }
         self.pending.append(tag.rawValue)
-        let count = UInt32(clamping: count)
-        for shift in stride(from: UInt32(24), through: 0, by: -8) {
-            self.pending.append(UInt8(truncatingIfNeeded: count >> shift))
-        }
+        self.pending.append(bigEndian: UInt32(clamping: count))
     }
 }

@@ -227,13 +227,13 @@ package struct LimitKey: Sendable, Hashable {
         self.init(pseudonymizer.pseudonym(of: tenant.text))
     }
 
-    /// The key in hexadecimal digits, as it appears in names outside this process.
-    package var digits: [UInt8] {
-        var digits: [UInt8] = []
-        digits.reserveCapacity(32)
-        digits.append(hexadecimal: self.high)
-        digits.append(hexadecimal: self.low)
-        return digits
+    /// The number of the key's digits.
+    package static let digitCount = 32
+
+    /// Appends the key in hexadecimal digits, as it appears in names outside this process.
+    package func appendDigits(to bytes: inout [UInt8]) {
+        bytes.append(hexadecimal: self.high)
+        bytes.append(hexadecimal: self.low)
     }
 
     /// Returns which of so many shards holds the key. The hash is uniform, so its bits need no further hashing.
