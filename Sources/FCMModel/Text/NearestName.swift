@@ -7,15 +7,15 @@ package enum NearestName {
 
     /// Returns the candidate with the fewest edits. Returns `nil` if no candidate is close.
     ///
-    /// At most two edits are allowed, or a third of the name's length if that is more. The number of edits must be
-    /// smaller than the name's length. Among equally close candidates, the first in alphabetical order wins.
+    /// An edit changes one byte. At most two edits are allowed, or a third of the name's length if that is more. The number
+    /// of edits must be smaller than the name's length. Among equally close candidates, the first in alphabetical order wins.
     static func find(_ name: String, among candidates: some Sequence<String>) -> String? {
-        let length = name.count
+        let length = name.utf8.count
         let allowed = min(max(2, length / 3), length - 1)
         let best = candidates.sorted()
             // A candidate needs at least as many edits as its length differs. Without this check, a name of a megabyte
             // would take half a minute.
-            .filter { abs($0.count - length) <= allowed }
+            .filter { abs($0.utf8.count - length) <= allowed }
             .map { (candidate: $0, distance: Self.distance(name, $0)) }
             .min { $0.distance < $1.distance }
         guard let best, best.distance <= allowed else { return nil }
@@ -23,13 +23,13 @@ package enum NearestName {
     }
 
     private static func distance(_ left: String, _ right: String) -> Int {
-        let left = Array(left)
-        let right = Array(right)
+        let left = Array(left.utf8)
+        let right = Array(right.utf8)
         var previous = Array(0...right.count)
-        for (row, character) in left.enumerated() {
+        for (row, byte) in left.enumerated() {
             var current = [row + 1]
             for (column, other) in right.enumerated() {
-                let replaced = previous[column] + (character == other ? 0 : 1)
+                let replaced = previous[column] + (byte == other ? 0 : 1)
                 current.append(min(replaced, previous[column + 1] + 1, current[column] + 1))
             }
             previous = current

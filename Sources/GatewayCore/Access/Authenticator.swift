@@ -147,7 +147,9 @@ package struct ClientName: Sendable, Hashable {
     /// Reads a name as an operator writes it: a whole DNS name without a wildcard or a final full stop, or a URI with
     /// its scheme. Returns `nil` for any other text.
     package init?(_ text: String) {
-        guard let name = text.utf8.contains(UInt8(ascii: ":")) ? Self.uri(text) : Self.dnsName(text) else { return nil }
+        guard text.utf8.count <= Self.maxBytes,
+            let name = text.utf8.contains(UInt8(ascii: ":")) ? Self.uri(text) : Self.dnsName(text)
+        else { return nil }
         self.text = name
     }
 
