@@ -153,7 +153,7 @@ package struct ClientName: Sendable, Hashable {
         self.text = name
     }
 
-    package static func dnsName(_ text: String) -> String? {
+    private static func dnsName(_ text: String) -> String? {
         guard (1...253).contains(text.utf8.count) else { return nil }
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let isWellFormed = labels.allSatisfy { label in
@@ -163,11 +163,11 @@ package struct ClientName: Sendable, Hashable {
         return isWellFormed ? text.lowercased() : nil
     }
 
-    /// Returns a URI unchanged, or `nil` for a text that is none or too long.
+    /// Returns a URI unchanged, or `nil` for a text that is none.
     ///
     /// Names are compared byte by byte, as SPIFFE does, so escapes and the case of letters are kept.
-    package static func uri(_ text: String) -> String? {
-        guard text.utf8.count <= Self.maxBytes, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+    private static func uri(_ text: String) -> String? {
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
             text.utf8.index(after: colon) < text.endIndex, let first = text.utf8.first, first.isLetter,
             text.utf8[..<colon].allSatisfy(Self.isSchemeCharacter)
