@@ -32,6 +32,12 @@ package struct IdempotencyRecord: Sendable, Hashable {
                 slice: request.slice
             )
         }
+
+        /// Hashes two words: a part of the digest tells keys apart, and the time of creation tenants.
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(self.keyDigest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+            hasher.combine(self.tenantCreatedAt.microseconds)
+        }
     }
 
     /// A record and its number in the store. Numbers are never reused.

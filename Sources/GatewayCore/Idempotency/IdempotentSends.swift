@@ -428,7 +428,7 @@ package final class IdempotentSends: Service {
         _ earlier: SendReservation.Progress,
         in place: consuming AuditLog.Reservation
     ) {
-        let started = earlier.started.sorted()
+        let started = earlier.started
         guard let begun = command.target.keeping(places: started) else {
             return self.pipeline.recordAbandoned(command, outcome, in: place)
         }

@@ -147,6 +147,8 @@ package final class SendReservation: Sendable {
     private func places(of target: Target) -> [Int] {
         let remaining = self.earlier.remaining
         guard let texts = target.listed, let all = self.target.listed else { return Array(remaining.prefix(1)) }
+        // An ordered part with as many recipients is the whole.
+        if texts.count == remaining.count { return remaining }
         var places: [Int] = []
         places.reserveCapacity(texts.count)
         var candidates = remaining.makeIterator()
@@ -368,87 +370,86 @@ extension Refusal {
 
 extension SendReservation {
     /// The recipients of a send that may have been sent to, and their outcomes.
-    struct Progress: Sendable, Hashable {
-        let count: Int
-        /// The places of the recipients that the message may have left for.
-        private(set) var started: Set<Int> = []
-        /// Their known outcomes.
-        private(set) var outcomes: [Int: RecipientOutcome] = [:]
-
-        init(count: Int) {
-            self.count = count
+    struct Progress: Sendable, Equatable {
+        private enum Step: Equatable {
+            /// Nothing has left for the recipient. Next: `started`.
+            case waiting
+            /// The message may have left. Next: `finished`; `waiting` if the mark could not be stored.
+            case started
+            case finished(RecipientOutcome)
         }
+
+        /// The step of each recipient.
+        private var steps: [Step]
+
+        init(count: Int) { self.steps = Array(repeating: .waiting, count: count) }
+
+        /// The progress of a send that has ended.
+        init(_ outcomes: [RecipientOutcome]) { self.steps = outcomes.map { .finished($0) } }
 
         /// The places of the recipients that nothing has left for.
-        var remaining: [Int] { (0..<self.count).filter { !self.started.contains($0) } }
+        var remaining: [Int] { self.steps.indices.filter { self.steps[$0] == .waiting } }
 
-        mutating func start(_ places: some Sequence<Int>) {
-            self.started.formUnion(places)
-        }
+        /// The places of the recipients that the message may have left for.
+        var started: [Int] { self.steps.indices.filter { self.steps[$0] != .waiting } }
 
-        mutating func takeBack(_ places: some Sequence<Int>) {
-            self.started.subtract(places)
-        }
+        mutating func start(_ places: some Sequence<Int>) { for place in places { self.steps[place] = .started } }
 
-        mutating func finish(_ place: Int, _ outcome: RecipientOutcome) {
-            self.outcomes[place] = outcome
-        }
+        mutating func takeBack(_ places: some Sequence<Int>) { for place in places { self.steps[place] = .waiting } }
+
+        mutating func finish(_ place: Int, _ outcome: RecipientOutcome) { self.steps[place] = .finished(outcome) }
 
         /// Returns one outcome for each recipient: of a started one its known outcome or `outcome_unknown`, of the
         /// others the later ones in their order.
         func results(with later: [RecipientOutcome] = []) -> [RecipientOutcome] {
             var later = later.makeIterator()
-            return (0..<self.count)
-                .map { place in
-                    guard !self.started.contains(place) else {
-                        return self.outcomes[place] ?? .rejected(.outcomeUnknown)
-                    }
-                    return later.next() ?? .rejected(.upstreamUnavailable)
+            return self.steps.map { step in
+                switch step {
+                case .waiting: later.next() ?? .rejected(.upstreamUnavailable)
+                case .started: .rejected(.outcomeUnknown)
+                case .finished(let outcome): outcome
                 }
+            }
         }
-    }
-}
 
-extension SendReservation.Progress {
-    /// Increases with each change of the layout.
-    private static let version = 1
+        /// Increases with each change of the layout.
+        private static let version = 1
 
-    var bytes: [UInt8] {
-        var writer = ByteWriter()
-        writer.write(number: Self.version)
-        writer.write(number: self.started.count)
-        for place in self.started.sorted() { writer.write(number: place) }
-        writer.write(number: self.outcomes.count)
-        for (place, outcome) in self.outcomes.sorted(by: { $0.key < $1.key }) {
-            writer.write(number: place)
-            outcome.write(to: &writer)
+        /// The places that were started, and the places that have finished with their outcomes.
+        var bytes: [UInt8] {
+            let started = self.started
+            let finished = started.compactMap { place -> (Int, RecipientOutcome)? in
+                if case .finished(let outcome) = self.steps[place] { (place, outcome) } else { nil }
+            }
+            var writer = ByteWriter()
+            writer.write(number: Self.version)
+            writer.write(number: started.count)
+            for place in started { writer.write(number: place) }
+            writer.write(number: finished.count)
+            for (place, outcome) in finished {
+                writer.write(number: place)
+                outcome.write(to: &writer)
+            }
+            return writer.bytes
         }
-        return writer.bytes
-    }
 
-    /// The progress of a send that has ended.
-    init(_ outcomes: [RecipientOutcome]) {
-        self.init(count: outcomes.count)
-        self.start(outcomes.indices)
-        for (place, outcome) in outcomes.enumerated() { self.finish(place, outcome) }
-    }
-
-    /// Reads the progress of a send to so many recipients and ignores places beyond them. Returns `nil` for bytes that
-    /// are no progress.
-    init?(_ bytes: [UInt8], count: Int) {
-        self.init(count: count)
-        var reader = ByteReader(bytes)
-        guard reader.number() == Self.version, let startedCount = reader.number() else { return nil }
-        for _ in 0..<startedCount {
-            guard let place = reader.number() else { return nil }
-            if place < count { self.started.insert(place) }
+        /// Reads the progress of a send to so many recipients and ignores places beyond them. Returns `nil` for bytes
+        /// that are no progress.
+        init?(_ bytes: [UInt8], count: Int) {
+            self.init(count: count)
+            var reader = ByteReader(bytes)
+            guard reader.number() == Self.version, let startedCount = reader.number() else { return nil }
+            for _ in 0..<startedCount {
+                guard let place = reader.number() else { return nil }
+                if place < count { self.steps[place] = .started }
+            }
+            guard let outcomeCount = reader.number() else { return nil }
+            for _ in 0..<outcomeCount {
+                guard let place = reader.number(), let outcome = RecipientOutcome(from: &reader) else { return nil }
+                if place < count { self.steps[place] = .finished(outcome) }
+            }
+            guard reader.rest.isEmpty else { return nil }
         }
-        guard let outcomeCount = reader.number() else { return nil }
-        for _ in 0..<outcomeCount {
-            guard let place = reader.number(), let outcome = RecipientOutcome(from: &reader) else { return nil }
-            if place < count { self.outcomes[place] = outcome }
-        }
-        guard reader.rest.isEmpty else { return nil }
     }
 }
 
