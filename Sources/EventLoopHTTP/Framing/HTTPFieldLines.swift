@@ -5,6 +5,8 @@ import NIOCore
 package struct HTTPFieldKey: Sendable {
     /// The name in lower case.
     let bytes: [UInt8]
+    /// See ``HTTPFieldLines/bit(first:count:)``.
+    let bit: UInt64
     /// The name as it is written, with the colon and the space after it.
     let lineStart: [UInt8]
     /// True if the field frames a message or its connection, or is `Date`. The writers of messages set these
@@ -13,6 +15,7 @@ package struct HTTPFieldKey: Sendable {
 
     package init(_ name: HTTPField.Name) {
         self.bytes = Array(name.canonicalName.utf8)
+        self.bit = HTTPFieldLines.bit(first: self.bytes[0], count: self.bytes.count)
         self.lineStart = Array("\(name.rawName): ".utf8)
         self.framesMessage =
             switch name.canonicalName {
@@ -72,6 +75,11 @@ package struct HTTPFieldLines: Sendable {
 
     private var head: ByteBuffer
     private var lines: [Line] = []
+    /// The bits of all names. Most look-ups are for a field that is missing, and end here.
+    private var bits: UInt64 = 0
+
+    /// One of 64 bits, by a name's first letter and length.
+    fileprivate static func bit(first: UInt8, count: Int) -> UInt64 { 1 &<< UInt64(Int(first | 0x20) &* 5 &+ count) }
 
     /// Reads the lines of a head, from an offset to the empty line that ends it. Returns `nil` if one is malformed.
     ///
@@ -86,6 +94,7 @@ package struct HTTPFieldLines: Sendable {
         while !bytes.endsLine(at: index) {
             guard let line = Self.line(in: bytes, at: &index) else { return nil }
             self.lines.append(line)
+            self.bits |= Self.bit(first: bytes[line.name.lowerBound], count: line.nameCount)
         }
         guard index + 2 == bytes.count else { return nil }
     }
@@ -117,6 +126,7 @@ package struct HTTPFieldLines: Sendable {
             let byteCount = head.writerIndex + field.name.rawName.utf8.count + field.value.utf8.count
             precondition(byteCount <= Self.maxHeadBytes, "\(byteCount) bytes of fields")
             let nameStart = head.writerIndex
+            self.bits |= HTTPFieldKey(field.name).bit
             head.writeString(field.name.rawName)
             let valueStart = head.writerIndex
             head.writeString(field.value)
@@ -140,6 +150,7 @@ package struct HTTPFieldLines: Sendable {
     mutating func append(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         let nameStart = self.head.writerIndex
         guard nameStart + name.count + value.count <= Self.maxHeadBytes else { return false }
+        self.bits |= Self.bit(first: name[0], count: name.count)
         self.head.writeBytes(name)
         let valueStart = self.head.writerIndex
         self.head.writeBytes(value)
@@ -153,6 +164,7 @@ package struct HTTPFieldLines: Sendable {
 
     /// The value of a field. Values of a repeated field are joined by commas (RFC 9110, section 5.3).
     package subscript(_ key: HTTPFieldKey) -> String? {
+        guard self.bits & key.bit != 0 else { return nil }
         var value: String?
         for index in self.lines.indices where self.isNamed(key, index) {
             let text = self.text(self.lines[index].value)
@@ -175,6 +187,7 @@ package struct HTTPFieldLines: Sendable {
     }
 
     func occurrence(of key: HTTPFieldKey) -> Occurrence {
+        guard self.bits & key.bit != 0 else { return .never }
         var found: Occurrence = .never
         for index in self.lines.indices where self.isNamed(key, index) {
             guard case .never = found else { return .repeatedly }
@@ -185,6 +198,7 @@ package struct HTTPFieldLines: Sendable {
 
     /// Returns true if any line of a list field contains the given token (RFC 9110, section 5.6.1).
     func lists(_ token: [UInt8], in key: HTTPFieldKey) -> Bool {
+        guard self.bits & key.bit != 0 else { return false }
         let bytes = self.head.readableBytesUInt8Span
         for index in self.lines.indices where self.isNamed(key, index) {
             let value = self.lines[index].value
