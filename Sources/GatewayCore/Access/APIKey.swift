@@ -68,22 +68,27 @@ package struct APIKey: Sendable {
         self.secret = Secret(bytes: bytes)
     }
 
+    private static let secretOffset = Self.prefix.utf8.count + Self.idLength + 1
+    private static let checksumOffset = Self.secretOffset + Self.secretLength + 1
+
     /// The id in the bytes of a key's text; `nil` for a wrong form or checksum.
-    /// Each request comes by here: a plain walk over an array.
     package static func id(in bytes: ArraySlice<UInt8>) -> String? {
-        let start = bytes.startIndex
-        let idStart = start + Self.prefix.utf8.count
-        let secretStart = idStart + Self.idLength + 1
-        let checksumStart = secretStart + Self.secretLength + 1
-        guard bytes.endIndex == checksumStart + Self.checksumLength, bytes.starts(with: Self.prefix.utf8),
-            bytes[secretStart - 1] == UInt8(ascii: "_"), bytes[checksumStart - 1] == UInt8(ascii: "_")
-        else { return nil }
-        let id = bytes[idStart..<secretStart - 1]
-        guard id.allSatisfy(\.isLowerAlphanumeric),
+        guard let id = Self.unverifiedID(in: bytes), id.utf8.allSatisfy(\.isLowerAlphanumeric) else { return nil }
+        let (secretStart, checksumStart) = (
+            bytes.startIndex + Self.secretOffset, bytes.startIndex + Self.checksumOffset
+        )
+        guard bytes.starts(with: Self.prefix.utf8), bytes[secretStart - 1] == UInt8(ascii: "_"),
+            bytes[checksumStart - 1] == UInt8(ascii: "_"),
             bytes[secretStart..<checksumStart - 1].allSatisfy({ $0.isLetter || $0.isDigit }),
             Base62.number(bytes[checksumStart...]) == UInt64(CRC32.checksum(bytes[..<(checksumStart - 1)]))
         else { return nil }
-        return String(decoding: id, as: UTF8.self)
+        return id
+    }
+
+    /// The text in the place of the id; `nil` for a wrong length. A key whose digest matches needs no other check.
+    static func unverifiedID(in bytes: ArraySlice<UInt8>) -> String? {
+        guard bytes.count == Self.checksumOffset + Self.checksumLength else { return nil }
+        return String(decoding: bytes.dropFirst(Self.prefix.utf8.count).prefix(Self.idLength), as: UTF8.self)
     }
 
     private init(id: String, secretText: String) {

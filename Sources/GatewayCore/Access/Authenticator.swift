@@ -35,19 +35,23 @@ package struct Authenticator: Sendable {
     /// Authenticates the bytes of a key, presented by a client whose verified certificate has these names.
     package func authenticate(key bytes: ArraySlice<UInt8>?, clientNames: [String], now: Timestamp) -> Outcome {
         guard let bytes else { return .refused(.missing) }
-        guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
-        guard !snapshot.isExpired else { return .refused(.stale) }
-        guard let principal = snapshot.principals[id] else {
-            let unserved = snapshot.unservedKeys[id]
-            let isKnown = unserved.map { $0.isAlive(at: now) && self.pepper.matches(bytes, digest: $0.digest) } ?? false
-            return .refused(isKnown ? .unreadable : .unknown)
-        }
-        guard self.pepper.matches(bytes, digest: principal.key.digest) else { return .refused(.unknown) }
+        guard !snapshot.isExpired, let id = APIKey.unverifiedID(in: bytes), let principal = snapshot.principals[id],
+            self.pepper.matches(bytes, digest: principal.key.digest)
+        else { return .refused(self.refusal(of: bytes, now, snapshot)) }
         guard principal.key.isAlive(at: now) else { return .refused(.dead) }
         guard !principal.profile.tenant.isDisabled else { return .refused(.disabled) }
         guard principal.profile.admits(clientNames: clientNames) else { return .refused(.certificate) }
         return .authenticated(principal)
+    }
+
+    /// The reason why no key of a snapshot has these bytes.
+    private func refusal(of bytes: ArraySlice<UInt8>, _ now: Timestamp, _ snapshot: DirectorySnapshot) -> Refusal {
+        guard let id = APIKey.id(in: bytes) else { return .malformed }
+        guard !snapshot.isExpired else { return .stale }
+        let unserved = snapshot.unservedKeys[id]
+        let isKnown = unserved.map { $0.isAlive(at: now) && self.pepper.matches(bytes, digest: $0.digest) } ?? false
+        return isKnown ? .unreadable : .unknown
     }
 }
 
