@@ -8,6 +8,11 @@ enum HTTPBodyFraming: Equatable {
     case chunked
     /// The body ends with the connection. Only in responses.
     case untilClose
+
+    /// True unless the body is known to have at most so many bytes.
+    func mayExceed(_ limit: Int) -> Bool {
+        if case .length(let length) = self { length > limit } else { true }
+    }
 }
 
 /// Reads one body from a connection's bytes, and removes its transfer coding.

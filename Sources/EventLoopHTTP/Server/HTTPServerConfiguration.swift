@@ -24,6 +24,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxChunkOverheadBytes = 16 * 1024
     /// The largest body a request may have, in bytes, by its head.
     package var bodyLimit: @Sendable (HTTPRequestHead) -> Int = { _ in 64 * 1024 }
+    /// No head's limit is smaller, in bytes. A body of at most this length is read without a look at its head.
+    package var leastBodyLimit = 0
     /// The bodies of all requests that are being received or answered, in bytes. Bodies beyond that are refused with
     /// 503.
     package var maxBufferedBytes = Int.max

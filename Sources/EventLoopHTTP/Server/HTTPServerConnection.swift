@@ -331,7 +331,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             self.startResponding()
             return
         }
-        let limit = self.server.configuration.bodyLimit(accepted.head)
+        var limit = self.server.configuration.leastBodyLimit
+        if accepted.framing.mayExceed(limit) { limit = self.server.configuration.bodyLimit(accepted.head) }
         if case .length(let length) = accepted.framing {
             guard length <= limit else {
                 self.refuse(.bodyTooLarge)

@@ -15,6 +15,9 @@ package struct Listener: HTTPServerResponder {
     /// True while most routes are missing. An unknown address may exist soon.
     var isStarting = false
 
+    /// No route has a smaller limit of its body's size.
+    package static let leastBodyLimit = Route.smallBody
+
     /// Returns the body's size limit before the first byte of the body is read.
     package func bodyLimit(of head: HTTPRequestHead) -> Int {
         self.routes.rowAlone(at: head.pathBytes)?.route.bodyLimit ?? Route.smallBody

@@ -487,6 +487,7 @@ package struct Gateway: Sendable {
         dataConfiguration.uncountedBodyBytes = 8 * 1024
         dataConfiguration.measuresLag = true
         dataConfiguration.bodyLimit = data.bodyLimit(of:)
+        dataConfiguration.leastBodyLimit = Listener.leastBodyLimit
         let dataServer = HTTPServer(
             configuration: dataConfiguration,
             responder: data,

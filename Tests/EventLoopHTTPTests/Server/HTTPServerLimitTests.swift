@@ -83,6 +83,25 @@ struct HTTPServerLimitTests {
         }
     }
 
+    @Test("A body within the least limit is read without a look at its head, and a chunked one with it")
+    func leastBodyLimit() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.bodyLimit = { $0.path == "/large" ? 100 : 1 }
+            $0.leastBodyLimit = 2
+        }
+        try await withConnection(EchoResponder(), configure: configure) { connection in
+            for length in 2...3 {
+                let body = String(repeating: "x", count: length)
+                for path in ["large", "small"] {
+                    try await connection.send(
+                        "POST /\(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n\(body)"
+                    )
+                }
+            }
+            #expect(await connection.responses(4).map(\.status) == [200, 200, 200, 413])
+        }
+    }
+
     @Test("A client that sends a large refused body gets its 413")
     func lingers() async throws {
         try await withConnection(EchoResponder()) { connection in

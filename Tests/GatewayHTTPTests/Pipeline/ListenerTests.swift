@@ -32,6 +32,14 @@ struct ListenerTests {
         }
     }
 
+    @Test("No route has a smaller limit than all others")
+    func leastBodyLimit() async throws {
+        try await TestGateway.run { gateway, _ in
+            let limits = gateway.dataListener.routes.rows.map(\.route.bodyLimit)
+            #expect(limits.min() == Listener.leastBodyLimit)
+        }
+    }
+
     @Test("A request without a path has the small limit")
     func noPath() async throws {
         let request = HTTPRequest(method: .connect, scheme: nil, authority: "gateway.test", path: nil)
