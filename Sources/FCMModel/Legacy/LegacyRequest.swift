@@ -338,7 +338,7 @@ package enum LegacyRequestEncoder {
 
     package static func encode(_ message: Message, to target: Target) throws(Inexpressible) -> ByteBuffer {
         guard message.passThrough == nil, message.platforms == nil else { throw .passThrough }
-        var writer = JSONWriter(reservingCapacity: 512)
+        var writer = JSONWriter(reservingCapacity: 320 + target.recipientCount * 192)
         writer.beginObject()
         try Self.write(target, to: &writer)
         Self.writeOptions(of: message, to: &writer)
