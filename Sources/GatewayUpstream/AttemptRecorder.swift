@@ -26,12 +26,12 @@ struct AttemptRecorder: Sendable {
 
         func answered(in duration: Duration) {
             self.inFlight.decrement()
-            self.answered.record(duration: duration)
+            self.answered.recordNanoseconds(duration.nanoseconds)
         }
 
         func failed(_ failure: String, in duration: Duration) {
             self.inFlight.decrement()
-            self.attempts[self.api.label, failure].record(duration: duration)
+            self.attempts[self.api.label, failure].recordNanoseconds(duration.nanoseconds)
         }
     }
 
@@ -123,7 +123,7 @@ extension AttemptRecorder {
             var metadata: Logger.Metadata = [
                 "outcome": "\(outcome())", "server": "\(context.pool.origin.authority)",
                 "tenant": "\(context.profile.id.text)",
-                "duration_us": .stringConvertible(Int(duration / .microseconds(1))),
+                "duration_us": .stringConvertible(Int(duration.nanoseconds / 1_000)),
                 "request_id": "\(origin.requestID)",
             ]
             if let traceID = origin.traceID { metadata["trace_id"] = "\(traceID)" }

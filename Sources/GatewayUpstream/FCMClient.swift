@@ -209,7 +209,10 @@ package final class FCMClient: Sendable {
         }
         let (request, attempt) = self.begin(call, authorization, at: start, retries: retries)
         do {
-            let response = try await call.context.pool.execute(request, deadline: asked + TimeAmount(timeLeft))
+            let response = try await call.context.pool.execute(
+                request,
+                deadline: asked + .nanoseconds(timeLeft.nanoseconds)
+            )
             return self.end(of: call, response, attempt)
         } catch {
             return self.end(of: call, error, attempt, hadFullTime: timeLeft == fullTime)

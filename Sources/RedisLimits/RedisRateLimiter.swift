@@ -184,7 +184,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
                     })
                     .first
             else { return }
-            let wait = entry.wait - Int64((uptime - entry.notedAt) / .nanoseconds(1))
+            let wait = entry.wait - (uptime - entry.notedAt).nanoseconds
             known.denials[recipient] = LimitDecision.Denial(scope, wait: wait, self.jitter)
             quotas = entry.tenant.quotas(at: entry.serverTime(at: uptime))
         }

@@ -11,7 +11,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         /// The request is written; the head of the answer is arriving. Next: `body`, `settling`, `closed`.
         case head(HTTPClientExchange)
         /// The body of the answer is arriving. Next: `settling`, `closed`.
-        case body(HTTPClientExchange, HTTPClientResponse, endsWithConnection: Bool)
+        case body(HTTPClientExchange, HTTPClientResponse.Head, endsWithConnection: Bool)
         /// The answer is delivered. Bytes that were read with it are still being checked. Next: `idle`, `closed`.
         case settling
         case closed
@@ -93,8 +93,8 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     override func transportClosed() {
-        if case .body(let exchange, let response, endsWithConnection: true) = self.phase {
-            self.deliver(response, to: exchange)
+        if case .body(let exchange, let head, endsWithConnection: true) = self.phase {
+            self.deliver(head, to: exchange)
             self.leave()
         } else {
             self.abort(.connectionClosed)
@@ -152,9 +152,8 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.loop.released(self, of: tenant)
     }
 
-    private func deliver(_ head: HTTPClientResponse, to exchange: HTTPClientExchange) {
-        var response = head
-        response.body = self.bodyReader.body
+    private func deliver(_ head: HTTPClientResponse.Head, to exchange: HTTPClientExchange) {
+        let response = HTTPClientResponse(head, body: self.bodyReader.body)
         self.bodyReader = HTTPBodyReader()
         self.releaseAnswer()
         self.phase = .settling
@@ -186,8 +185,8 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             switch self.phase {
             case .head(let exchange):
                 self.advanceHead(of: exchange)
-            case .body(let exchange, let response, _):
-                self.advanceBody(of: exchange, response)
+            case .body(let exchange, let head, _):
+                self.advanceBody(of: exchange, head)
             case .settling:
                 // The peer sent more bytes than the answer has.
                 self.isReusable = false
@@ -235,7 +234,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         // If the answer precedes the end of its request, the rest of the request is still to be sent.
         self.isReusable = accepted.keepsAlive && (self.context?.channel.isWritable ?? true)
         if accepted.framing == .none {
-            self.deliver(accepted.response, to: exchange)
+            self.deliver(accepted.head, to: exchange)
             return
         }
         self.bodyReader = HTTPBodyReader(
@@ -243,13 +242,13 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             maxBodyBytes: limit,
             maxOverheadBytes: limit + 16 * 1024
         )
-        self.phase = .body(exchange, accepted.response, endsWithConnection: accepted.framing == .untilClose)
+        self.phase = .body(exchange, accepted.head, endsWithConnection: accepted.framing == .untilClose)
     }
 
-    private func advanceBody(of exchange: HTTPClientExchange, _ response: HTTPClientResponse) {
+    private func advanceBody(of exchange: HTTPClientExchange, _ head: HTTPClientResponse.Head) {
         switch self.bodyReader.read(from: &self.pending) {
         case .incomplete: break
-        case .complete: self.deliver(response, to: exchange)
+        case .complete: self.deliver(head, to: exchange)
         case .tooLarge: self.abort(.responseTooLarge)
         case .malformed: self.abort(.invalidResponse)
         }

@@ -6,12 +6,25 @@ import NIOCore
 /// Consecutive requests on a connection often differ only in their body, so the last head is reused.
 struct HTTP2RequestHeadWriter {
     /// The fields of a request but `content-length`: their names and values one behind another.
-    struct Head {
+    ///
+    /// It is a class so that the last head is used again without a copy, and does not change once it is complete.
+    final class Head {
+        private let method: HTTPRequest.Method
+        private let path: String
+        private let lines: [UInt8]
         fileprivate(set) var bytes: [UInt8] = []
         /// The end of each name and each value in ``bytes``.
         fileprivate(set) var ends: [UInt32] = []
 
-        fileprivate mutating func append(_ name: some Collection<UInt8>, _ value: some Collection<UInt8>) {
+        fileprivate init(of request: HTTPClientRequest) {
+            (self.method, self.path, self.lines) = (request.method, request.path, request.headers.bytes)
+        }
+
+        fileprivate func serves(_ request: HTTPClientRequest) -> Bool {
+            self.path == request.path && self.lines == request.headers.bytes && self.method == request.method
+        }
+
+        fileprivate func append(_ name: some Collection<UInt8>, _ value: some Collection<UInt8>) {
             for part in [Array(name), Array(value)] {
                 self.bytes += part
                 self.ends.append(UInt32(self.bytes.count))
@@ -21,7 +34,7 @@ struct HTTP2RequestHeadWriter {
 
     private let scheme: String
     private let authority: String
-    private var last: (method: HTTPRequest.Method, path: String, lines: [UInt8], head: Head)?
+    private var last: Head?
 
     init(scheme: String, authority: String) {
         self.scheme = scheme
@@ -29,10 +42,8 @@ struct HTTP2RequestHeadWriter {
     }
 
     mutating func head(of request: HTTPClientRequest) -> Head {
-        if let last, last.path == request.path, last.lines == request.headers.bytes, last.method == request.method {
-            return last.head
-        }
-        var head = Head()
+        if let last, last.serves(request) { return last }
+        let head = Head(of: request)
         head.append(":method".utf8, request.method.rawValue.utf8)
         head.append(":scheme".utf8, self.scheme.utf8)
         head.append(":authority".utf8, self.authority.utf8)
@@ -41,7 +52,7 @@ struct HTTP2RequestHeadWriter {
             let name = name.map(HTTPGrammar.lowercased)
             if !Self.left(out: String(decoding: name, as: UTF8.self)) { head.append(name, value) }
         }
-        self.last = (request.method, request.path, request.headers.bytes, head)
+        self.last = head
         return head
     }
 
@@ -75,7 +86,7 @@ struct HTTP2ResponseReader {
     private let limits: Limits
     private let method: HTTPRequest.Method
     private var block = Block()
-    private var head: HTTPClientResponse?
+    private var head: HTTPClientResponse.Head?
     private var headBytes = 0
     private var body = ByteBuffer()
     private var informationalHeads = 0
@@ -150,7 +161,7 @@ struct HTTP2ResponseReader {
             self.informationalHeads += 1
             return self.informationalHeads <= HTTPClientCore.maxInformationalHeads ? .incomplete : .malformed
         case .some(let status) where (200...599).contains(status):
-            self.head = HTTPClientResponse(status: HTTPResponse.Status(code: status), fields: block.fields)
+            self.head = HTTPClientResponse.Head(status: HTTPResponse.Status(code: status), fields: block.fields)
             self.headBytes = block.bytes
             if endsStream { return self.end() }
             return switch self.statedLength {
@@ -175,12 +186,11 @@ struct HTTP2ResponseReader {
 
     /// The stream has ended.
     mutating func end() -> Step {
-        guard var response = self.head else { return .malformed }
+        guard let head = self.head else { return .malformed }
         if case .bytes(let count)? = self.statedLength, count != self.body.readableBytes, !self.isBodiless {
             return .malformed
         }
-        response.body = self.body
-        return .complete(response)
+        return .complete(HTTPClientResponse(head, body: self.body))
     }
 
     /// True if the length is that of a body that does not follow (RFC 9110, section 8.6).

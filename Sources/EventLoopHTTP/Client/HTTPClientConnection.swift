@@ -95,9 +95,52 @@ final class HTTPClientExchange: Sendable {
         case finished
     }
 
+    /// Its functions change the phase in place, because a copy of the phase retains its parts. They may cancel a timer
+    /// meanwhile: that calls nothing back.
     private struct State {
-        var phase = Phase.created
-        var refusals = 0
+        private(set) var phase = Phase.created
+        private var refusals = 0
+
+        mutating func begin(_ continuation: CheckedContinuation<Outcome, Never>) -> Bool {
+            guard case .created = self.phase else { return false }
+            self.phase = .waiting(continuation, timeout: nil)
+            return true
+        }
+
+        mutating func setTimeout(_ timeout: Scheduled<Void>) -> Bool {
+            guard case .waiting(let continuation, nil) = self.phase else { return false }
+            self.phase = .waiting(continuation, timeout: timeout)
+            return true
+        }
+
+        mutating func run(on connection: HTTPClientConnection) -> Bool {
+            guard case .waiting(let continuation, let timeout) = self.phase else { return false }
+            timeout?.cancel()
+            self.phase = .running(continuation, connection)
+            return true
+        }
+
+        mutating func waitAgain(maxRefusals: Int) -> Bool {
+            guard case .running(let continuation, _) = self.phase, self.refusals < maxRefusals else { return false }
+            self.refusals += 1
+            self.phase = .waiting(continuation, timeout: nil)
+            return true
+        }
+
+        /// Returns the continuation of a caller that waits for its result.
+        mutating func finish() -> CheckedContinuation<Outcome, Never>? {
+            var last = Phase.finished
+            swap(&last, &self.phase)
+            switch last {
+            case .created, .finished:
+                return nil
+            case .waiting(let continuation, let timeout):
+                timeout?.cancel()
+                return continuation
+            case .running(let continuation, _):
+                return continuation
+            }
+        }
     }
 
     let request: HTTPClientRequest
@@ -118,57 +161,21 @@ final class HTTPClientExchange: Sendable {
     /// Stores the continuation. Returns false, and resumes it, if the exchange was cancelled before it reached its
     /// loop.
     func begin(_ continuation: CheckedContinuation<Outcome, Never>) -> Bool {
-        guard case .created = self.state.value.phase else {
-            continuation.resume(returning: .failure(HTTPClientError(code: .cancelled, requestSent: false)))
-            return false
-        }
-        self.state.value.phase = .waiting(continuation, timeout: nil)
-        return true
+        if self.state.value.begin(continuation) { return true }
+        continuation.resume(returning: .failure(HTTPClientError(code: .cancelled, requestSent: false)))
+        return false
     }
 
     /// Stores the timer of an exchange that waits for a connection.
-    func setTimeout(_ timeout: Scheduled<Void>) {
-        guard case .waiting(let continuation, nil) = self.state.value.phase else {
-            timeout.cancel()
-            return
-        }
-        self.state.value.phase = .waiting(continuation, timeout: timeout)
-    }
+    func setTimeout(_ timeout: Scheduled<Void>) { if !self.state.value.setTimeout(timeout) { timeout.cancel() } }
 
     /// Records the connection that serves the exchange. Returns false if the exchange has finished.
-    func run(on connection: HTTPClientConnection) -> Bool {
-        guard case .waiting(let continuation, let timeout) = self.state.value.phase else { return false }
-        timeout?.cancel()
-        self.state.value.phase = .running(continuation, connection)
-        return true
-    }
+    func run(on connection: HTTPClientConnection) -> Bool { self.state.value.run(on: connection) }
 
     /// Makes the exchange wait again after a peer refused it without processing it. Returns false if it has been
     /// refused too often, or has finished.
-    func waitAgain(maxRefusals: Int) -> Bool {
-        guard case .running(let continuation, _) = self.state.value.phase, self.state.value.refusals < maxRefusals
-        else {
-            return false
-        }
-        self.state.value.refusals += 1
-        self.state.value.phase = .waiting(continuation, timeout: nil)
-        return true
-    }
+    func waitAgain(maxRefusals: Int) -> Bool { self.state.value.waitAgain(maxRefusals: maxRefusals) }
 
     /// Resumes the caller. Only the first result counts.
-    func finish(_ outcome: Outcome) {
-        switch self.state.value.phase {
-        case .created:
-            self.state.value.phase = .finished
-        case .waiting(let continuation, let timeout):
-            timeout?.cancel()
-            self.state.value.phase = .finished
-            continuation.resume(returning: outcome)
-        case .running(let continuation, _):
-            self.state.value.phase = .finished
-            continuation.resume(returning: outcome)
-        case .finished:
-            break
-        }
-    }
+    func finish(_ outcome: Outcome) { self.state.value.finish()?.resume(returning: outcome) }
 }

@@ -40,11 +40,24 @@ package struct HTTPClientRequest: Sendable {
 }
 
 /// The final answer to a request. Redirects are not followed.
-package struct HTTPClientResponse: Sendable {
+///
+/// It is a class because every step on its way to the caller would copy its parts.
+package final class HTTPClientResponse: Sendable {
+    /// The part before the body.
+    struct Head {
+        let status: HTTPResponse.Status
+        let fields: HTTPFieldLines
+    }
+
     package let status: HTTPResponse.Status
     package let fields: HTTPFieldLines
     /// The whole body with its transfer coding removed.
-    package internal(set) var body = ByteBuffer()
+    package let body: ByteBuffer
+
+    init(_ head: Head, body: ByteBuffer) {
+        (self.status, self.fields) = (head.status, head.fields)
+        self.body = body
+    }
 }
 
 /// Why an exchange has no answer.

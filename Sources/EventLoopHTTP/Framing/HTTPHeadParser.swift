@@ -38,7 +38,7 @@ package final class HTTPRequestHead: Sendable {
 enum HTTPHeadParser {
     /// A final answer's head after all checks, and its message's properties.
     struct AcceptedResponse {
-        var response: HTTPClientResponse
+        var head: HTTPClientResponse.Head
         var framing: HTTPBodyFraming
         /// True if the connection may serve another request.
         var keepsAlive: Bool
@@ -252,7 +252,7 @@ enum HTTPHeadParser {
         }
         let keepsAlive = !line.isHTTP10 && !fields.lists(Self.close, in: .connection)
         return AcceptedResponse(
-            response: HTTPClientResponse(status: HTTPResponse.Status(code: line.code), fields: fields),
+            head: HTTPClientResponse.Head(status: HTTPResponse.Status(code: line.code), fields: fields),
             framing: framing,
             keepsAlive: keepsAlive && framing != .untilClose
         )

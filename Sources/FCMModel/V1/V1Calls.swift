@@ -18,19 +18,18 @@ package struct V1Calls: Sendable {
 
     /// Creates the calls for a message. For a legacy request, the target is its ``LegacySendRequest/sentTarget``. The
     /// time to live starts at `now`, in seconds since 1970 (TR-TTL).
-    package init(_ message: Message, to target: Target, now: Int) {
-        // Read first, so that the writer takes over the message in place of a copy.
-        let (platforms, dryRun) = (message.platforms, message.dryRun)
+    package init(_ message: borrowing Message, to target: Target, now: Int) {
         var suffix: ByteBuffer
         if let members = message.passThrough {
             suffix = members
         } else {
             var writer = JSONWriter(reservingCapacity: 1_024)
             writer.beginObject()
-            V1MessageWriter(message, now: now).writeMembers(to: &writer)
+            // The only copy. A message that is passed through needs none.
+            V1MessageWriter(copy message, now: now).writeMembers(to: &writer)
             writer.endObject()
             let members = writer.finish()
-            suffix = platforms?.applied(to: members) ?? members
+            suffix = message.platforms?.applied(to: members) ?? members
         }
         if suffix.readableBytes <= "{}".utf8.count {
             suffix = ByteBuffer(string: "}}")
@@ -40,7 +39,7 @@ package struct V1Calls: Sendable {
             suffix.writeInteger(UInt8(ascii: "}"))
         }
         self.target = target
-        self.prefix = dryRun ? Self.validating : Self.sending
+        self.prefix = message.dryRun ? Self.validating : Self.sending
         self.suffix = suffix
     }
 

@@ -378,7 +378,7 @@ extension AuditLog {
         self.noteTaken()
         self.outage.succeeded()
         self.writtenRecords.increment(by: delivery.count)
-        self.writeDuration.record(duration: delivery.duration)
+        self.writeDuration.recordNanoseconds(delivery.duration.nanoseconds)
     }
 
     private func note(refused delivery: AuditStoreWorker.Delivery) {

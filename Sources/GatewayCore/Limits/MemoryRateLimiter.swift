@@ -219,7 +219,7 @@ package final class LimiterMetrics: Sendable {
     }
 
     package func ended(since start: ContinuousClock.Instant) {
-        self.durations.record(duration: .now - start)
+        self.durations.recordNanoseconds(start.duration(to: .now).nanoseconds)
     }
 
     /// Shows whether limits that ought to be shared are not.

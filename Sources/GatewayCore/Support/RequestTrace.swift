@@ -129,7 +129,7 @@ package final class RequestTrace: Sendable {
     /// Nanoseconds since 1970, counted from the request's arrival, so that a clock that is set meanwhile reverses no span.
     private func nanoseconds(at instant: ContinuousClock.Instant) -> Int64 {
         guard let recording = self.recording else { return 0 }
-        return recording.time.microseconds * 1_000 + Int64((instant - recording.arrival) / .nanoseconds(1))
+        return recording.time.microseconds * 1_000 + (instant - recording.arrival).nanoseconds
     }
 }
 

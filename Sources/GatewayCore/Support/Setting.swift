@@ -23,7 +23,7 @@ package final class DurationSetting: Sendable {
 
     /// Takes a duration, in whole nanoseconds.
     package init(_ duration: Duration) {
-        self.nanoseconds = Atomic(Int64(duration / .nanoseconds(1)))
+        self.nanoseconds = Atomic(duration.nanoseconds)
     }
 
     package var current: Duration {
@@ -31,6 +31,6 @@ package final class DurationSetting: Sendable {
     }
 
     package func change(to duration: Duration) {
-        self.nanoseconds.store(Int64(duration / .nanoseconds(1)), ordering: .relaxed)
+        self.nanoseconds.store(duration.nanoseconds, ordering: .relaxed)
     }
 }

@@ -71,11 +71,11 @@ extension ConsolePages {
 
     private func send(_ text: String, _ request: ConsoleRequest) async throws(Refusal) -> Reply {
         let caller = try self.sender(request)
-        var body = try SendBody(
+        var (target, message) = try SendBody.read(
             JSONBody.members(of: ByteBuffer(string: text), contentType: "application/json", limits: JSONLimits())
         )
-        body.message.dryRun = true
-        let command = try SendCommand(body.message, to: body.target, by: caller, at: request.exchange.time)
+        message.dryRun = true
+        let command = try SendCommand(message, to: target, by: caller, at: request.exchange.time)
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
         }

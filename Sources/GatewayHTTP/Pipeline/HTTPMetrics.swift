@@ -38,13 +38,13 @@ package final class HTTPMetrics: Sendable {
     func ended(route: String, method: String, status: Int, in duration: Duration) {
         self.active.decrement()
         if status == 200, route == SendMessage.template {
-            self.acceptedSends.record(duration: duration)
+            self.acceptedSends.recordNanoseconds(duration.nanoseconds)
             return
         }
         // A wrong method is answered without a key; counted by route, it would let anybody create a series per route
         // and method.
         let route = status == 405 ? "none" : route
-        self.durations[route, Self.label(of: method), Self.label(of: status)].record(duration: duration)
+        self.durations[route, Self.label(of: method), Self.label(of: status)].recordNanoseconds(duration.nanoseconds)
     }
 
     /// Counts a request that the server refused before routing.

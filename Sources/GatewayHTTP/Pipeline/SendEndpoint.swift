@@ -23,13 +23,27 @@ protocol SendReplyWriter: Sendable {
 }
 
 /// A message that was read.
-struct Sending<Writer: SendReplyWriter>: Sendable {
-    var command: SendCommand
+///
+/// It is a class because every step of the pipeline would copy its parts.
+final class Sending<Writer: SendReplyWriter>: Sendable {
+    let command: SendCommand
     /// The content that the idempotency key protects; `nil` for a request without one.
-    var idempotent: IdempotentRequest?
-    var writer: Writer
+    let idempotent: IdempotentRequest?
+    let writer: Writer
     /// Accepts the message, to be sent later; `nil` for one that is sent at once.
-    var later: (@Sendable () async throws -> HTTPServerResponse)?
+    let later: (@Sendable () async throws -> HTTPServerResponse)?
+
+    init(
+        command: SendCommand,
+        idempotent: IdempotentRequest? = nil,
+        writer: Writer,
+        later: (@Sendable () async throws -> HTTPServerResponse)? = nil
+    ) {
+        self.command = command
+        self.idempotent = idempotent
+        self.writer = writer
+        self.later = later
+    }
 }
 
 /// The parts that send messages.

@@ -66,9 +66,7 @@ extension ExplainRoutes {
         init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
             switch form {
             case .rest:
-                let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
-                self.target = body.target
-                self.message = body.message
+                (self.target, self.message) = try SendBody.read(JSONBody.members(of: body, contentType: contentType))
                 self.legacyBytes = nil
             case .legacy:
                 guard JSONBody.isJSON(contentType) else {

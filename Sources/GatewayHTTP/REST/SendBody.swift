@@ -2,12 +2,9 @@ import FCMModel
 import GatewayCore
 import StrictJSON
 
-/// The body of a send, read and checked.
-struct SendBody {
-    var target: Target
-    var message: Message
-
-    init(_ members: JSONMembers) throws(Refusal) {
+/// Reads the body of a send.
+enum SendBody {
+    static func read(_ members: JSONMembers) throws(Refusal) -> (target: Target, message: Message) {
         var reader = Reader()
         for member in members where !reader.problems.isFull {
             reader.read(member)
@@ -16,8 +13,7 @@ struct SendBody {
         guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {
             throw Refusal(reader.problems.list)
         }
-        self.target = target
-        self.message = reader.message
+        return (target, reader.takeMessage())
     }
 }
 
@@ -146,6 +142,13 @@ extension SendBody {
                 self.problems.check(value, asPlatform: name.rawValue)
                 self.blocks.append((name.rawValue, value))
             }
+        }
+
+        /// Returns the message, which is large, without a copy.
+        fileprivate mutating func takeMessage() -> Message {
+            var message = Message()
+            swap(&message, &self.message)
+            return message
         }
 
         mutating func finishedTarget() -> Target? {

@@ -21,18 +21,18 @@ struct SendMessage: SendEndpoint {
 
     func read(_ exchange: Exchange) throws -> Sending<AnswerWriter> {
         let members = try exchange.members()
-        let body = try SendBody(members)
+        let (target, message) = try SendBody.read(members)
         let idempotent = exchange.idempotencyKey.map { key in
             IdempotentRequest(
                 key: key,
                 route: .messages,
                 method: "POST",
                 path: exchange.request.head.pathBytes,
-                target: body.target,
-                message: body.message
+                target: target,
+                message: message
             )
         }
-        let command = try SendCommand(body.message, to: body.target, by: exchange.caller, at: exchange.time)
+        let command = try SendCommand(message, to: target, by: exchange.caller, at: exchange.time)
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
         }

@@ -34,7 +34,7 @@ package final class StoreMetrics: Sendable {
     ///
     /// A store counts as up if it answered the last read, scan and write, with any result.
     func ended(_ operation: Operation, _ failure: GatewayError?, in duration: Duration) {
-        self.durations[operation]?.record(duration: duration)
+        self.durations[operation]?.recordNanoseconds(duration.nanoseconds)
         // A call that its caller cancelled says nothing about the store.
         guard failure?.code != .cancelled else { return }
         let isFailing = failure?.code == .storeUnavailable

@@ -1,3 +1,5 @@
+import GatewayCore
+
 /// Stops calls to a server in trouble, and detects when it has recovered.
 ///
 /// Pure: the caller supplies the time.
@@ -40,7 +42,7 @@ struct CircuitBreaker {
         }
 
         private static func number(of instant: ContinuousClock.Instant) -> Int64 {
-            Self.origin.duration(to: instant).components.seconds
+            Self.origin.duration(to: instant).nanoseconds / 1_000_000_000
         }
     }
 

@@ -86,6 +86,21 @@ struct TimestampTests {
         #expect(moment.advanced(by: .zero) == moment)
         #expect(moment < moment.advanced(by: .microseconds(1)))
     }
+
+    @Test(
+        "Whole nanoseconds of a duration",
+        arguments: [
+            (.zero, 0), (.nanoseconds(1), 1), (.nanoseconds(1) / 2, 0), (.milliseconds(-5), -5_000_000),
+            (.seconds(9), 9_000_000_000), (.seconds(10), 10_000_000_000), (.seconds(-10), -10_000_000_000),
+            (.seconds(31_536_000) + .nanoseconds(7), 31_536_000_000_000_007),
+            (.seconds(4_722), 4_722_000_000_000), (.seconds(4_723), 4_723_000_000_000),
+            (.seconds(-10) - .nanoseconds(1) / 2, -10_000_000_000), (.seconds(Int64.max), .max),
+            (.seconds(Int64.min), .min),
+        ] as [(Duration, Int64)]
+    )
+    func nanoseconds(of duration: Duration, count: Int64) {
+        #expect(duration.nanoseconds == count)
+    }
 }
 
 @Suite("Settings")

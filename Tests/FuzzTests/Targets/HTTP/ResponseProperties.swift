@@ -88,9 +88,9 @@ enum ResponseProperties {
                 do throws(HTTPClientError.Code) {
                     let accepted = try HTTPHeadParser.response(head, to: method, maxBodyBytes: Self.maxBodyBytes)
                     guard let accepted else { return (.informational, []) }
-                    let fields = accepted.response.fields.fields
+                    let fields = accepted.head.fields.fields
                     let reading = Reading.accepted(
-                        status: accepted.response.status.code,
+                        status: accepted.head.status.code,
                         names: fields.map { $0.name.rawName },
                         values: fields.map { $0.value },
                         accepted.framing,
