@@ -425,9 +425,9 @@ package struct AuditCheckpointService: Service {
         continuation.yield(nil)
         let pause = self.leader == nil ? self.interval : min(self.interval, Self.leadInterval)
         // The first one without a wait: an interval may be long, and the audit of this start has begun.
-        var due = ContinuousClock.now
+        var due = Uptime.now
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            if ContinuousClock.now >= due {
+            if Uptime.now >= due {
                 due = .now + self.interval
                 await self.checkpoint()
                 continuation.yield(nil)

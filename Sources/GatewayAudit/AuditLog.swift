@@ -65,7 +65,7 @@ package final class AuditLog: Service {
     /// Stands for the tenant in records of the gateway and of operators, whose number no share bounds.
     package static let noTenant: UInt64 = 0
 
-    private typealias Deadline = (number: Int, deadline: ContinuousClock.Instant)
+    private typealias Deadline = (number: Int, deadline: Uptime)
 
     struct State {
         var phase = Phase.open
@@ -85,7 +85,7 @@ package final class AuditLog: Service {
         var isFailing = false
         /// Since when something waits and nothing was taken that waited: by the store, or by the spool where that will
         /// do.
-        var waitingSince: ContinuousClock.Instant?
+        var waitingSince: Uptime?
         var commits: [Int: CheckedContinuation<CommitEnd, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
         var strict: [(number: Int, entry: AuditChain.Entry)] = []
@@ -260,7 +260,7 @@ package final class AuditLog: Service {
 
     /// Waits for something that the writer does, for as long as a commit may take.
     private func wait(for entering: (inout State, _ number: Int) -> Bool) async -> CommitEnd {
-        let deadline = ContinuousClock.now + self.configuration.commitTimeout
+        let deadline = Uptime.now + self.configuration.commitTimeout
         return await withCheckedContinuation { continuation in
             let number = self.state.withLock { state -> Int? in
                 guard entering(&state, state.nextNumber + 1) else { return nil }
@@ -278,7 +278,7 @@ package final class AuditLog: Service {
         for await commit in self.deadlines.stream {
             // Most have ended by the time that they are looked at, so few need a timer.
             guard self.state.withLock({ $0.commits[commit.number] != nil }) else { continue }
-            guard (try? await Task.sleep(until: commit.deadline, clock: .continuous)) != nil else { return }
+            guard (try? await Task.sleep(until: commit.deadline)) != nil else { return }
             let (continuation, end) = self.state.withLock { state in
                 let waiting = state.strict.count + state.settling.count
                 let continuation = state.takeCommit(commit.number)
@@ -407,7 +407,7 @@ package final class AuditLog: Service {
     ///
     /// The writer keeps trying, with the waiting records or with an empty batch if they were given up; the first
     /// success ends the stall.
-    package func isStalled(at now: ContinuousClock.Instant) -> Bool {
+    package func isStalled(at now: Uptime) -> Bool {
         guard let since = self.state.withLock({ $0.waitingSince }) else { return false }
         return now - since >= max(.seconds(2), self.configuration.commitTimeout)
     }

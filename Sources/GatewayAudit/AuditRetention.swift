@@ -99,12 +99,6 @@ struct AuditRetention: Sendable, Hashable {
     }
 }
 
-extension Duration {
-    fileprivate var microseconds: Int64 {
-        self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
-    }
-}
-
 /// Finds when the records of all chains were made, from the times of a few of each chain.
 ///
 /// Records between two of them were written between them, whatever the clock showed meanwhile. If two are further apart

@@ -45,7 +45,7 @@ package final class AuditRetentionService: Service {
     private let alarm: AuditAlarm
     private let removedRecords: Counter
     private let logger: Logger
-    private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
+    private let started: (wall: Timestamp, uptime: Uptime)
 
     /// A service that removes while this replica leads, and asks after each `leadInterval` whether it does now; one
     /// without `leadership` removes always.
@@ -76,9 +76,9 @@ package final class AuditRetentionService: Service {
     /// leads.
     package func run() async throws {
         let pause = self.leadership == nil ? Self.interval : self.leadInterval
-        var last: ContinuousClock.Instant?
+        var last: Uptime?
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            let now = ContinuousClock.now
+            let now = Uptime.now
             // A new leader has made no pass yet, or made one a day ago.
             let isDue = last.map { now - $0 >= Self.interval } ?? true
             if isDue, await self.leadership?.isHeld() ?? true {
@@ -166,7 +166,7 @@ package final class AuditRetentionService: Service {
 
     /// The clock's time, unless it was moved ahead while the process runs.
     private var now: Timestamp {
-        let passed = ContinuousClock.now - self.started.uptime
+        let passed = Uptime.now - self.started.uptime
         return min(self.clock.now(), self.started.wall.advanced(by: passed + Self.maxClockDrift))
     }
 

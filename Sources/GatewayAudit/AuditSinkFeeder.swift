@@ -90,7 +90,7 @@ package final class AuditSinkFeeder: Sendable {
     ///
     /// One caller at a time. When the time is up, the piece that is under way is finished.
     package func deliver(within limit: Duration? = nil) async {
-        let deadline = limit.map { ContinuousClock.now + $0 }
+        let deadline = limit.map { Uptime.now + $0 }
         if limit != nil { self.state.withLock { $0.isStopping = false } }
         do throws(GatewayError) {
             let now = self.clock.now()
@@ -203,7 +203,7 @@ package final class AuditSinkFeeder: Sendable {
     private func deliver(
         _ signed: SignedCheckpoint,
         _ snapshot: Snapshot,
-        until deadline: ContinuousClock.Instant?
+        until deadline: Uptime?
     ) async throws(GatewayError) -> Bool {
         guard let content = signed.content else {
             self.logger.error(
@@ -225,7 +225,7 @@ package final class AuditSinkFeeder: Sendable {
     private func deliver(
         _ range: (writer: Int, after: Int, last: Int),
         _ snapshot: Snapshot,
-        until deadline: ContinuousClock.Instant?
+        until deadline: Uptime?
     ) async throws(GatewayError) -> Bool {
         var snapshot = snapshot
         var after = range.after
@@ -263,9 +263,9 @@ package final class AuditSinkFeeder: Sendable {
         return .truncation(truncation, ended: hasEnded ? head?.state : nil)
     }
 
-    private func isOver(_ deadline: ContinuousClock.Instant?) -> Bool {
+    private func isOver(_ deadline: Uptime?) -> Bool {
         if Task.isCancelled || self.state.withLock({ $0.isStopping }) { return true }
-        return deadline.map { ContinuousClock.now >= $0 } ?? false
+        return deadline.map { Uptime.now >= $0 } ?? false
     }
 
     /// The records between two checkpoints: after which place of each writer, and up to which.

@@ -38,14 +38,14 @@ extension Replicas {
         private let own: ReplicaID
         private var sightings: [Replicas.Sighting] = []
         /// The first and the latest of its consecutive heartbeats without a long pause.
-        private var beats: ClosedRange<ContinuousClock.Instant>?
+        private var beats: ClosedRange<Uptime>?
 
         init(of own: ReplicaID) {
             self.own = own
         }
 
         /// Applies the store's answer. Without an answer the roster stays as it is: the others are most likely alive.
-        mutating func update(_ sightings: [Replicas.Sighting], at now: ContinuousClock.Instant) {
+        mutating func update(_ sightings: [Replicas.Sighting], at now: Uptime) {
             self.sightings = sightings
             guard let beats = self.beats, now - beats.upperBound < Replicas.Sighting.aliveAge else {
                 self.beats = now...now
@@ -59,7 +59,7 @@ extension Replicas {
         ///
         /// Example: the store returns after an outage at 0 s. At 2 s another replica's heartbeat may still be missing;
         /// from 10 s on a silent replica is dead if its last one is 60 s old.
-        func isSteady(at now: ContinuousClock.Instant) -> Bool {
+        func isSteady(at now: Uptime) -> Bool {
             guard let beats = self.beats else { return false }
             let age = Replicas.Sighting.aliveAge
             return now - beats.upperBound < age && now - beats.lowerBound >= age
@@ -93,7 +93,7 @@ package final class Replicas: Service {
 
     package let id: ReplicaID
     private let store: any ReplicaStore
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     private let count: Meter
     private let outage: OutageLog
     private let roster: Mutex<Roster>
@@ -101,7 +101,7 @@ package final class Replicas: Service {
     package init(
         id: ReplicaID,
         store: any ReplicaStore,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        uptime: @escaping @Sendable () -> Uptime = { .now },
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {

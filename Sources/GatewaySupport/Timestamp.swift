@@ -20,10 +20,9 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     /// Whole milliseconds since 1970, rounded down.
     package var milliseconds: Int64 { self.microseconds.flooredQuotient(by: 1_000) }
 
-    /// The time after a duration. Fractions of a microsecond are dropped.
+    /// The time after a duration, which counts as at most 292 years. Fractions of a microsecond are dropped.
     package func advanced(by duration: Duration) -> Timestamp {
-        let (seconds, attoseconds) = duration.components
-        return Timestamp(microseconds: self.microseconds + seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
+        Timestamp(microseconds: self.microseconds + duration.microseconds)
     }
 
     package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool { lhs.microseconds < rhs.microseconds }
@@ -37,7 +36,7 @@ extension Int64 {
 }
 
 extension Duration {
-    /// Whole nanoseconds; fractions are dropped. Beyond 292 years it is the largest number.
+    /// Whole nanoseconds; fractions are dropped. Beyond 292 years it is the largest number, or the smallest.
     ///
     /// ``components`` and the division of durations take several times as long, because they always divide 128 bits.
     package var nanoseconds: Int64 {
@@ -46,6 +45,9 @@ extension Duration {
         if let few = Int64(exactly: attoseconds >> 9), few >= 0 { return few / 1_953_125 }
         return Int64(clamping: attoseconds / 1_000_000_000)
     }
+
+    /// Whole microseconds; fractions are dropped.
+    package var microseconds: Int64 { self.nanoseconds / 1_000 }
 }
 
 extension Timestamp {

@@ -37,7 +37,7 @@ struct AttemptRecorder: Sendable {
 
     /// A call under way; ``answered(_:status:_:)`` or ``failed(_:_:_:)`` ends it.
     struct Attempt {
-        let start: ContinuousClock.Instant
+        let start: Uptime
         /// `nil` unless the trace of the request behind it is recorded.
         fileprivate let span: UpstreamSpan?
     }
@@ -50,7 +50,7 @@ struct AttemptRecorder: Sendable {
         _ request: inout HTTPClientRequest,
         of route: String,
         _ context: CallContext,
-        at start: ContinuousClock.Instant,
+        at start: Uptime,
         retries: Int
     ) -> Attempt {
         self.metrics.began()
@@ -74,8 +74,8 @@ struct AttemptRecorder: Sendable {
     }
 
     /// Ends a call that the server answered; returns the time of the end.
-    func answered(_ attempt: Attempt, status: Int, _ context: CallContext) -> ContinuousClock.Instant {
-        let now = ContinuousClock.now
+    func answered(_ attempt: Attempt, status: Int, _ context: CallContext) -> Uptime {
+        let now = Uptime.now
         self.metrics.answered(in: now - attempt.start)
         attempt.span?.answered(status: status, at: now)
         self.log.ended(String(status), context, in: now - attempt.start)
@@ -83,8 +83,8 @@ struct AttemptRecorder: Sendable {
     }
 
     /// Ends a call without an answer; returns the time of the end.
-    func failed(_ attempt: Attempt, _ error: HTTPClientError, _ context: CallContext) -> ContinuousClock.Instant {
-        let now = ContinuousClock.now
+    func failed(_ attempt: Attempt, _ error: HTTPClientError, _ context: CallContext) -> Uptime {
+        let now = Uptime.now
         let name = error.code.rawValue
         self.metrics.failed(name, in: now - attempt.start)
         attempt.span?.failed(name, at: now)
@@ -123,7 +123,7 @@ extension AttemptRecorder {
             var metadata: Logger.Metadata = [
                 "outcome": "\(outcome())", "server": "\(context.pool.origin.authority)",
                 "tenant": "\(context.profile.id.text)",
-                "duration_us": .stringConvertible(Int(duration.nanoseconds / 1_000)),
+                "duration_us": .stringConvertible(Int(duration.microseconds)),
                 "request_id": "\(origin.requestID)",
             ]
             if let traceID = origin.traceID { metadata["trace_id"] = "\(traceID)" }

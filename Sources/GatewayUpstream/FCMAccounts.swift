@@ -30,7 +30,7 @@ final class FCMAccount: Sendable {
     private let messaging: UpstreamHealth
     private let others = Mutex<[FCMAPI: UpstreamHealth]>([:])
     /// Until then v1's own API for topics is not called, so that not every request rediscovers that it is missing.
-    private let topicAPIMissingUntil = Mutex<ContinuousClock.Instant?>(nil)
+    private let topicAPIMissingUntil = Mutex<Uptime?>(nil)
     private let metrics: UpstreamHealth.Metrics
 
     init(
@@ -79,15 +79,15 @@ final class FCMAccount: Sendable {
     }
 
     /// Stops messages for a while.
-    func pause(for time: Duration, at now: ContinuousClock.Instant) {
+    func pause(for time: Duration, at now: Uptime) {
         self.messaging.pause(for: time, at: now)
     }
 
-    func isTopicAPIMissing(at now: ContinuousClock.Instant) -> Bool {
+    func isTopicAPIMissing(at now: Uptime) -> Bool {
         self.topicAPIMissingUntil.withLock { $0.map { now < $0 } ?? false }
     }
 
-    func noteTopicAPI(isMissing: Bool, at now: ContinuousClock.Instant) {
+    func noteTopicAPI(isMissing: Bool, at now: Uptime) {
         self.topicAPIMissingUntil.withLock { $0 = isMissing ? now.advanced(by: Self.topicAPIMiss) : nil }
     }
 

@@ -29,7 +29,7 @@ final class CallContext: Sendable {
     let authorizer: Authorizer
     let profile: TenantProfile
     let origin: RequestOrigin
-    let deadline: ContinuousClock.Instant
+    let deadline: Uptime
     /// Checked before each attempt of a call with an idempotency key; `nil` for any other call.
     let reservation: SendReservation?
     /// True if an open breaker stops the calls. A credential check proceeds, and only reports its result.
@@ -44,7 +44,7 @@ final class CallContext: Sendable {
         trying authorization: Authorization? = nil,
         for profile: TenantProfile,
         origin: RequestOrigin,
-        deadline: ContinuousClock.Instant,
+        deadline: Uptime,
         reservation: SendReservation? = nil
     ) {
         self.api = api
@@ -70,7 +70,7 @@ final class CallContext: Sendable {
     }
 
     /// Returns why a call must not be made now; `nil` if it may, and then it is counted.
-    func refusal(at now: ContinuousClock.Instant) -> CallFailure? {
+    func refusal(at now: Uptime) -> CallFailure? {
         self.heedsBreaker ? self.health.begin(at: now) : nil
     }
 }

@@ -195,7 +195,7 @@ package final class FCMClient: Sendable {
         retries: Int
     ) async -> AttemptEnd<Call.Reading> {
         // In this order, so that a pause from here on shortens the remaining time.
-        let (asked, start) = (NIODeadline.now(), ContinuousClock.now)
+        let (asked, start) = (NIODeadline.now(), Uptime.now)
         let fullTime = self.settings.attemptTimeout.current
         let timeLeft = min(fullTime, call.context.deadline - start)
         guard timeLeft > .zero else {
@@ -223,7 +223,7 @@ package final class FCMClient: Sendable {
     private func begin<Call: FCMCall>(
         _ call: Call,
         _ authorization: Authorization,
-        at start: ContinuousClock.Instant,
+        at start: Uptime,
         retries: Int
     ) -> (HTTPClientRequest, AttemptRecorder.Attempt) {
         var request = call.request(authorizedBy: authorization)

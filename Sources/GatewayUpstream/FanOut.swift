@@ -1,3 +1,4 @@
+import GatewayCore
 import Synchronization
 
 /// The calls that a list turns into: which is next, and what the earlier ones returned.
@@ -34,7 +35,7 @@ final class FanOut<Reading: Sendable>: Sendable {
     static func readings(
         count: Int,
         width: Int,
-        until deadline: ContinuousClock.Instant,
+        until deadline: Uptime,
         notStarted: Reading,
         on executor: (any TaskExecutor)? = nil,
         _ make: @escaping @Sendable (Int) async -> (Reading, Scope)
@@ -43,7 +44,7 @@ final class FanOut<Reading: Sendable>: Sendable {
         await withDiscardingTaskGroup { group in
             for _ in 0..<min(width, count) {
                 group.addTask(executorPreference: executor) {
-                    while !Task.isCancelled, ContinuousClock.now < deadline, let index = calls.next() {
+                    while !Task.isCancelled, Uptime.now < deadline, let index = calls.next() {
                         let (reading, scope) = await make(index)
                         calls.finish(index, reading, scope)
                     }

@@ -9,7 +9,7 @@ extension FCMClient: GroupUpstream {
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant,
+        deadline: Uptime,
         origin: RequestOrigin
     ) async -> GroupResult {
         guard let senderID = profile.tenant.senderID else {

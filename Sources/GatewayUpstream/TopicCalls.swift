@@ -48,7 +48,7 @@ extension FCMClient: TopicUpstream {
     private func route(
         for profile: TenantProfile,
         _ origin: RequestOrigin,
-        _ deadline: ContinuousClock.Instant
+        _ deadline: Uptime
     ) -> Result<TopicRoute, CallFailure> {
         let kind = profile.tenant.upstream
         return self.account(of: profile, by: kind, origin)

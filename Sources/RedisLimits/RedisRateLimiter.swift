@@ -39,7 +39,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
     private let fallbackMetrics: LimiterMetrics
     private let logger: Logger
     private let jitter: RetryJitter
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     private let health = Mutex(LimiterHealth())
     private let refusals = RefusalCache()
     /// Orders the lists of each tenant: one run takes up to two milliseconds, in which Redis serves no other tenant.
@@ -74,7 +74,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
         metrics: GatewayMetrics,
         logger: Logger,
         jitter: @escaping RetryJitter = { .random(in: $0) },
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        uptime: @escaping @Sendable () -> Uptime = { .now }
     ) {
         self.redis = redis
         self.probes = probes
@@ -211,7 +211,7 @@ package final class RedisRateLimiter: RateLimiter, Service {
         _ tenant: LimitKey,
         _ policies: LimitPolicies,
         count: Int,
-        at uptime: ContinuousClock.Instant
+        at uptime: Uptime
     ) -> LimitDecision? {
         guard let entry = self.refusals.entry(RefusalCache.BucketName(.tenant, tenant, policies), at: uptime) else {
             return nil

@@ -22,16 +22,16 @@ final class RefusalCache: Sendable {
         /// The tenant's bucket at the time of the refusal, and the server's time.
         var tenant: LimitBucket
         var serverTime: Timestamp
-        var notedAt: ContinuousClock.Instant
+        var notedAt: Uptime
         /// The nanoseconds from then until the refusing bucket has room for one message.
         var wait: Int64
 
-        fileprivate var end: ContinuousClock.Instant {
+        fileprivate var end: Uptime {
             self.notedAt.advanced(by: min(.nanoseconds(self.wait), RefusalCache.longest))
         }
 
         /// This process's estimate of the server's time at a moment.
-        func serverTime(at now: ContinuousClock.Instant) -> Timestamp {
+        func serverTime(at now: Uptime) -> Timestamp {
             self.serverTime.advanced(by: now - self.notedAt)
         }
     }
@@ -46,7 +46,7 @@ final class RefusalCache: Sendable {
     /// True if no look-up can find anything. Costs one load.
     var isEmpty: Bool { self.count.load(ordering: .relaxed) == 0 }
 
-    func entry(_ name: BucketName, at now: ContinuousClock.Instant) -> Entry? {
+    func entry(_ name: BucketName, at now: Uptime) -> Entry? {
         if self.isEmpty { return nil }
         return self.entries.withLock { entries in
             guard let entry = entries[name], now < entry.end else { return nil }
@@ -54,7 +54,7 @@ final class RefusalCache: Sendable {
         }
     }
 
-    func note(_ reckoning: LimitReckoning, at now: ContinuousClock.Instant) {
+    func note(_ reckoning: LimitReckoning, at now: Uptime) {
         guard !reckoning.refusedBuckets.isEmpty else { return }
         self.update { entries in
             for bucket in reckoning.refusedBuckets {
@@ -70,7 +70,7 @@ final class RefusalCache: Sendable {
         }
     }
 
-    func removeExpired(at now: ContinuousClock.Instant) {
+    func removeExpired(at now: Uptime) {
         if self.isEmpty { return }
         self.update { entries in entries = entries.filter { now < $0.value.end } }
     }

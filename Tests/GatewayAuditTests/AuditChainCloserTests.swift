@@ -44,7 +44,7 @@ struct AuditChainCloserTests {
         _ store: (any AuditStore)? = nil,
         after duration: Duration = .seconds(10)
     ) async -> AuditChainCloser {
-        let time = Observed(ContinuousClock.now)
+        let time = Observed(Uptime.now)
         let replicas = Replicas(id: Self.alive, store: self.fleet, uptime: { time.current }, logger: self.logger)
         await replicas.beat()
         time.change { $0 += duration / 2 }

@@ -68,8 +68,8 @@ extension RedisClient {
 }
 
 /// A monotonic clock that advances by `step` on each read, and on demand.
-final class Uptime: Sendable {
-    private let state: Mutex<ContinuousClock.Instant>
+final class SteppedUptime: Sendable {
+    private let state: Mutex<Uptime>
     private let step: Duration
 
     init(step: Duration = .zero) {
@@ -77,7 +77,7 @@ final class Uptime: Sendable {
         self.step = step
     }
 
-    func next() -> ContinuousClock.Instant {
+    func next() -> Uptime {
         self.state.withLock { now in
             now += self.step
             return now
@@ -110,7 +110,7 @@ final class TimedRedisLimiter: RateLimiter {
             metrics: GatewayMetrics(),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
             jitter: { $0.lowerBound },
-            uptime: Uptime(step: .seconds(2)).next
+            uptime: SteppedUptime(step: .seconds(2)).next
         )
     }
 

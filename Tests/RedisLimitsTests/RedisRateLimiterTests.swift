@@ -31,7 +31,7 @@ struct RedisRateLimiterTests {
         metrics: GatewayMetrics = GatewayMetrics(),
         script: LimiterScript = LimiterScript(),
         probes: RedisClient? = nil,
-        uptime: Uptime = Uptime(step: .seconds(2))
+        uptime: SteppedUptime = SteppedUptime(step: .seconds(2))
     ) -> RedisRateLimiter {
         RedisRateLimiter(
             redis: client,
@@ -74,7 +74,7 @@ struct RedisRateLimiterTests {
     func rememberedTenant() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
-                let uptime = Uptime()
+                let uptime = SteppedUptime()
                 let limiter = Self.limiter(client, uptime: uptime)
                 let request = Self.request()
                 func refusal() -> LimitDecision? {
@@ -104,7 +104,7 @@ struct RedisRateLimiterTests {
     func look() async throws {
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
-                let limiter = Self.limiter(client, uptime: Uptime())
+                let limiter = Self.limiter(client, uptime: SteppedUptime())
                 let request = Self.request()
                 let tenant = request.tenant.digits
                 let own = request.policies.bucketKey(request.tenant, .tenant).digits
@@ -126,7 +126,7 @@ struct RedisRateLimiterTests {
         let policies = LimitPolicies(tenant: ample, device: once, deviceCollapsible: once, topic: [])
         try await RedisServer.with { server in
             try await RedisClient.with(port: server.port) { client in
-                let limiter = Self.limiter(client, uptime: Uptime())
+                let limiter = Self.limiter(client, uptime: SteppedUptime())
                 func admit(_ names: String..., policies: LimitPolicies) async -> LimitDecision {
                     let keys = names.map { LimitKey.sample($0) }
                     let request = LimitRequest(policies: policies, recipients: .devices(keys))

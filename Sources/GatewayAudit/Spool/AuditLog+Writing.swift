@@ -129,7 +129,7 @@ extension AuditLog {
         through end: AuditChain,
         cursor: AuditSpool.Cursor? = nil
     ) async -> AuditStoreWorker.Delivery {
-        let start = ContinuousClock.now
+        let start = Uptime.now
         var delivery = AuditStoreWorker.Delivery(
             result: .stored(end),
             count: records.count,
@@ -141,7 +141,7 @@ extension AuditLog {
         } catch {
             delivery.result = .refused(error)
         }
-        delivery.duration = ContinuousClock.now - start
+        delivery.duration = Uptime.now - start
         return delivery
     }
 

@@ -35,7 +35,7 @@ final class AuditStoreWorker: Sendable {
     }
 
     typealias Job = @Sendable () async -> Delivery
-    private typealias Timeout = (wait: Int, deadline: ContinuousClock.Instant)
+    private typealias Timeout = (wait: Int, deadline: Uptime)
 
     private struct State {
         /// Given and not started.
@@ -91,7 +91,7 @@ final class AuditStoreWorker: Sendable {
     /// Without a timeout it waits for as long as it takes; with one, ``cutShort()`` may be allowed to end the wait as
     /// well.
     func outcome(within timeout: Duration?, canBeCutShort: Bool = true) async -> Delivery? {
-        let deadline = timeout.map { ContinuousClock.now + $0 }
+        let deadline = timeout.map { Uptime.now + $0 }
         await withCheckedContinuation { continuation in
             let wait = self.state.withLock { state -> Int? in
                 guard state.isRunning, !state.hasEnded else { return nil }
@@ -145,7 +145,7 @@ final class AuditStoreWorker: Sendable {
     private func endWaits() async {
         for await (wait, deadline) in self.timeouts.stream {
             guard self.state.withLock({ $0.waiter != nil && $0.waits == wait }) else { continue }
-            guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
+            guard (try? await Task.sleep(until: deadline)) != nil else { return }
             let waiter = self.state.withLock { $0.waits == wait ? $0.takeWaiter() : nil }
             waiter?.resume()
         }

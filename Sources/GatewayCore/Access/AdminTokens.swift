@@ -107,7 +107,7 @@ package final class AdminTokens: Sendable {
     private struct State {
         var tokens: [AdminToken] = []
         /// The moment at which the last reading that succeeded began.
-        var readAt: ContinuousClock.Instant?
+        var readAt: Uptime?
         /// True if a token was changed here since.
         var isOutdated = false
         var isReading = false
@@ -120,7 +120,7 @@ package final class AdminTokens: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
     private let maxStale: Duration
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     /// The operator with the token of the configuration.
     private let owner: Operator
     private let state = Mutex(State())
@@ -136,7 +136,7 @@ package final class AdminTokens: Sendable {
         audit: AuditLog,
         clock: any WallClock,
         maxStale: Duration,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        uptime: @escaping @Sendable () -> Uptime = { .now }
     ) {
         (self.configured, self.store, self.pepper, self.audit) = (configured, store, pepper, audit)
         (self.clock, self.maxStale, self.uptime) = (clock, maxStale, uptime)

@@ -113,9 +113,9 @@ package struct Caller: Sendable {
     package var principal: Principal
     package var origin: RequestOrigin
     /// The moment at which the caller stops waiting.
-    package var deadline: ContinuousClock.Instant
+    package var deadline: Uptime
 
-    package init(principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) {
+    package init(principal: Principal, origin: RequestOrigin, deadline: Uptime) {
         self.principal = principal
         self.origin = origin
         self.deadline = deadline

@@ -57,7 +57,7 @@ package final class ConsoleSessions: Sendable {
     private static let touchInterval = Duration.seconds(60)
 
     private struct State {
-        var known: [[UInt8]: (session: ConsoleSession?, readAt: ContinuousClock.Instant)] = [:]
+        var known: [[UInt8]: (session: ConsoleSession?, readAt: Uptime)] = [:]
         /// True after a reading that failed.
         var isStoreDown = false
     }
@@ -67,7 +67,7 @@ package final class ConsoleSessions: Sendable {
     private let pepper: APIKey.Pepper
     private let clock: any WallClock
     private let maxStale: Duration
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     private let state = Mutex(State())
 
     package init(
@@ -76,7 +76,7 @@ package final class ConsoleSessions: Sendable {
         pepper: APIKey.Pepper,
         clock: any WallClock,
         maxStale: Duration,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        uptime: @escaping @Sendable () -> Uptime = { .now }
     ) {
         (self.tokens, self.store, self.pepper, self.clock) = (tokens, store, pepper, clock)
         (self.maxStale, self.uptime) = (maxStale, uptime)

@@ -75,13 +75,13 @@ package final class BatchRunner: Service {
         /// The slices that the store has neither recorded nor taken back.
         var stranded: [Batch.Claim] = []
         /// The ends of the projects' pauses.
-        var pauses: [String: ContinuousClock.Instant] = [:]
+        var pauses: [String: Uptime] = [:]
         /// The number of the next slice's executor.
         var turn = 0
         /// The store's time as last seen, and the moment of that.
-        var lastSeen: (time: Timestamp, moment: ContinuousClock.Instant)?
+        var lastSeen: (time: Timestamp, moment: Uptime)?
         /// The end of the grace after a step of the store's clock.
-        var graceEnd: ContinuousClock.Instant?
+        var graceEnd: Uptime?
     }
 
     private let store: any BatchStore
@@ -103,7 +103,7 @@ package final class BatchRunner: Service {
     private let isShared: Bool
     private let clock: any WallClock
     /// Waits until a time of departure.
-    private let sleep: @Sendable (ContinuousClock.Instant) async -> Void
+    private let sleep: @Sendable (Uptime) async -> Void
     private let metrics: BatchMetrics
     private let outage: OutageLog
     private let logger: Logger
@@ -123,7 +123,7 @@ package final class BatchRunner: Service {
         clock: any WallClock,
         executors: [any TaskExecutor] = [],
         pause: @escaping @Sendable (TenantProfile, Duration) -> Void = { _, _ in },
-        sleep: @escaping @Sendable (ContinuousClock.Instant) async -> Void = {
+        sleep: @escaping @Sendable (Uptime) async -> Void = {
             try? await Task.sleep(until: $0, tolerance: .zero)
         },
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -248,7 +248,7 @@ package final class BatchRunner: Service {
         let granted = quotas.map { $0.remaining - $0.policy.burst / 5 }.min() ?? .max
         guard granted > 0 else { return .wait(.milliseconds(250)) }
         let (limit, inOneCall) = (self.limit(of: profile), profile.tenant.upstream == .legacy)
-        let now = ContinuousClock.now
+        let now = Uptime.now
         return self.state.withLock { state in
             let load = state.loads[profile.id] ?? Load()
             let most = inOneCall ? 100 : Batch.Chunk.maxRecipients
@@ -320,7 +320,7 @@ package final class BatchRunner: Service {
         }
         let startsPerMark = mayStart ? max(1, min(100, Int(rate / 4))) : 0
         let wait: @Sendable (Int) async -> Bool = { count in
-            let now = ContinuousClock.now
+            let now = Uptime.now
             let departure = self.state.withLock { state in
                 let known = min(count, state.claims[claim] ?? 0)
                 state.claims[claim]? -= known
@@ -510,7 +510,7 @@ package final class BatchRunner: Service {
             self.report(batch, "The batch is paused.", .upstreamCredentials)
         }
         guard let seconds = settlement.quotaPause else { return }
-        let now = ContinuousClock.now
+        let now = Uptime.now
         let pacer = self.state.withLock { ($0.loads[profile.id] ?? Load()).pacer }
         // Slices that meet the same 429, or the pause after it, are no news.
         if let setback = pacer.setback, now < setback.end + Self.pauseTolerance { return }
@@ -526,7 +526,7 @@ package final class BatchRunner: Service {
 
     /// Stops the batches and live sends of all tenants of paused projects.
     private func heed(_ pauses: [ProjectPause]) {
-        let now = ContinuousClock.now
+        let now = Uptime.now
         let news = self.state.withLock { state in
             pauses.filter { pause in
                 let end = now + pause.rest
@@ -551,7 +551,7 @@ package final class BatchRunner: Service {
 
     /// Begins a grace if the store's clock was set forward: a step that is corrected ends no batch.
     private func noticeStep(of time: Timestamp) {
-        let now = ContinuousClock.now
+        let now = Uptime.now
         self.state.withLock { state in
             if let last = state.lastSeen {
                 let passed = Duration.microseconds(time.microseconds - last.time.microseconds)
@@ -582,10 +582,10 @@ package final class BatchRunner: Service {
 
     /// Sweeps each minute, and more often for a while after a replica has ended.
     private func sweepRegularly() async {
-        var (lastSweep, watchEnd) = (ContinuousClock.Instant?.none, ContinuousClock.now)
+        var (lastSweep, watchEnd) = (Uptime?.none, Uptime.now)
         var alive = self.replicas()
         repeat {
-            let now = ContinuousClock.now
+            let now = Uptime.now
             let count = self.replicas()
             if count < alive { watchEnd = now + .seconds(120) }
             alive = count

@@ -21,22 +21,22 @@ struct Pacer: Sendable {
 
     /// A pause of everything that uses one project of FCM.
     struct Setback: Sendable, Hashable {
-        let end: ContinuousClock.Instant
+        let end: Uptime
         /// The part of the limit that counts at its end.
         let factor: Double
     }
 
     /// The beginning of the ramp; `nil` before anything was sent.
-    private var rampStart: ContinuousClock.Instant?
+    private var rampStart: Uptime?
     /// The moment before which nothing may leave.
-    private var next: ContinuousClock.Instant?
+    private var next: Uptime?
     private(set) var setback: Setback?
 
     /// The least factor, however many setbacks follow each other.
     private static let leastFactor = 1.0 / 16
 
     /// Returns the factor of a new setback: half of what counts now.
-    func halvedFactor(at now: ContinuousClock.Instant) -> Double { self.factor(at: now) / 2 }
+    func halvedFactor(at now: Uptime) -> Double { self.factor(at: now) / 2 }
 
     /// Takes a setback that this replica or another one has met. One that ends no later than the known one is no news.
     mutating func take(_ setback: Setback) {
@@ -51,7 +51,7 @@ struct Pacer: Sendable {
         limit: Double,
         atMost maximum: Int,
         inOneCall: Bool = false,
-        at now: ContinuousClock.Instant
+        at now: Uptime
     ) -> Int {
         let count = self.rate(limit: limit, at: now) * (inOneCall ? 1 : Self.sliceSeconds)
         return max(1, Int(min(Double(maximum), count)))
@@ -60,44 +60,44 @@ struct Pacer: Sendable {
     /// Reserves the next departure of a call. Returns its moment.
     ///
     /// A list counts as a full slice, even if it has fewer recipients: no second then has more recipients than the rate.
-    mutating func departure(of count: Int, limit: Double, at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    mutating func departure(of count: Int, limit: Double, at now: Uptime) -> Uptime {
         let start = self.start(at: now)
         let rampStart = self.isRested(at: start) ? start : self.rampStart ?? start
         self.rampStart = rampStart
         let rate = self.rate(limit: limit, rampStart, at: start)
-        // As many whole calls as fit into a second, so that no second has more than the rate.
+        // So that no second has more than the rate: as many whole calls as fit into one, and a nanosecond for rounding.
         let calls = rate / Double(count)
-        self.next = start + .seconds(1 / (calls < 1 ? calls : calls.rounded(.down)))
+        self.next = start + .seconds(1 / (calls < 1 ? calls : calls.rounded(.down))) + .nanoseconds(1)
         return start
     }
 
     /// The time until the next call may leave.
-    func delay(at now: ContinuousClock.Instant) -> Duration { self.start(at: now) - now }
+    func delay(at now: Uptime) -> Duration { self.start(at: now) - now }
 
     /// The recipients per second at the next departure.
-    func rate(limit: Double, at now: ContinuousClock.Instant) -> Double {
+    func rate(limit: Double, at now: Uptime) -> Double {
         let start = self.start(at: now)
         return self.rate(limit: limit, self.isRested(at: start) ? start : self.rampStart ?? start, at: start)
     }
 
-    private func start(at now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    private func start(at now: Uptime) -> Uptime {
         max(now, self.next ?? now, self.setback?.end ?? now)
     }
 
-    private func isRested(at moment: ContinuousClock.Instant) -> Bool {
+    private func isRested(at moment: Uptime) -> Bool {
         guard let next = self.next else { return true }
         return moment - next >= Self.rest
     }
 
-    private func factor(at moment: ContinuousClock.Instant) -> Double {
+    private func factor(at moment: Uptime) -> Double {
         guard let setback = self.setback else { return 1 }
         return min(1, max(Self.leastFactor, setback.factor) + max(.zero, moment - setback.end) / Self.recovery)
     }
 
     private func rate(
         limit: Double,
-        _ rampStart: ContinuousClock.Instant,
-        at moment: ContinuousClock.Instant
+        _ rampStart: Uptime,
+        at moment: Uptime
     ) -> Double {
         let full = limit * self.factor(at: moment)
         let first = max(full / 60, min(full, Self.harmlessRate))

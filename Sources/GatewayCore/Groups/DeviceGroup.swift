@@ -164,7 +164,7 @@ package protocol GroupUpstream: Sendable {
     func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant,
+        deadline: Uptime,
         origin: RequestOrigin
     ) async -> GroupResult
 }

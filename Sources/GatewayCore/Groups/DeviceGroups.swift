@@ -36,7 +36,7 @@ package final class DeviceGroups: Sendable {
         leases: GroupLeases? = nil,
         lookUpTimeout: Duration = .milliseconds(250),
         nameTimeout: Duration = .seconds(2),
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        uptime: @escaping @Sendable () -> Uptime = { .now },
         metrics: GatewayMetrics = GatewayMetrics()
     ) {
         self.leases = leases
@@ -215,7 +215,7 @@ package final class DeviceGroups: Sendable {
     func ask(
         _ request: GroupRequest,
         by caller: Caller,
-        until deadline: ContinuousClock.Instant
+        until deadline: Uptime
     ) async -> GroupResult {
         await self.upstream.perform(request, of: caller.profile, deadline: deadline, origin: caller.origin)
     }

@@ -41,7 +41,7 @@ package struct GroupLeases: Sendable {
     func acquire(
         _ name: String,
         of tenant: TenantID,
-        until deadline: ContinuousClock.Instant
+        until deadline: Uptime
     ) async throws(GatewayError) -> GroupLease? {
         while true {
             let asked = self.terms.uptime()
@@ -50,7 +50,7 @@ package struct GroupLeases: Sendable {
                 if outcome == .takenOver { self.counters.takeovers.increment() }
                 return GroupLease(name, of: tenant, askedAt: asked, isTakenOver: outcome == .takenOver, from: self)
             }
-            guard ContinuousClock.now + Self.pollInterval < deadline,
+            guard Uptime.now + Self.pollInterval < deadline,
                 (try? await Task.sleep(for: Self.pollInterval)) != nil
             else { return nil }
         }
@@ -67,7 +67,7 @@ final class GroupLease: Sendable {
     fileprivate init(
         _ name: String,
         of tenant: TenantID,
-        askedAt moment: ContinuousClock.Instant,
+        askedAt moment: Uptime,
         isTakenOver: Bool,
         from leases: GroupLeases
     ) {
@@ -84,7 +84,7 @@ final class GroupLease: Sendable {
     func settleTakeover() { self.state.withLock { $0.isTakenOver = false } }
 
     /// When calls to FCM have to end: at once if the lease was lost.
-    var end: ContinuousClock.Instant { self.state.withLock { $0.lease.end } ?? self.leases.terms.uptime() }
+    var end: Uptime { self.state.withLock { $0.lease.end } ?? self.leases.terms.uptime() }
 
     /// Renews the lease while the closure runs, and releases it then.
     func renewing<Answer: Sendable>(_ body: () async throws(Refusal) -> Answer) async throws(Refusal) -> Answer {

@@ -120,7 +120,7 @@ package final class KnownGroups: Service {
     /// A value as the store had it, or as this replica changed it, no earlier than at an instant.
     private struct Entry<Value: Sendable>: Sendable {
         var value: Value?
-        var asOf: ContinuousClock.Instant
+        var asOf: Uptime
     }
 
     private struct State {
@@ -128,7 +128,7 @@ package final class KnownGroups: Service {
         var groups = RecentEntries<Reference, Entry<KnownGroup>>(capacity: KnownGroups.capacity)
         /// The names of groups by their keys; without a value where the store knows no group by a key.
         var names = RecentEntries<Reference, Entry<Reference>>(capacity: KnownGroups.capacity)
-        var storeFailedAt: ContinuousClock.Instant?
+        var storeFailedAt: Uptime?
     }
 
     /// The cache's answer for a name or key.
@@ -144,7 +144,7 @@ package final class KnownGroups: Service {
     private let timeout: Duration
     /// The longest that a send to a group by its name waits, where the group is not cached.
     private let nameTimeout: Duration
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     private let keys = Keys()
     private let state = Mutex(State())
 
@@ -152,7 +152,7 @@ package final class KnownGroups: Service {
         store: any GroupStore,
         timeout: Duration,
         nameTimeout: Duration,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant
+        uptime: @escaping @Sendable () -> Uptime
     ) {
         (self.store, self.timeout, self.nameTimeout, self.uptime) = (store, timeout, nameTimeout, uptime)
     }
@@ -332,7 +332,7 @@ package final class KnownGroups: Service {
         timeout: Duration
     ) async -> [Reference: KnownGroup]? {
         let profile = command.profile
-        let (began, end) = (self.uptime(), ContinuousClock.now + timeout)
+        let (began, end) = (self.uptime(), Uptime.now + timeout)
         guard let groups = await self.read(references, of: profile.id, until: min(end, command.deadline)) else {
             // A caller's departure, or its own deadline, is no failure of the store.
             if !Task.isCancelled, end <= command.deadline { self.noteFailure() }
@@ -363,8 +363,7 @@ package final class KnownGroups: Service {
         return found
     }
 
-    private static func isNewer<Value: Sendable>(_ entry: Entry<Value>?, than instant: ContinuousClock.Instant) -> Bool
-    {
+    private static func isNewer<Value: Sendable>(_ entry: Entry<Value>?, than instant: Uptime) -> Bool {
         entry.map { $0.asOf > instant } ?? false
     }
 
@@ -374,13 +373,13 @@ package final class KnownGroups: Service {
     private func read(
         _ references: [Reference],
         of tenant: TenantID,
-        until end: ContinuousClock.Instant
+        until end: Uptime
     ) async -> [DeviceGroup?]? {
-        guard ContinuousClock.now < end else { return nil }
+        guard Uptime.now < end else { return nil }
         return await withTaskGroup(of: [DeviceGroup?]?.self) { group in
             group.addTask { try? await self.read(references, of: tenant) }
             group.addTask {
-                try? await Task.sleep(until: end, clock: .continuous)
+                try? await Task.sleep(until: end)
                 return nil
             }
             defer { group.cancelAll() }

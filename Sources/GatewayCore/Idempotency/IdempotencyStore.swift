@@ -143,10 +143,10 @@ struct IdempotencyTime: Sendable, Hashable {
     static let maxGap = Duration.seconds(3_600)
 
     private let start: Timestamp
-    private let uptime: ContinuousClock.Instant
+    private let uptime: Uptime
 
     /// Begins after an earlier process's mark. Wall clock and uptime are readings of the same moment.
-    init(after mark: IdempotencyMark?, wall: Timestamp, uptime: ContinuousClock.Instant) {
+    init(after mark: IdempotencyMark?, wall: Timestamp, uptime: Uptime) {
         self.uptime = uptime
         guard let mark else {
             self.start = wall
@@ -157,7 +157,7 @@ struct IdempotencyTime: Sendable, Hashable {
         self.start = min(longest, mark.time.advanced(by: .microseconds(gap)))
     }
 
-    func now(at uptime: ContinuousClock.Instant) -> Timestamp {
+    func now(at uptime: Uptime) -> Timestamp {
         self.start.advanced(by: self.uptime.duration(to: uptime))
     }
 }

@@ -158,7 +158,7 @@ package final class IdempotentSends: Service {
     /// Look-ups share a read of the store as changes share a transaction: a read costs as much as the rest of a send.
     private let reader: GroupCommitWriter<IdempotencyRecord.Identity, IdempotencyRecord.Found>
     private let clock: any WallClock
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     private let configuration: Configuration
     private let leases: LeaseTerms?
     private let leaseCounters: Lease.Counters?
@@ -176,7 +176,7 @@ package final class IdempotentSends: Service {
         pipeline: SendPipeline,
         store: any IdempotencyStore,
         clock: any WallClock,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        uptime: @escaping @Sendable () -> Uptime = { .now },
         configuration: Configuration = Configuration(),
         leases: LeaseTerms? = nil,
         metrics: GatewayMetrics = GatewayMetrics(),

@@ -213,12 +213,12 @@ package final class LimiterMetrics: Sendable {
     }
 
     /// When a decision begins, if it is one of those that are timed: the first, and then every 16th.
-    package func began() -> ContinuousClock.Instant? {
+    package func began() -> Uptime? {
         let number = self.begun.wrappingAdd(1, ordering: .relaxed).oldValue
         return number % Self.decisionsPerSample == 0 ? .now : nil
     }
 
-    package func ended(since start: ContinuousClock.Instant) {
+    package func ended(since start: Uptime) {
         self.durations.recordNanoseconds(start.duration(to: .now).nanoseconds)
     }
 

@@ -7,12 +7,12 @@ package struct LeaseTerms: Sendable {
     /// The longest time that one call to FCM takes. A lease can be taken over this long after its end: a call that was
     /// written in time may still wait in a buffer.
     package let attemptTimeout: @Sendable () -> Duration
-    package let uptime: @Sendable () -> ContinuousClock.Instant
+    package let uptime: @Sendable () -> Uptime
 
     package init(
         duration: Duration,
         attemptTimeout: @escaping @Sendable () -> Duration,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        uptime: @escaping @Sendable () -> Uptime = { .now }
     ) {
         (self.duration, self.attemptTimeout, self.uptime) = (duration, attemptTimeout, uptime)
     }
@@ -58,13 +58,13 @@ struct Lease: Sendable, Hashable {
 
     let duration: Duration
     /// `nil` while it is not held.
-    private(set) var end: ContinuousClock.Instant?
+    private(set) var end: Uptime?
 
     init(duration: Duration) {
         self.duration = duration
     }
 
-    mutating func grant(askedAt moment: ContinuousClock.Instant) {
+    mutating func grant(askedAt moment: Uptime) {
         let end = moment + self.duration
         self.end = max(self.end ?? end, end)
     }
@@ -74,13 +74,13 @@ struct Lease: Sendable, Hashable {
     }
 
     /// True if work that begins now and takes at most this long ends before the lease does.
-    func covers(_ timeout: Duration, at now: ContinuousClock.Instant) -> Bool {
+    func covers(_ timeout: Duration, at now: Uptime) -> Bool {
         guard let end = self.end else { return false }
         return now + timeout < end
     }
 
     /// True if a third of it has passed.
-    func isDue(at now: ContinuousClock.Instant) -> Bool {
+    func isDue(at now: Uptime) -> Bool {
         guard let end = self.end else { return false }
         return end - now <= self.duration * 2 / 3
     }

@@ -19,7 +19,7 @@ package final class SendCommand: Sendable {
     package var principal: Principal { self.caller.principal }
     package var profile: TenantProfile { self.caller.profile }
     package var origin: RequestOrigin { self.caller.origin }
-    package var deadline: ContinuousClock.Instant { self.caller.deadline }
+    package var deadline: Uptime { self.caller.deadline }
 
     /// Creates a command. Without a payload's size given, it is the message's own.
     package init(

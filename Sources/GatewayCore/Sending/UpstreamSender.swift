@@ -36,7 +36,7 @@ package struct UpstreamCall: Sendable {
         case .tokens, .installation, .installations, .topic, .condition: false
         }
     }
-    package var deadline: ContinuousClock.Instant { self.command.deadline }
+    package var deadline: Uptime { self.command.deadline }
     package var origin: RequestOrigin { self.command.origin }
 }
 

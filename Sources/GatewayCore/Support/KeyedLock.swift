@@ -16,7 +16,7 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
 
     /// Waits for a key's lock until a deadline or the task's cancellation. Returns true if the lock is held, and then
     /// ``release(_:)`` must follow.
-    package func acquire(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
+    package func acquire(_ key: Key, until deadline: Uptime) async -> Bool {
         let number = self.state.withLock { state -> Int? in
             if state.taken.insert(key).inserted { return nil }
             state.lastNumber += 1
@@ -27,7 +27,7 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
         return await withTaskGroup(of: Bool?.self) { group in
             group.addTask { await self.turn(of: number, for: key) }
             group.addTask {
-                try? await Task.sleep(until: deadline, clock: .continuous)
+                try? await Task.sleep(until: deadline)
                 self.giveUp(number, for: key)
                 return nil
             }

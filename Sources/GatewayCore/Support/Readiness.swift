@@ -22,7 +22,7 @@ package final class Readiness: Sendable {
         self.audit = audit
     }
 
-    package func refusal(at now: ContinuousClock.Instant) -> Refusal? {
+    package func refusal(at now: Uptime) -> Refusal? {
         guard self.isServing else { return .notServing }
         return self.audit?.isStalled(at: now) == true ? .auditStalled : nil
     }

@@ -17,7 +17,7 @@ package final class RequestTrace: Sendable {
         let parentID: String?
         let state: TraceState?
         let propagates: Bool
-        let arrival: ContinuousClock.Instant
+        let arrival: Uptime
         let time: Timestamp
     }
 
@@ -97,7 +97,7 @@ package final class RequestTrace: Sendable {
         of server: (scheme: String, host: String, port: Int),
         tenant: String? = nil,
         resends: Int = 0,
-        start: ContinuousClock.Instant
+        start: Uptime
     ) -> UpstreamSpan? {
         guard let recording = self.recording else { return nil }
         var span = TraceSpan(
@@ -120,14 +120,14 @@ package final class RequestTrace: Sendable {
         )
     }
 
-    fileprivate func record(_ span: TraceSpan, endingAt end: ContinuousClock.Instant) {
+    fileprivate func record(_ span: TraceSpan, endingAt end: Uptime) {
         var span = span
         span.end = self.nanoseconds(at: end)
         self.recording?.recorder.record(span)
     }
 
     /// Nanoseconds since 1970, counted from the request's arrival, so that a clock that is set meanwhile reverses no span.
-    private func nanoseconds(at instant: ContinuousClock.Instant) -> Int64 {
+    private func nanoseconds(at instant: Uptime) -> Int64 {
         guard let recording = self.recording else { return 0 }
         return recording.time.microseconds * 1_000 + (instant - recording.arrival).nanoseconds
     }
@@ -149,7 +149,7 @@ package final class UpstreamSpan: Sendable {
     }
 
     /// The server answered; by OpenTelemetry's conventions a 4xx is an error of its client.
-    package func answered(status: Int, at end: ContinuousClock.Instant) {
+    package func answered(status: Int, at end: Uptime) {
         var span = self.span
         span.set("http.response.status_code", .number(status))
         if status >= 400 { span.fail(String(status)) }
@@ -157,7 +157,7 @@ package final class UpstreamSpan: Sendable {
     }
 
     /// No answer arrived; the failure's name is from a bounded set.
-    package func failed(_ name: String, at end: ContinuousClock.Instant) {
+    package func failed(_ name: String, at end: Uptime) {
         var span = self.span
         span.fail(name)
         self.trace.record(span, endingAt: end)
@@ -281,7 +281,7 @@ package struct RequestTracer: Sendable {
     package func trace(
         parent: String?,
         state: @autoclosure () -> String?,
-        arrival: ContinuousClock.Instant,
+        arrival: Uptime,
         time: Timestamp
     ) -> RequestTrace? {
         let parent = parent.flatMap(TraceParent.init)

@@ -139,7 +139,7 @@ package final class Directory: Service {
         /// The rows of one tenant after a change that this replica made.
         case change(TenantID, Contents)
         /// The result of a reading, and the moment at which it began.
-        case reading(News, begunAt: ContinuousClock.Instant)
+        case reading(News, begunAt: Uptime)
         case defaultLimits(LimitPolicies)
         /// Only time has passed.
         case time
@@ -158,7 +158,7 @@ package final class Directory: Service {
     private struct State {
         var opener: DirectorySnapshot.Opener
         /// The snapshot has all that the store held at this moment.
-        var confirmedAt: ContinuousClock.Instant
+        var confirmedAt: Uptime
     }
 
     /// The time after a reading in which notifications are gathered: showing a change costs more, the more tenants
@@ -170,7 +170,7 @@ package final class Directory: Service {
     let auditKey: Secret
     /// `nil` where no other replica changes the store.
     private let maxStale: Duration?
-    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let uptime: @Sendable () -> Uptime
     private let readingTimeout: @Sendable () async -> Void
     private let observer: @Sendable (DirectorySnapshot) -> Void
     private let initial: State
@@ -198,7 +198,7 @@ package final class Directory: Service {
         auditKey: Secret,
         defaultLimits: LimitPolicies,
         maxStale: Duration? = nil,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        uptime: @escaping @Sendable () -> Uptime = { .now },
         readingTimeout: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .seconds(3)) },
         observer: @escaping @Sendable (DirectorySnapshot) -> Void = { _ in },
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -416,7 +416,7 @@ package final class Directory: Service {
     }
 
     /// True if the snapshot could not be compared with the store for too long: keys may have been revoked meanwhile.
-    private func isExpired(since confirmedAt: ContinuousClock.Instant) -> Bool {
+    private func isExpired(since confirmedAt: Uptime) -> Bool {
         guard let maxStale = self.maxStale else { return false }
         let age = self.uptime() - confirmedAt
         self.age?.set(age / .seconds(1))

@@ -234,7 +234,7 @@ package struct SubscriptionCall: Sendable {
 
     package var profile: TenantProfile { self.caller.profile }
     package var origin: RequestOrigin { self.caller.origin }
-    package var deadline: ContinuousClock.Instant { self.caller.deadline }
+    package var deadline: Uptime { self.caller.deadline }
 
     func addressing(_ tokens: [String]) -> SubscriptionCall {
         SubscriptionCall(self.change, of: tokens, self.kind, to: self.topic, by: self.caller)
@@ -273,7 +273,7 @@ package struct RegistrationCall: Sendable {
 
     package var profile: TenantProfile { self.caller.profile }
     package var origin: RequestOrigin { self.caller.origin }
-    package var deadline: ContinuousClock.Instant { self.caller.deadline }
+    package var deadline: Uptime { self.caller.deadline }
 }
 
 /// The answer to a ``RegistrationCall``.

@@ -26,7 +26,7 @@ package final class ConsoleHistory: Sendable {
 
     private let exposition: MetricsExposition
     /// One more reading than minutes, the oldest one first.
-    private let readings = Mutex<[(at: ContinuousClock.Instant, totals: Totals)]>([])
+    private let readings = Mutex<[(at: Uptime, totals: Totals)]>([])
 
     package init(_ exposition: MetricsExposition) {
         self.exposition = exposition
@@ -38,7 +38,7 @@ package final class ConsoleHistory: Sendable {
     }
 
     /// Ends a minute.
-    func read(at now: ContinuousClock.Instant) {
+    func read(at now: Uptime) {
         let totals = Totals(
             MetricsReading(String(decoding: self.exposition.render(), as: UTF8.self), names: Self.names)
         )
@@ -58,7 +58,7 @@ package final class ConsoleHistory: Sendable {
     }
 
     /// The totals of some minutes ago, or of the first reading, and their age.
-    func earlier(than now: ContinuousClock.Instant) -> (totals: Totals, age: Duration)? {
+    func earlier(than now: Uptime) -> (totals: Totals, age: Duration)? {
         self.readings.withLock { $0.suffix(6).first.map { ($0.totals, now - $0.at) } }
     }
 }

@@ -89,10 +89,10 @@ final class LogInAttempts: Sendable {
     private static let maxFailures = 5
     private static let maxAddresses = 1_000
 
-    private let minute = Mutex((begin: ContinuousClock.now, counts: [String: Int]()))
+    private let minute = Mutex((begin: Uptime.now, counts: [String: Int]()))
 
     /// Counts an attempt. Returns false if too many have failed.
-    func begin(_ address: String, at now: ContinuousClock.Instant) -> Bool {
+    func begin(_ address: String, at now: Uptime) -> Bool {
         self.minute.withLock { minute in
             if now - minute.begin >= .seconds(60) { minute = (now, [:]) }
             // Further addresses share one count.

@@ -75,7 +75,7 @@ extension ConsolePages {
         ])
     }
 
-    private func rates(_ reading: MetricsReading, _ now: ContinuousClock.Instant) -> HTML {
+    private func rates(_ reading: MetricsReading, _ now: Uptime) -> HTML {
         guard let (earlier, age) = self.console.history.earlier(than: now) else {
             return "<p>The first figures are due soon.</p>"
         }

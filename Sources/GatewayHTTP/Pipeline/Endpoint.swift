@@ -133,7 +133,7 @@ struct Answered: Error {
 struct Exchange: Sendable {
     let request: HTTPServerRequest
     let parameters: PathParameters
-    let arrival: ContinuousClock.Instant
+    let arrival: Uptime
     let time: Timestamp
     /// The caller's own id if it is valid, else a new one.
     let requestID: String
@@ -143,7 +143,7 @@ struct Exchange: Sendable {
     /// The operator, once known.
     var `operator`: Operator?
     /// The caller stops waiting at this time.
-    var deadline: ContinuousClock.Instant
+    var deadline: Uptime
     /// The key that makes a send repeatable.
     var idempotencyKey: IdempotencyKey?
 

@@ -137,7 +137,7 @@ struct RequestPipeline: Sendable {
 
     @inline(never)  // Keeps the frame small.
     private func began(_ request: HTTPServerRequest, _ parameters: PathParameters) -> Exchange {
-        let arrival = ContinuousClock.now
+        let arrival = Uptime.now
         let time = self.clock.now()
         self.metrics.began()
         return Exchange(
@@ -329,7 +329,7 @@ struct RequestPipeline: Sendable {
         to exchange: Exchange,
         _ route: Route?
     ) -> HTTPServerResponse {
-        let duration = ContinuousClock.now - exchange.arrival
+        let duration = Uptime.now - exchange.arrival
         let summary = response.summary
         let method = exchange.request.head.method.rawValue
         // One name for all pages: they would take the room of the admin API.
@@ -394,7 +394,7 @@ extension RequestTracer {
     /// Returns the trace of a request; `nil` for a request without one.
     fileprivate func trace(
         of head: HTTPRequestHead,
-        _ arrival: ContinuousClock.Instant,
+        _ arrival: Uptime,
         _ time: Timestamp
     ) -> RequestTrace? {
         let parent = head.fields[.traceParent]

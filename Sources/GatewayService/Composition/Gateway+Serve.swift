@@ -93,7 +93,7 @@ extension Gateway {
     }
 
     /// Returns the facts that a stop logs. Without a signal, a part has failed.
-    fileprivate func stopMetadata(after signal: (name: String, time: ContinuousClock.Instant)?) -> Logger.Metadata {
+    fileprivate func stopMetadata(after signal: (name: String, time: Uptime)?) -> Logger.Metadata {
         let cutOff = self.reloadable.dataServer.requestsCutOff + self.reloadable.adminServer.requestsCutOff
         let records = self.audit.left
         var metadata: Logger.Metadata = [
@@ -103,7 +103,7 @@ extension Gateway {
         ]
         if let signal {
             metadata["signal"] = "\(signal.name)"
-            metadata["duration_ms"] = .stringConvertible(Int((ContinuousClock.now - signal.time) / .milliseconds(1)))
+            metadata["duration_ms"] = .stringConvertible(Int((Uptime.now - signal.time) / .milliseconds(1)))
         }
         return metadata
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayCore
 import Logging
 package import ServiceLifecycle
 import Synchronization
@@ -17,7 +18,7 @@ package final class StopSignals: Sendable {
 
     private let group = Mutex<ServiceGroup?>(nil)
     private let leave = Mutex<(@Sendable () async -> Void)?>(nil)
-    private let firstSignal = Mutex<(name: String, time: ContinuousClock.Instant)?>(nil)
+    private let firstSignal = Mutex<(name: String, time: Uptime)?>(nil)
     private let signals: UnixSignalsSequence
     private let logger: Logger
 
@@ -27,7 +28,7 @@ package final class StopSignals: Sendable {
     }
 
     /// The signal that stops the gateway, and its time.
-    var first: (name: String, time: ContinuousClock.Instant)? { self.firstSignal.withLock { $0 } }
+    var first: (name: String, time: Uptime)? { self.firstSignal.withLock { $0 } }
 
     /// Runs a body. A signal before ``arm(_:)`` ends the process. A later signal shuts the group down.
     func watching<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
@@ -148,7 +149,7 @@ struct BoundedService: Service {
     /// The time that several services share. It begins when the first of these services is asked to end.
     final class Time: Sendable {
         private let limit: Duration
-        private let deadline = Mutex<ContinuousClock.Instant?>(nil)
+        private let deadline = Mutex<Uptime?>(nil)
 
         init(limit: Duration) { self.limit = limit }
 
@@ -158,7 +159,7 @@ struct BoundedService: Service {
                 deadline = end
                 return end
             }
-            try await Task.sleep(until: deadline, clock: .continuous)
+            try await Task.sleep(until: deadline)
         }
     }
 

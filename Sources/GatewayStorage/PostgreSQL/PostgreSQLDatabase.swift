@@ -85,7 +85,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
     private func awaitServer(
         _ whenUnreachable: (@Sendable (_ reason: String) -> Void)? = nil
     ) async throws(GatewayError) {
-        let (settings, end) = (self.settings, ContinuousClock.now + self.settings.outageTimeout)
+        let (settings, end) = (self.settings, Uptime.now + self.settings.outageTimeout)
         var refusals = 0
         var tellReason = whenUnreachable
         while true {
@@ -105,7 +105,7 @@ package final class PostgreSQLDatabase: SQLDatabase {
             guard let failure else { return }
             // The server may have started between the attempt and the check.
             refusals = isAnswering ? refusals + 1 : 0
-            guard refusals < Self.maxRefusals, ContinuousClock.now < end else {
+            guard refusals < Self.maxRefusals, Uptime.now < end else {
                 throw GatewayError(.storeUnavailable, "The store can't be reached: \(failure.message)")
             }
             do {

@@ -8,7 +8,7 @@ import Synchronization
 /// Connections are made at their first use, and again after they break. While the server can't be reached, one call at
 /// a time tries to connect and the others fail at once.
 final class PostgreSQLPool: Sendable {
-    typealias Backoff = ReconnectBackoff<ContinuousClock.Instant>
+    typealias Backoff = ReconnectBackoff<Uptime>
 
     /// A slot for one connection. One thread at a time uses it.
     struct Place {

@@ -250,7 +250,7 @@ final class PostgreSQLSession {
 
     /// Sends buffered data, and reads the server's answers meanwhile.
     private func flush() throws {
-        let deadline = ContinuousClock.now + self.timeout
+        let deadline = Uptime.now + self.timeout
         while true {
             let state = unsafe PQflush(self.connection)
             if state == 0 { return }
@@ -262,7 +262,7 @@ final class PostgreSQLSession {
 
     /// Returns the next result, or nil at the end of each statement's results.
     private func nextResult() throws -> PostgreSQLResult? {
-        let deadline = ContinuousClock.now + self.timeout
+        let deadline = Uptime.now + self.timeout
         while unsafe PQisBusy(self.connection) == 1 {
             try self.wait(for: POLLIN, until: deadline)
             guard unsafe PQconsumeInput(self.connection) == 1 else { throw self.lost }
@@ -271,9 +271,9 @@ final class PostgreSQLSession {
         return unsafe PostgreSQLResult(result)
     }
 
-    private func wait(for events: Int32, until deadline: ContinuousClock.Instant) throws {
+    private func wait(for events: Int32, until deadline: Uptime) throws {
         while true {
-            let left = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
+            let left = Uptime.now.duration(to: deadline) / .milliseconds(1)
             guard left > 0 else { throw PostgreSQLError(.timedOut, "no answer within \(self.timeout)") }
             var awaited = pollfd(fd: unsafe PQsocket(self.connection), events: Int16(events), revents: 0)
             // POSIX fills the structure and keeps no pointer.

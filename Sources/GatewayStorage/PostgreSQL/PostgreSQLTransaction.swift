@@ -192,8 +192,8 @@ struct PostgreSQLTransaction {
         in life: String,
         _ place: inout PostgreSQLPool.Place
     ) -> Outcome {
-        let end = ContinuousClock.now + place.settings.outageTimeout
-        while ContinuousClock.now < end {
+        let end = Uptime.now + place.settings.outageTimeout
+        while Uptime.now < end {
             do {
                 let session = try place.connect()
                 guard session.life == life else { return .unknown }

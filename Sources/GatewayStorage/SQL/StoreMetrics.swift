@@ -53,7 +53,7 @@ extension StoreMetrics? {
         translating translate: (any Error) -> GatewayError,
         _ body: () async throws -> T
     ) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
+        let start = Uptime.now
         do {
             let value = try await body()
             self?.ended(operation, nil, in: .now - start)

@@ -8,8 +8,8 @@ extension SQLAuditStore {
         var scope = SQLScope.gateway
         if query.tenantUID != nil, let tenant = query.tenant { scope = .tenant(tenant) }
         return try await self.database.read(.listing, scope: scope) { db in
-            let end = ContinuousClock.now + Self.pageDuration
-            return try AuditPager.page(query, db) { ContinuousClock.now >= end }
+            let end = Uptime.now + Self.pageDuration
+            return try AuditPager.page(query, db) { Uptime.now >= end }
         }
     }
 }

@@ -55,7 +55,7 @@ enum Authorizer: Sendable {
     }
 
     func authorization(
-        until deadline: ContinuousClock.Instant,
+        until deadline: Uptime,
         in trace: RequestTrace?
     ) async -> AccessTokenSource.Outcome {
         switch self {
@@ -80,7 +80,7 @@ final class AccessTokenSource: Sendable {
     typealias Outcome = Result<Authorization, TokenFailure>
 
     private struct State {
-        var tokens = TokenState<Authorization, ContinuousClock.Instant>()
+        var tokens = TokenState<Authorization, Uptime>()
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var lastWaiter = 0
 
@@ -88,7 +88,7 @@ final class AccessTokenSource: Sendable {
         mutating func wait(
             _ number: Int,
             _ continuation: CheckedContinuation<Outcome, Never>,
-            at now: ContinuousClock.Instant
+            at now: Uptime
         ) -> Outcome? {
             guard self.tokens.isExchanging else { return self.tokens.settled(at: now) }
             self.waiters[number] = continuation
@@ -98,14 +98,14 @@ final class AccessTokenSource: Sendable {
 
     let credential: V1Credential
     private let state = Mutex(State())
-    private let now: @Sendable () -> ContinuousClock.Instant
+    private let now: @Sendable () -> Uptime
     private let startExchange: @Sendable (AccessTokenSource, RequestTrace?) -> Bool
 
     /// Creates a source without a token; `startExchange` has ``exchange(with:counting:in:)`` called soon, or returns
     /// false.
     init(
         _ credential: V1Credential,
-        now: @escaping @Sendable () -> ContinuousClock.Instant,
+        now: @escaping @Sendable () -> Uptime,
         startExchange: @escaping @Sendable (AccessTokenSource, RequestTrace?) -> Bool
     ) {
         self.credential = credential
@@ -123,7 +123,7 @@ final class AccessTokenSource: Sendable {
     }
 
     /// Waits for a token until a deadline; an exchange that begins for it is a span of the request's trace.
-    func token(until deadline: ContinuousClock.Instant, in trace: RequestTrace?) async -> Outcome {
+    func token(until deadline: Uptime, in trace: RequestTrace?) async -> Outcome {
         if let token = self.current() { return .success(token) }
         let now = self.now()
         switch self.state.withLock({ $0.tokens.next(at: now) }) {
@@ -135,7 +135,7 @@ final class AccessTokenSource: Sendable {
         return await withTaskGroup(of: Outcome.self) { group in
             group.addTask { await self.outcome() }
             group.addTask {
-                try? await Task.sleep(until: deadline, clock: .continuous)
+                try? await Task.sleep(until: deadline)
                 return .failure(.timedOut)
             }
             defer { group.cancelAll() }
@@ -163,7 +163,7 @@ final class AccessTokenSource: Sendable {
         if !self.startExchange(self, trace) { self.finish(.failure(.shutDown), since: self.now()) }
     }
 
-    private func finish(_ outcome: Result<IssuedToken, TokenFailure>, since start: ContinuousClock.Instant) {
+    private func finish(_ outcome: Result<IssuedToken, TokenFailure>, since start: Uptime) {
         let now = self.now()
         let chance = Double.random(in: 0..<1)
         let result = outcome.map { Authorization(accessToken: $0.text) }
@@ -214,7 +214,7 @@ final class AccessTokenSource: Sendable {
 package final class AccessTokens: Service {
     private let exchange: any TokenExchange
     private let refreshes: [TokenRefresh: Counter]
-    private let now: @Sendable () -> ContinuousClock.Instant
+    private let now: @Sendable () -> Uptime
     private let requests: AsyncStream<(AccessTokenSource, RequestTrace?)>
     private let requester: AsyncStream<(AccessTokenSource, RequestTrace?)>.Continuation
     private let hasRun = Atomic(false)
@@ -228,7 +228,7 @@ package final class AccessTokens: Service {
     init(
         exchange: any TokenExchange,
         metrics: GatewayMetrics = GatewayMetrics(),
-        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+        now: @escaping @Sendable () -> Uptime = { .now }
     ) {
         self.exchange = exchange
         self.refreshes = metrics.counters(.oauthRefreshes, by: TokenRefresh.self)

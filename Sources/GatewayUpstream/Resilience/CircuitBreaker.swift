@@ -20,11 +20,11 @@ struct CircuitBreaker {
         }
 
         private static let length = 10
-        private static let origin = ContinuousClock.now
+        private static let origin = Uptime.now
 
         private var seconds = Array(repeating: Second(), count: Self.length)
 
-        mutating func add(isFailure: Bool, at now: ContinuousClock.Instant) {
+        mutating func add(isFailure: Bool, at now: Uptime) {
             let number = Self.number(of: now)
             let index = Int(number.magnitude % UInt64(Self.length))
             if self.seconds[index].number != number { self.seconds[index] = Second(number: number) }
@@ -32,7 +32,7 @@ struct CircuitBreaker {
             if isFailure { self.seconds[index].failures += 1 }
         }
 
-        func counts(at now: ContinuousClock.Instant) -> (calls: Int, failures: Int) {
+        func counts(at now: Uptime) -> (calls: Int, failures: Int) {
             let oldest = Self.number(of: now) - Int64(Self.length)
             return self.seconds.reduce(into: (0, 0)) { sum, second in
                 guard second.number > oldest else { return }
@@ -41,7 +41,7 @@ struct CircuitBreaker {
             }
         }
 
-        private static func number(of instant: ContinuousClock.Instant) -> Int64 {
+        private static func number(of instant: Uptime) -> Int64 {
             Self.origin.duration(to: instant).nanoseconds / 1_000_000_000
         }
     }
@@ -72,7 +72,7 @@ struct CircuitBreaker {
         case open = 2
     }
 
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = Uptime
 
     private enum Phase {
         /// Next: `resting`.

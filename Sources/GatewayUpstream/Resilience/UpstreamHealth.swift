@@ -58,7 +58,7 @@ final class UpstreamHealth: Sendable {
         }
     }
 
-    typealias Instant = ContinuousClock.Instant
+    typealias Instant = Uptime
 
     private struct State {
         var server = CircuitBreaker()

@@ -12,7 +12,7 @@ struct AdminTokensTests {
     private static let origin = RequestOrigin(method: "POST", requestID: "request")
 
     private let database = TestDatabase()
-    private let time = Observed(ContinuousClock.now)
+    private let time = Observed(Uptime.now)
     private let clock = ManualClock()
     private let audit: AuditLog
 

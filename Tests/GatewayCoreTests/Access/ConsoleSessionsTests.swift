@@ -10,7 +10,7 @@ struct ConsoleSessionsTests {
     private static let origin = RequestOrigin(method: "POST", requestID: "request")
 
     private let database = TestDatabase()
-    private let time = Observed(ContinuousClock.now)
+    private let time = Observed(Uptime.now)
     private let clock = ManualClock()
     private let audit: AuditLog
 

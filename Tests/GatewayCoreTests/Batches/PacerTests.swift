@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Pacer")
 struct PacerTests {
-    private let start = ContinuousClock.now
+    private let start = Uptime.now
 
     /// The departures of a runner that always has work, as seconds since the start and recipients.
     private func departures(
@@ -25,7 +25,7 @@ struct PacerTests {
         }
     }
 
-    private func at(_ seconds: Double) -> ContinuousClock.Instant { self.start + .seconds(seconds) }
+    private func at(_ seconds: Double) -> Uptime { self.start + .seconds(seconds) }
 
     /// The most recipients within any second.
     private static func peak(_ departures: [(time: Double, count: Int)]) -> Int {

@@ -46,7 +46,7 @@ struct GroupLeasesTests {
     }
 
     private let store = ScriptedStore()
-    private let time = Observed(ContinuousClock.now)
+    private let time = Observed(Uptime.now)
     private let groupStore = TestGroupStore()
     private let upstream = ScriptedGroupUpstream()
     private let audit = AuditLog.sample(store: InMemoryAuditStore())

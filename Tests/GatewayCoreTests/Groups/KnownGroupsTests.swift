@@ -8,7 +8,7 @@ import Testing
 @Suite("KnownGroups", .timeLimit(.minutes(10)))
 struct KnownGroupsTests {
     private let store = TestGroupStore()
-    private let time = Observed(ContinuousClock.now)
+    private let time = Observed(Uptime.now)
     private let audit = AuditLog.sample(store: TestDatabase().auditStore)
 
     /// A replica's groups; the timeout bounds each wait for the store.

@@ -89,7 +89,7 @@ struct IdempotentSendsTests {
     /// Sends with leases of 30 seconds on a clock that the test advances.
     private func leased(
         _ fixture: PipelineFixture,
-        _ time: Observed<ContinuousClock.Instant>,
+        _ time: Observed<Uptime>,
         _ metrics: GatewayMetrics = GatewayMetrics()
     ) -> IdempotentSends {
         let terms = LeaseTerms(
@@ -119,7 +119,7 @@ struct IdempotentSendsTests {
         try await first.whileRunning { _ = try await Self.send(try Self.command(), first) }
         store.refuse(false)
         self.store.holdElsewhere()
-        let sends = self.leased(fixture, Observed(ContinuousClock.now))
+        let sends = self.leased(fixture, Observed(Uptime.now))
         try await sends.whileRunning {
             guard case .refused(let refusal) = try await Self.send(try Self.command(), sends) else {
                 throw SampleError(what: "refused")
@@ -131,7 +131,7 @@ struct IdempotentSendsTests {
 
     @Test("A call may start only if the lease outlasts it, and a renewal allows calls again")
     func leaseBeforeCall() async throws {
-        let time = Observed(ContinuousClock.now)
+        let time = Observed(Uptime.now)
         let passed = Observed<[Bool]>([])
         let sender = Observed<IdempotentSends?>(nil)
         let fixture = PipelineFixture { call in
@@ -152,7 +152,7 @@ struct IdempotentSendsTests {
 
     @Test("A lost lease and a takeover are counted once each")
     func leaseCounts() async throws {
-        let (time, factory, store) = (Observed(ContinuousClock.now), TestMetrics(), self.store)
+        let (time, factory, store) = (Observed(Uptime.now), TestMetrics(), self.store)
         let sender = Observed<IdempotentSends?>(nil)
         let fixture = PipelineFixture { call in
             store.holdElsewhere()
@@ -311,7 +311,7 @@ struct IdempotentSendsTests {
     func clockAhead() async throws {
         let fixture = PipelineFixture()
         let command = try Self.command()
-        let uptime = Observed(ContinuousClock.now)
+        let uptime = Observed(Uptime.now)
         /// Sends in a new process, before and after the clock jumps and time passes.
         func life(jump: Duration, passing: Duration) async throws -> [Bool] {
             let sends = IdempotentSends.sample(
@@ -348,7 +348,7 @@ struct IdempotentSendsTests {
 
     @Test("Time between processes follows the wall clock, for at most an hour and never backwards")
     func timeBetweenProcesses() {
-        let (mark, now) = (Timestamp.sample, ContinuousClock.now)
+        let (mark, now) = (Timestamp.sample, Uptime.now)
         for (gap, counted) in [(0, 0), (59, 59), (3_600, 3_600), (3_601, 3_600), (86_400, 3_600), (-60, 0)] {
             let wall = mark.advanced(by: .seconds(7 + gap))
             let time = IdempotencyTime(

@@ -7,7 +7,7 @@ import Testing
 @Suite("The lease of a send with an idempotency key", .timeLimit(.minutes(10)))
 struct SendReservationLeaseTests {
     private let store = TestIdempotencyStore()
-    private let time = Observed(ContinuousClock.now)
+    private let time = Observed(Uptime.now)
     private let target = Target.tokens((0..<30).map { "token \($0)" })
 
     private func reservation(

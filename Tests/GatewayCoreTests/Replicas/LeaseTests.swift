@@ -3,7 +3,7 @@ import Testing
 @testable import GatewayCore
 
 struct LeaseTests {
-    private static let start = ContinuousClock.now
+    private static let start = Uptime.now
 
     private static func lease(askedAfter duration: Duration = .zero) -> Lease {
         var lease = Lease(duration: .seconds(30))

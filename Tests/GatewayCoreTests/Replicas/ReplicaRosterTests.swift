@@ -30,8 +30,8 @@ struct ReplicaRosterTests {
 
     @Test("A roster is steady after ten seconds of heartbeats, and a gap of ten seconds restarts the wait")
     func steady() {
-        let start = ContinuousClock.now
-        func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+        let start = Uptime.now
+        func at(_ seconds: Int) -> Uptime { start + .seconds(seconds) }
         var roster = Replicas.Roster(of: Self.own)
         #expect(!roster.isSteady(at: at(100)))
         for second in [0, 2, 9] { roster.update([], at: at(second)) }

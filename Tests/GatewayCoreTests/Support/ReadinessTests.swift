@@ -54,7 +54,7 @@ struct ReadinessTests {
             #expect(await log.settle())
             #expect(readiness.refusal(at: .now + Self.commitTimeout) == nil)
             spool.refuse()
-            let before = ContinuousClock.now
+            let before = Uptime.now
             try log.place().fill(.sample("waiting"))
             let refused = store.current.refused
             try await store.wait { $0.refused >= refused + 2 }

@@ -4,7 +4,7 @@ import Testing
 @testable import GatewayCore
 
 struct RequestTracerTests {
-    private static let arrival = ContinuousClock.now
+    private static let arrival = Uptime.now
 
     private static func trace(_ tracer: RequestTracer, _ parent: String?, _ state: String? = "a=1") -> RequestTrace? {
         tracer.trace(parent: parent, state: state, arrival: Self.arrival, time: .sample)

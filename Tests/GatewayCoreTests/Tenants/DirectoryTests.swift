@@ -326,7 +326,7 @@ extension DirectoryTests {
 
     @Test("A snapshot expires if the store can't be read, and is valid again after a successful read")
     func staleness() async throws {
-        let (time, factory) = (Observed(ContinuousClock.now), TestMetrics())
+        let (time, factory) = (Observed(Uptime.now), TestMetrics())
         let directory = try await Directory.sample(
             store: self.store,
             maxStale: .seconds(900),
@@ -354,7 +354,7 @@ extension DirectoryTests {
 
     @Test("A snapshot expires while a read hangs, and the answer of an old read does not renew it")
     func silence() async throws {
-        let (time, held, logs) = (Observed(ContinuousClock.now), HeldStore(base: self.store), InMemoryLogHandler())
+        let (time, held, logs) = (Observed(Uptime.now), HeldStore(base: self.store), InMemoryLogHandler())
         let directory = try await Directory.sample(
             store: held,
             maxStale: .seconds(4),

@@ -1,3 +1,4 @@
+import GatewayCore
 import GatewayTestKit
 import Testing
 
@@ -5,7 +6,7 @@ import Testing
 
 struct ConsoleHistoryTests {
     private let text = Observed("")
-    private let start = ContinuousClock.now
+    private let start = Uptime.now
 
     private func history() -> ConsoleHistory {
         let text = self.text

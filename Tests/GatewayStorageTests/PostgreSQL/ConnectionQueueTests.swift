@@ -85,11 +85,11 @@ struct ConnectionQueueTests {
 }
 
 struct ReconnectBackoffTests {
-    private let start = ContinuousClock.now
+    private let start = Uptime.now
 
     @Test("A server that answers gets every call; one that fails gets one call after each growing pause")
     func pauses() {
-        var backoff = ReconnectBackoff<ContinuousClock.Instant>()
+        var backoff = ReconnectBackoff<Uptime>()
         #expect(backoff.admit(at: self.start, attemptDuration: .seconds(15)) == true)
         #expect(backoff.admit(at: self.start, attemptDuration: .seconds(15)) == true)
         var now = self.start

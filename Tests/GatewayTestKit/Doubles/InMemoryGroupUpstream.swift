@@ -34,7 +34,7 @@ package final class InMemoryGroupUpstream: GroupUpstream {
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant,
+        deadline: Uptime,
         origin: RequestOrigin
     ) async -> GroupResult {
         self.state.withLock { state in

@@ -105,7 +105,7 @@ package final class ScriptedGroupUpstream: GroupUpstream {
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant,
+        deadline: Uptime,
         origin: RequestOrigin
     ) async -> GroupResult {
         self.state.withLock { $0.requests.append(request) }

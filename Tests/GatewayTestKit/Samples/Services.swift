@@ -73,7 +73,7 @@ extension Directory {
         store: any DirectoryStore,
         defaultLimits: LimitPolicies = LimitPolicies(),
         maxStale: Duration? = nil,
-        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        uptime: @escaping @Sendable () -> Uptime = { .now },
         readingTimeout: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .seconds(3_600)) },
         observer: @escaping @Sendable (DirectorySnapshot) -> Void = { _ in },
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -183,13 +183,13 @@ extension IdempotentSends {
         pipeline: SendPipeline,
         store: any IdempotencyStore = TestIdempotencyStore(),
         clock: any WallClock,
-        uptime: (@Sendable () -> ContinuousClock.Instant)? = nil,
+        uptime: (@Sendable () -> Uptime)? = nil,
         startsPerMark: Int = 200,
         leases: LeaseTerms? = nil,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> IdempotentSends {
-        let (wall, start) = (clock.now(), ContinuousClock.now)
+        let (wall, start) = (clock.now(), Uptime.now)
         var configuration = IdempotentSends.Configuration()
         configuration.startsPerMark = startsPerMark
         configuration.purgeInterval = .seconds(3_600)

@@ -35,7 +35,7 @@ struct DeviceGroupsCrashTests {
         func perform(
             _ request: GroupRequest,
             of profile: TenantProfile,
-            deadline: ContinuousClock.Instant,
+            deadline: Uptime,
             origin: RequestOrigin
         ) async -> GroupResult {
             guard self.fuse.burns() else { return GroupResult(transportFailure: "dead") }

@@ -33,7 +33,7 @@ struct AccessTokenSourceTests {
     private func whileRunning(_ body: @Sendable (AccessTokens, HeldExchange) async throws -> Void) async throws {
         let exchange = HeldExchange()
         // The clock stands still, so a failure is remembered for the whole test.
-        let now = ContinuousClock.now
+        let now = Uptime.now
         let tokens = AccessTokens(exchange: exchange) { now }
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in

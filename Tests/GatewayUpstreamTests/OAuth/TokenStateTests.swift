@@ -1,3 +1,4 @@
+import GatewayCore
 import Testing
 
 @testable import GatewayUpstream
@@ -7,17 +8,17 @@ struct TokenStateTests {
 
     /// A reference to the state, so that an expectation can call mutating methods.
     private final class State {
-        private var state = TokenState<Token, ContinuousClock.Instant>()
+        private var state = TokenState<Token, Uptime>()
 
         var isExchanging: Bool { self.state.isExchanging }
 
-        func current(at now: ContinuousClock.Instant) -> (token: Token, renews: Bool)? {
+        func current(at now: Uptime) -> (token: Token, renews: Bool)? {
             self.state.current(at: now)
         }
 
         /// Returns the next step of a caller without a token, as text.
         @discardableResult
-        func next(at now: ContinuousClock.Instant) -> String {
+        func next(at now: Uptime) -> String {
             switch self.state.next(at: now) {
             case .use(let token): "use \(ObjectIdentifier(token))"
             case .exchange: "exchange"
@@ -26,22 +27,22 @@ struct TokenStateTests {
             }
         }
 
-        func succeeded(_ token: Token, lifetime: Duration, since start: ContinuousClock.Instant, chance: Double) {
+        func succeeded(_ token: Token, lifetime: Duration, since start: Uptime, chance: Double) {
             self.state.succeeded(token, lifetime: lifetime, since: start, chance: chance)
         }
 
-        func failed(_ failure: TokenFailure, at now: ContinuousClock.Instant, chance: Double) {
+        func failed(_ failure: TokenFailure, at now: Uptime, chance: Double) {
             self.state.failed(failure, at: now, chance: chance)
         }
 
-        func refused(_ token: Token, at now: ContinuousClock.Instant) -> Bool {
+        func refused(_ token: Token, at now: Uptime) -> Bool {
             self.state.refused(token, at: now)
         }
     }
 
-    private static let start = ContinuousClock.now
+    private static let start = Uptime.now
 
-    private func at(_ seconds: Double) -> ContinuousClock.Instant {
+    private func at(_ seconds: Double) -> Uptime {
         Self.start.advanced(by: .seconds(seconds))
     }
 

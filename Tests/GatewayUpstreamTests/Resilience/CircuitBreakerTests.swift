@@ -1,3 +1,4 @@
+import GatewayCore
 import GatewayTestKit
 import Testing
 
@@ -10,16 +11,16 @@ struct CircuitBreakerTests {
 
         var condition: CircuitBreaker.Condition { self.breaker.condition }
 
-        func permit(at now: ContinuousClock.Instant) -> CircuitBreaker.Permit { self.breaker.permit(at: now) }
+        func permit(at now: Uptime) -> CircuitBreaker.Permit { self.breaker.permit(at: now) }
 
-        func report(_ verdict: CircuitBreaker.Verdict, at now: ContinuousClock.Instant) -> Bool {
+        func report(_ verdict: CircuitBreaker.Verdict, at now: Uptime) -> Bool {
             self.breaker.report(verdict, at: now)
         }
     }
 
-    private let start = ContinuousClock.now
+    private let start = Uptime.now
 
-    private func at(_ seconds: Double) -> ContinuousClock.Instant { self.start.advanced(by: .seconds(seconds)) }
+    private func at(_ seconds: Double) -> Uptime { self.start.advanced(by: .seconds(seconds)) }
 
     /// A breaker that has just opened for the n-th time in a row, the time when it opened, and its rest.
     private func opened(times: Int = 1) -> (breaker: Subject, at: Double, rest: Double) {
@@ -94,7 +95,7 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(30)) == .granted)
         #expect(!breaker.report(.silent, at: self.at(30.1)))
         #expect(breaker.report(.trouble, at: self.at(30.1)))
-        #expect(breaker.permit(at: self.at(31)) == .refused(wait: .seconds(59.1)))
+        #expect(breaker.permit(at: self.at(31)) == .refused(wait: .milliseconds(59_100)))
         // A call that began before the breaker opened changes nothing.
         #expect(!breaker.report(.trouble, at: self.at(40)))
         #expect(breaker.permit(at: self.at(91)) == .granted)

@@ -147,7 +147,7 @@ struct RetryTests {
             metrics: UpstreamHealth.Metrics(GatewayMetrics(factory: metrics))
         )
         let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "acme")])
-        let start = ContinuousClock.now
+        let start = Uptime.now
         for _ in 1...5 { health.report(server: .trouble, credential: .silent, at: start) }
         #expect(meter.lastValue == 2)
         #expect(health.begin(at: start.advanced(by: .seconds(30))) == nil)

@@ -106,7 +106,7 @@ struct UpstreamHealthTests {
                 let retries = try metrics.expectCounter("fcmgw_retries_total", [("reason", "not_sent")])
                 _ = await client.change(try .sample(["device"], of: profile))
                 #expect(retries.totalValue == 2)
-                let deadline = ContinuousClock.now + .seconds(600)
+                let deadline = Uptime.now + .seconds(600)
                 _ = await client.perform(.lookUp(name: "g"), of: profile, deadline: deadline, origin: .untraced)
                 #expect(retries.totalValue == 4)
                 _ = await client.prove(.legacy, of: profile, origin: .untraced)

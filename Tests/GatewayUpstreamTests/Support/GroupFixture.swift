@@ -64,7 +64,7 @@ struct GroupFixture: Sendable {
     func perform(
         _ request: GroupRequest,
         of profile: TenantProfile? = nil,
-        deadline: ContinuousClock.Instant = .now + .seconds(600),
+        deadline: Uptime = .now + .seconds(600),
         origin: RequestOrigin = .untraced
     ) async -> GroupResult {
         await self.client.perform(request, of: profile ?? self.profile, deadline: deadline, origin: origin)

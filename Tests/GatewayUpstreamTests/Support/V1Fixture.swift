@@ -56,7 +56,7 @@ struct V1Fixture: Sendable {
             }
             let pools = OriginPools.sample()
             let exchange = GoogleTokens(settings: upstream, pools: pools, clock: clock)
-            let (start, origin) = (ContinuousClock.now, clock.now())
+            let (start, origin) = (Uptime.now, clock.now())
             let tokens = AccessTokens(exchange: exchange, metrics: metrics) {
                 start.advanced(by: .microseconds(clock.now().microseconds - origin.microseconds))
             }

@@ -17,8 +17,8 @@ enum TokenAnswerProperties {
             date: answer.retryAfter,
             body: ByteBuffer(bytes: answer.body)
         )
-        let now = ContinuousClock.now
-        var state = TokenState<Token, ContinuousClock.Instant>()
+        let now = Uptime.now
+        var state = TokenState<Token, Uptime>()
         switch reply.read(now: AnswerInput.now) {
         case .success(let token):
             try FuzzFinding.require((200...299).contains(answer.status), "a token with status \(answer.status)")
