@@ -80,7 +80,7 @@ extension FCMClient: CredentialProver {
         _ authorization: Authorization,
         _ origin: RequestOrigin
     ) -> CallContext? {
-        guard case .success(let account)? = self.accounts.account(of: profile, kind) else { return nil }
+        guard let account = try? self.accounts.account(of: profile, kind) else { return nil }
         return CallContext(
             kind == .legacy ? .legacy : .v1,
             by: account,

@@ -143,55 +143,48 @@ final class FCMAccounts: Sendable {
         for account in forgotten { account.retire() }
     }
 
-    /// A tenant's account by a protocol; `nil` without a credential for it, a failure if its server can't be called.
-    func account(of profile: TenantProfile, _ kind: UpstreamKind) -> Result<FCMAccount, CallFailure>? {
+    /// A tenant's account by a protocol; `nil` without a credential for it. Throws if its server can't be called.
+    func account(of profile: TenantProfile, _ kind: UpstreamKind) throws(CallFailure) -> FCMAccount? {
         let key = Key(tenant: profile.id, kind: kind)
-        if let known = self.state.withLock({ $0.accounts[key] }), known.serves(profile) { return .success(known) }
-        return self.makeAccount(of: profile, kind)?
-            .map { account in
-                self.state.withLock { state in
-                    if let earlier = state.accounts[key], earlier.serves(profile) { return earlier }
-                    // A call may still be under way for a deleted tenant or by a replaced credential.
-                    if let tenants = state.tenants, !account.serves(tenants[profile.id]) { return account }
-                    state.accounts[key] = account
-                    return account
-                }
-            }
+        if let known = self.state.withLock({ $0.accounts[key] }), known.serves(profile) { return known }
+        guard let account = try self.makeAccount(of: profile, kind) else { return nil }
+        return self.state.withLock { state in
+            if let earlier = state.accounts[key], earlier.serves(profile) { return earlier }
+            // A call may still be under way for a deleted tenant or by a replaced credential.
+            if let tenants = state.tenants, !account.serves(tenants[profile.id]) { return account }
+            state.accounts[key] = account
+            return account
+        }
     }
 
-    private func makeAccount(of profile: TenantProfile, _ kind: UpstreamKind) -> Result<FCMAccount, CallFailure>? {
+    private func makeAccount(of profile: TenantProfile, _ kind: UpstreamKind) throws(CallFailure) -> FCMAccount? {
+        let endpoint = self.settings.configuration.endpoint(for: profile, by: kind)
         switch kind {
         case .legacy:
-            profile.legacyCredential.map { credential in
-                self.pools.pool(for: self.settings.configuration.endpoint(for: profile, by: kind))
-                    .map { pool in
-                        FCMAccount(
-                            .serverKey(digest: credential.digest, endpoint: credential.endpoint),
-                            by: .fixed(Authorization(serverKey: credential.serverKey)),
-                            .legacy,
-                            projectID: "",
-                            of: profile,
-                            pool: pool,
-                            metrics: self.metrics
-                        )
-                    }
-            }
+            guard let credential = profile.legacyCredential else { return nil }
+            let pool = try self.pools.pool(for: endpoint)
+            return FCMAccount(
+                .serverKey(digest: credential.digest, endpoint: credential.endpoint),
+                by: .fixed(Authorization(serverKey: credential.serverKey)),
+                .legacy,
+                projectID: "",
+                of: profile,
+                pool: pool,
+                metrics: self.metrics
+            )
         case .v1:
-            profile.v1Credential.map { credential in
-                self.pools.pool(for: self.settings.configuration.endpoint(for: profile, by: kind))
-                    .map { pool in
-                        FCMAccount(
-                            .v1(credential),
-                            // A token is valid at every endpoint.
-                            by: .tokens(self.tokens.source(for: credential)),
-                            .v1,
-                            projectID: profile.v1ProjectID ?? credential.projectID,
-                            of: profile,
-                            pool: pool,
-                            metrics: self.metrics
-                        )
-                    }
-            }
+            guard let credential = profile.v1Credential else { return nil }
+            let pool = try self.pools.pool(for: endpoint)
+            return FCMAccount(
+                .v1(credential),
+                // A token is valid at every endpoint.
+                by: .tokens(self.tokens.source(for: credential)),
+                .v1,
+                projectID: profile.v1ProjectID ?? credential.projectID,
+                of: profile,
+                pool: pool,
+                metrics: self.metrics
+            )
         }
     }
 }

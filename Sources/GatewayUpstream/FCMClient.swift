@@ -90,8 +90,8 @@ package final class FCMClient: Sendable {
 
     /// Stops a tenant's messages for a time, because another replica has found its project's quota used up.
     package func pause(_ profile: TenantProfile, for time: Duration) {
-        guard case .success(let account) = self.accounts.account(of: profile, profile.tenant.upstream) else { return }
-        account.pause(for: time, at: .now)
+        let account = try? self.accounts.account(of: profile, profile.tenant.upstream)
+        account?.pause(for: time, at: .now)
     }
 
     package func shutdown() async {
@@ -102,9 +102,9 @@ package final class FCMClient: Sendable {
         of profile: TenantProfile,
         by kind: UpstreamKind,
         _ origin: RequestOrigin
-    ) -> Result<FCMAccount, CallFailure> {
-        self.accounts.account(of: profile, kind)
-            ?? .failure(self.missing("no_credential", profile.missingCredential, of: profile, origin))
+    ) throws(CallFailure) -> FCMAccount {
+        if let account = try self.accounts.account(of: profile, kind) { return account }
+        throw self.missing("no_credential", profile.missingCredential, of: profile, origin)
     }
 
     /// Logs what an operator must provide before calls can be made.

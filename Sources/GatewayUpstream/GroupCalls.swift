@@ -15,12 +15,12 @@ extension FCMClient: GroupUpstream {
         guard let senderID = profile.tenant.senderID else {
             return GroupResult(self.missing("no_sender_id", profile.missingForGroups, of: profile, origin))
         }
-        switch self.account(of: profile, by: profile.tenant.upstream, origin) {
-        case .failure(let failure):
-            return GroupResult(failure)
-        case .success(let account):
+        do throws(CallFailure) {
+            let account = try self.account(of: profile, by: profile.tenant.upstream, origin)
             let context = CallContext(.deviceGroups, by: account, for: profile, origin: origin, deadline: deadline)
             return await self.perform(GroupCall(context: context, content: request, senderID: senderID))
+        } catch {
+            return GroupResult(error)
         }
     }
 }

@@ -29,9 +29,10 @@ extension FCMClient {
     }
 
     func sendByLegacy(_ call: UpstreamCall) async -> SendResult {
-        switch self.prepareLegacy(call) {
-        case .failure(let failure): SendResult(failure)
-        case .success(let send): await self.perform(send)
+        do throws(CallFailure) {
+            return await self.perform(try self.prepareLegacy(call))
+        } catch {
+            return SendResult(error)
         }
     }
 
@@ -42,20 +43,12 @@ extension FCMClient {
     }
 
     @inline(never)  // Keeps the frame small.
-    private func prepareLegacy(_ call: UpstreamCall) -> Result<LegacySend, CallFailure> {
-        self.account(of: call.profile, by: .legacy, call.origin)
-            .flatMap { account in
-                guard let body = try? LegacyRequestEncoder.encode(call.command.message, to: call.target) else {
-                    return .failure(CallFailure(code: .invalidTarget, upstreamCode: "inexpressible"))
-                }
-                return .success(
-                    LegacySend(
-                        context: CallContext(.legacy, by: account, for: call),
-                        body: body,
-                        target: call.target
-                    )
-                )
-            }
+    private func prepareLegacy(_ call: UpstreamCall) throws(CallFailure) -> LegacySend {
+        let account = try self.account(of: call.profile, by: .legacy, call.origin)
+        guard let body = try? LegacyRequestEncoder.encode(call.command.message, to: call.target) else {
+            throw CallFailure(code: .invalidTarget, upstreamCode: "inexpressible")
+        }
+        return LegacySend(context: CallContext(.legacy, by: account, for: call), body: body, target: call.target)
     }
 }
 

@@ -56,8 +56,8 @@ final class OriginPools: Sendable {
         }
     }
 
-    /// Returns the pool for an endpoint such as `https://fcm.googleapis.com`, or why secrets can't be sent there.
-    func pool(for endpoint: String) -> Result<HTTPClientPool, CallFailure> {
+    /// Returns the pool for an endpoint such as `https://fcm.googleapis.com`. Throws if secrets can't be sent there.
+    func pool(for endpoint: String) throws(CallFailure) -> HTTPClientPool {
         // It may have been allowed when the credential was stored.
         guard HTTPOrigin(endpoint) == nil || self.plainHTTP.admits(endpoint: endpoint) else {
             if self.state.withLock({ $0.refused.insert(endpoint).inserted }) {
@@ -66,20 +66,20 @@ final class OriginPools: Sendable {
                     metadata: ["endpoint": "\(endpoint)"]
                 )
             }
-            return .failure(CallFailure(code: .upstreamCredentials, upstreamCode: "plain_http"))
+            throw CallFailure(code: .upstreamCredentials, upstreamCode: "plain_http")
         }
-        return self.pool(Name(endpoint: endpoint))
+        return try self.pool(Name(endpoint: endpoint))
     }
 
     /// Returns the pool for exchanges with a token endpoint that ``TokenHosts`` has admitted.
-    func pool(forTokensOf origin: String) -> Result<HTTPClientPool, CallFailure> {
-        self.pool(Name(endpoint: origin, isForTokens: true))
+    func pool(forTokensOf origin: String) throws(CallFailure) -> HTTPClientPool {
+        try self.pool(Name(endpoint: origin, isForTokens: true))
     }
 
-    private func pool(_ name: Name) -> Result<HTTPClientPool, CallFailure> {
-        if let known = self.state.withLock({ $0.pools[name] }) { return .success(known) }
+    private func pool(_ name: Name) throws(CallFailure) -> HTTPClientPool {
+        if let known = self.state.withLock({ $0.pools[name] }) { return known }
         let none = CallFailure(code: .upstreamUnavailable, upstreamCode: "no_endpoint")
-        guard let origin = HTTPOrigin(name.endpoint) else { return .failure(none) }
+        guard let origin = HTTPOrigin(name.endpoint) else { throw none }
         let new: HTTPClientPool
         do {
             new = try HTTPClientPool(
@@ -91,7 +91,7 @@ final class OriginPools: Sendable {
             )
         } catch {
             self.logger.error("TLS can't be set up for upstream calls", metadata: ["error": "\(error)"])
-            return .failure(none)
+            throw none
         }
         let pool = self.state.withLock { state -> HTTPClientPool? in
             guard !state.isShutDown else { return nil }
@@ -100,7 +100,8 @@ final class OriginPools: Sendable {
             state.pools[name] = pool
             return pool
         }
-        return pool.map { .success($0) } ?? .failure(none)
+        guard let pool else { throw none }
+        return pool
     }
 
     /// Drops the pools of all other servers; their calls under way end normally.

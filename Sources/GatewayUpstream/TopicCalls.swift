@@ -9,28 +9,24 @@ import HTTPTypes
 /// configuration or FCM itself says otherwise. Only v1's own API knows installation ids.
 extension FCMClient: TopicUpstream {
     package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
-        switch self.route(for: call.profile, call.origin, call.deadline) {
-        case .failure(let failure):
-            return SubscriptionResult(TopicReading(failure), call)
-        case .success(let route):
+        do throws(CallFailure) {
+            let route = try self.route(for: call.profile, call.origin, call.deadline)
             // Checked once for all calls: without a token none of them can be made.
-            if let failure = await route.instanceID.missingToken() {
-                return SubscriptionResult(TopicReading(failure), call)
-            }
+            if let failure = await route.instanceID.missingToken() { throw failure }
             guard let v1 = route.v1 else {
                 guard call.kind == .token else { return SubscriptionResult(.tokensOnly, call) }
                 return SubscriptionResult(await self.changeAll(call, call.tokens, by: route), call)
             }
             return await self.changeEach(call, by: route, v1)
+        } catch {
+            return SubscriptionResult(TopicReading(error), call)
         }
     }
 
     /// Looks a device up by v1's own API, or by the Instance ID API if that knows more or is the only one.
     package func lookUp(_ call: RegistrationCall) async -> RegistrationResult {
-        switch self.route(for: call.profile, call.origin, call.deadline) {
-        case .failure(let failure):
-            return RegistrationResult(TopicReading(failure))
-        case .success(let route):
+        do throws(CallFailure) {
+            let route = try self.route(for: call.profile, call.origin, call.deadline)
             if call.part == .subscriptions, let v1 = route.v1 {
                 let reading = await self.list(call.token, by: v1, of: route.account)
                 if reading.signal != .apiMissing { return RegistrationResult(reading) }
@@ -40,6 +36,8 @@ extension FCMClient: TopicUpstream {
                 InstanceIDResponseReader.info($0, now: $1)
             }
             return RegistrationResult(await self.perform(request))
+        } catch {
+            return RegistrationResult(TopicReading(error))
         }
     }
 
@@ -49,27 +47,22 @@ extension FCMClient: TopicUpstream {
         for profile: TenantProfile,
         _ origin: RequestOrigin,
         _ deadline: Uptime
-    ) -> Result<TopicRoute, CallFailure> {
+    ) throws(CallFailure) -> TopicRoute {
         let kind = profile.tenant.upstream
-        return self.account(of: profile, by: kind, origin)
-            .flatMap { account in
-                func context(_ api: FCMAPI, over pool: HTTPClientPool) -> CallContext {
-                    CallContext(api, by: account, over: pool, for: profile, origin: origin, deadline: deadline)
-                }
-                // If a credential names a server, it replaces all of Google's: the secrets go nowhere else.
-                let endpoint = kind == .legacy ? profile.legacyCredential?.endpoint : profile.v1Credential?.endpoint
-                let prefersV1 =
-                    kind == .v1 && self.settings.configuration.topicAPI == .v1
-                    && !account.isTopicAPIMissing(at: .now)
-                return self.pools.pool(for: endpoint ?? self.settings.configuration.iidEndpoint)
-                    .map { pool in
-                        TopicRoute(
-                            account: account,
-                            instanceID: context(.instanceID, over: pool),
-                            v1: prefersV1 ? context(.v1Topics, over: account.pool) : nil
-                        )
-                    }
-            }
+        let account = try self.account(of: profile, by: kind, origin)
+        func context(_ api: FCMAPI, over pool: HTTPClientPool) -> CallContext {
+            CallContext(api, by: account, over: pool, for: profile, origin: origin, deadline: deadline)
+        }
+        // If a credential names a server, it replaces all of Google's: the secrets go nowhere else.
+        let endpoint = kind == .legacy ? profile.legacyCredential?.endpoint : profile.v1Credential?.endpoint
+        let pool = try self.pools.pool(for: endpoint ?? self.settings.configuration.iidEndpoint)
+        let prefersV1 =
+            kind == .v1 && self.settings.configuration.topicAPI == .v1 && !account.isTopicAPIMissing(at: .now)
+        return TopicRoute(
+            account: account,
+            instanceID: context(.instanceID, over: pool),
+            v1: prefersV1 ? context(.v1Topics, over: account.pool) : nil
+        )
     }
 
     // MARK: Changes

@@ -13,10 +13,12 @@ extension FCMClient {
     }
 
     func sendByV1(_ call: UpstreamCall) async -> SendResult {
-        switch self.prepareV1(call) {
-        case .failure(let failure): SendResult(failure)
-        case .success(let send) where UpstreamKind.v1.sendsEach(of: call.target): await self.sendEach(send)
-        case .success(let send): SendResult(await self.perform(send))
+        do throws(CallFailure) {
+            let send = try self.prepareV1(call)
+            return UpstreamKind.v1.sendsEach(of: call.target)
+                ? await self.sendEach(send) : SendResult(await self.perform(send))
+        } catch {
+            return SendResult(error)
         }
     }
 
@@ -29,18 +31,16 @@ extension FCMClient {
     }
 
     @inline(never)  // Keeps the frame small.
-    private func prepareV1(_ call: UpstreamCall) -> Result<V1Send, CallFailure> {
-        self.account(of: call.profile, by: .v1, call.origin)
-            .map { account in
-                V1Send(
-                    context: CallContext(.v1, by: account, for: call),
-                    path: account.messagePath,
-                    calls: V1Calls(call.command.message, to: call.target, now: self.clock.now().seconds),
-                    kind: call.target.kind,
-                    mayBeGroup: call.mayBeGroup,
-                    keepsAnswer: call.command.message.passThrough != nil
-                )
-            }
+    private func prepareV1(_ call: UpstreamCall) throws(CallFailure) -> V1Send {
+        let account = try self.account(of: call.profile, by: .v1, call.origin)
+        return V1Send(
+            context: CallContext(.v1, by: account, for: call),
+            path: account.messagePath,
+            calls: V1Calls(call.command.message, to: call.target, now: self.clock.now().seconds),
+            kind: call.target.kind,
+            mayBeGroup: call.mayBeGroup,
+            keepsAnswer: call.command.message.passThrough != nil
+        )
     }
 
     private func sendEach(_ send: V1Send) async -> SendResult {

@@ -18,7 +18,7 @@ struct ForgottenTenantTests {
             let call = try fixture.call()
             let profile = call.profile
             #expect(await fixture.client.send(call).isAccepted)
-            account = try fixture.client.accounts.account(of: profile, .v1)?.get()
+            account = try fixture.client.accounts.account(of: profile, .v1)
             #expect(fixture.client.accounts.count == 1)
             fixture.client.accounts.keep([profile.id: profile])
             #expect(fixture.client.accounts.count == 1)
@@ -49,7 +49,7 @@ struct ForgottenTenantTests {
             #expect(fixture.client.accounts.count == 1)
             #expect(await fixture.client.send(call).isAccepted)
             #expect(fixture.client.accounts.count == 1)
-            let account = try #require(try fixture.client.accounts.account(of: next.profile, .v1)?.get())
+            let account = try #require(try fixture.client.accounts.account(of: next.profile, .v1))
             #expect(account.serves(next.profile) && !account.serves(call.profile))
         }
     }
@@ -62,13 +62,13 @@ struct ForgottenTenantTests {
                 return TenantProfile(tenant: try .sample(), legacyCredential: credential, v1Credential: nil)
             }
             let (old, again, next) = (try profile("first"), try profile("first"), try profile("second"))
-            let account = try #require(try client.accounts.account(of: old, .legacy)?.get())
+            let account = try #require(try client.accounts.account(of: old, .legacy))
             client.accounts.keep([again.id: again])
-            #expect(try client.accounts.account(of: again, .legacy)?.get() === account)
+            #expect(try client.accounts.account(of: again, .legacy) === account)
             client.accounts.keep([next.id: next])
-            let successor = try #require(try client.accounts.account(of: next, .legacy)?.get())
+            let successor = try #require(try client.accounts.account(of: next, .legacy))
             #expect(successor !== account)
-            #expect(try client.accounts.account(of: next, .legacy)?.get() === successor)
+            #expect(try client.accounts.account(of: next, .legacy) === successor)
             #expect(successor.serves(next) && !account.serves(next) && !successor.serves(old))
         }
     }
@@ -78,7 +78,7 @@ struct ForgottenTenantTests {
         let metrics = TestMetrics()
         try await FCMClient.run(metrics: metrics) { client in
             let profile = try UpstreamCall.sample(endpoint: "http://127.0.0.1:1").profile
-            let health = try #require(try client.accounts.account(of: profile, .legacy)?.get()).health(of: .legacy)
+            let health = try #require(try client.accounts.account(of: profile, .legacy)).health(of: .legacy)
             for _ in 0..<5 { health.report(server: .trouble, credential: .silent, at: .now) }
             let gauge = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "acme")])
             #expect(gauge.lastValue == 2)
@@ -91,7 +91,7 @@ struct ForgottenTenantTests {
             // A call in flight reports late.
             health.report(server: .trouble, credential: .silent, at: .now)
             #expect(gauge.lastValue == 0)
-            _ = client.accounts.account(of: profile, .legacy)
+            _ = try client.accounts.account(of: profile, .legacy)
             #expect(client.accounts.count == 0)
         }
     }
@@ -101,7 +101,7 @@ struct ForgottenTenantTests {
         let pools = OriginPools.sample()
         let seen = try await withThrowingTaskGroup(of: ObjectIdentifier.self) { group in
             for _ in 0..<32 {
-                group.addTask { ObjectIdentifier(try pools.pool(for: "http://127.0.0.1:1").get()) }
+                group.addTask { ObjectIdentifier(try pools.pool(for: "http://127.0.0.1:1")) }
             }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
@@ -114,13 +114,13 @@ struct ForgottenTenantTests {
             let pools = OriginPools.sample()
             try await FCMClient.run(pools: pools) { sender in
                 #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)
-                let pool = try pools.pool(for: upstream.endpoint).get()
+                let pool = try pools.pool(for: upstream.endpoint)
                 // Token requests have their own pool, so their failures don't break the connections of sends.
-                let tokens = try pools.pool(forTokensOf: upstream.endpoint).get()
+                let tokens = try pools.pool(forTokensOf: upstream.endpoint)
                 #expect(tokens !== pool)
                 pools.keep([upstream.endpoint], tokenOrigins: [upstream.endpoint])
-                #expect(try pools.pool(for: upstream.endpoint).get() === pool)
-                #expect(try pools.pool(forTokensOf: upstream.endpoint).get() === tokens)
+                #expect(try pools.pool(for: upstream.endpoint) === pool)
+                #expect(try pools.pool(forTokensOf: upstream.endpoint) === tokens)
                 pools.keep([upstream.endpoint], tokenOrigins: [])
                 #expect(pools.count == 1)
                 pools.keep(["https://fcm.googleapis.com"], tokenOrigins: [])

@@ -187,7 +187,7 @@ struct TracingTests {
         var logger = Logger(label: "test") { _ in logs }
         try await FCMClient.run(defaultEndpoint: "http://127.0.0.1:8085") { client in
             let call = try UpstreamCall.sample(credential: Self.key, trace: .sample)
-            let account = try #require(try client.accounts.account(of: call.profile, .legacy)?.get())
+            let account = try #require(try client.accounts.account(of: call.profile, .legacy))
             let context = CallContext(.legacy, by: account, for: call)
             for level in [Logger.Level.debug, .info] {
                 logger.logLevel = level

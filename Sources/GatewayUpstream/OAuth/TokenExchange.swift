@@ -229,7 +229,7 @@ final class GoogleTokens: TokenExchange {
     ) async throws(TokenFailure) -> TokenReply {
         var span: UpstreamSpan?
         do {
-            let pool = try self.pools.pool(forTokensOf: uri.origin).get()
+            let pool = try self.pools.pool(forTokensOf: uri.origin)
             span = trace?.begin(request.method.rawValue, at: "{token_uri}", of: pool.origin.parts, start: .now)
             let timeout = TimeAmount(self.settings.attemptTimeout.current)
             let response = try await pool.execute(request, deadline: .now() + timeout)
