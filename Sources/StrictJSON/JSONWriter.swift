@@ -57,9 +57,14 @@ package struct JSONWriter: ~Copyable {
     /// Writes a member's name that needs no escape. Its value must follow.
     package mutating func key(_ key: StaticString) {
         assert(!JSONStringEncoder.needsEscape(key.description.utf8.span), "the name \(key) needs an escape")
-        self.beginKey()
-        self.bytes.append(key)
-        self.endKey()
+        if case .nextKey = self.state {
+            self.bytes.append(nextName: key)
+            self.state = .memberValue
+        } else {
+            self.beginKey()
+            self.bytes.append(key)
+            self.endKey()
+        }
     }
 
     /// Writes a member's name. Its value must follow.

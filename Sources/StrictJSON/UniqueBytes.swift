@@ -47,6 +47,20 @@ package struct UniqueBytes: ~Copyable {
         self.count &+= literal.utf8CodeUnitCount
     }
 
+    /// Appends `,"name":` as one piece. The name must need no escape.
+    package mutating func append(nextName name: StaticString) {
+        let length = name.utf8CodeUnitCount
+        self.reserve(length + 4)
+        // Unsafe: there is room for the name and the four bytes around it, and a literal lives for ever.
+        let start = unsafe self.storage + self.count
+        unsafe start[0] = UInt8(ascii: ",")
+        unsafe start[1] = UInt8(ascii: "\"")
+        unsafe (start + 2).update(from: name.utf8Start, count: length)
+        unsafe start[length &+ 2] = UInt8(ascii: "\"")
+        unsafe start[length &+ 3] = UInt8(ascii: ":")
+        self.count &+= length &+ 4
+    }
+
     package mutating func append(decimal number: Int) {
         guard number >= 0 else {
             self.append(utf8: String(number))

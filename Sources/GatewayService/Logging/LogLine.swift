@@ -40,31 +40,23 @@ struct LogLine: ~Copyable {
     }
 
     mutating func add(_ name: String, _ text: String) {
-        self.beginField()
-        self.appendName(name)
-        self.endName()
+        self.append(name: name)
         self.appendValue(text)
     }
 
     mutating func add(_ name: String, _ number: Int) {
-        self.beginField()
-        self.appendName(name)
-        self.endName()
+        self.append(name: name)
         self.bytes.append(decimal: number)
     }
 
     /// Adds a text field under one of the gateway's own names, which are plain words.
     mutating func add(plain name: StaticString, _ text: String) {
-        self.beginField()
-        self.bytes.append(name)
-        self.endName()
+        self.append(plain: name)
         self.appendValue(text)
     }
 
     mutating func add(plain name: StaticString, _ number: Int) {
-        self.beginField()
-        self.bytes.append(name)
-        self.endName()
+        self.append(plain: name)
         self.bytes.append(decimal: number)
     }
 
@@ -75,25 +67,27 @@ struct LogLine: ~Copyable {
         return self.bytes
     }
 
-    private mutating func beginField() {
+    private mutating func append(plain name: StaticString) {
         switch self.format {
-        case .json: self.bytes.append(",\"")
-        case .text: self.bytes.append(" ")
+        case .json:
+            self.bytes.append(nextName: name)
+        case .text:
+            self.bytes.append(" ")
+            self.bytes.append(name)
+            self.bytes.append("=")
         }
     }
 
-    private mutating func endName() {
+    private mutating func append(name: String) {
         switch self.format {
-        case .json: self.bytes.append("\":")
-        case .text: self.bytes.append("=")
-        }
-    }
-
-    /// Appends a field's name.
-    private mutating func appendName(_ name: String) {
-        switch self.format {
-        case .json: LogText.append(name, to: &self.bytes)
-        case .text: LogText.appendWord(name, to: &self.bytes)
+        case .json:
+            self.bytes.append(",\"")
+            LogText.append(name, to: &self.bytes)
+            self.bytes.append("\":")
+        case .text:
+            self.bytes.append(" ")
+            LogText.appendWord(name, to: &self.bytes)
+            self.bytes.append("=")
         }
     }
 
