@@ -16,20 +16,20 @@ package struct AuditRecord: Sendable, Hashable {
     package var outcome: Outcome
     package var requestID: String
     /// Tells the tenant from earlier and later ones of the same name; 0 without a tenant.
-    package var tenantUID: UInt64
-    package var method: String
+    package var tenantUID: UInt64 = 0
+    package var method = ""
     /// The kind of what it was done to: a target kind, or an object's kind.
-    package var targetKind: String
+    package var targetKind = ""
     /// The pseudonyms of the recipients, 16 bytes each, in the request's order.
-    package var targets: [UInt8]
+    package var targets: [UInt8] = []
     /// A name that is no secret, such as the changed key's id; of a send, how many recipients were refused as retired.
     package var object: String?
     /// The result for each recipient of a list, which are the last of ``targets``, in their order; empty if ``outcome``
     /// says it for all.
-    package var results: [TargetResult]
-    package var recipients: Int
-    package var accepted: Int
-    package var bytes: Int
+    package var results: [TargetResult] = []
+    package var recipients = 0
+    package var accepted = 0
+    package var bytes = 0
     package var code: String?
     package var upstreamCode: String?
     package var fcmMessageID: String?
@@ -69,49 +69,64 @@ package struct AuditRecord: Sendable, Hashable {
 }
 
 extension AuditRecord {
-    /// A record, made at once: the one of a send would be copied by each variable that it came by.
     package init(
         time: Timestamp,
         tenant: String?,
         principal: String,
         action: String,
         outcome: Outcome,
-        requestID: String,
-        tenantUID: UInt64 = 0,
-        method: String = "",
-        targetKind: String = "",
-        targets: [UInt8] = [],
-        object: String? = nil,
-        results: [TargetResult] = [],
-        recipients: Int = 0,
-        accepted: Int = 0,
-        bytes: Int = 0,
-        code: String? = nil,
-        upstreamCode: String? = nil,
-        fcmMessageID: String? = nil,
-        messageID: String? = nil,
-        traceID: String? = nil
+        requestID: String
     ) {
-        self.time = time
-        self.tenant = tenant
-        self.principal = principal
-        self.action = action
-        self.outcome = outcome
-        self.requestID = requestID
-        self.tenantUID = tenantUID
-        self.method = method
-        self.targetKind = targetKind
-        self.targets = targets
-        self.object = object
-        self.results = results
-        self.recipients = recipients
-        self.accepted = accepted
-        self.bytes = bytes
-        self.code = code
-        self.upstreamCode = upstreamCode
-        self.fcmMessageID = fcmMessageID
-        self.messageID = messageID
-        self.traceID = traceID
+        (self.time, self.tenant, self.principal) = (time, tenant, principal)
+        (self.action, self.outcome, self.requestID) = (action, outcome, requestID)
+    }
+
+    /// The record of a send. A function and not an initialiser: a call of an initialiser in another module copies the
+    /// value.
+    package static func send(
+        time: Timestamp,
+        tenant: String,
+        principal: String,
+        action: Action,
+        outcome: Outcome,
+        requestID: String,
+        tenantUID: UInt64,
+        method: String,
+        targetKind: String,
+        targets: [UInt8],
+        object: String?,
+        results: [TargetResult],
+        recipients: Int,
+        accepted: Int,
+        bytes: Int,
+        code: String?,
+        upstreamCode: String?,
+        fcmMessageID: String?,
+        messageID: String,
+        traceID: String?
+    ) -> AuditRecord {
+        AuditRecord(
+            time: time,
+            tenant: tenant,
+            principal: principal,
+            action: action.rawValue,
+            outcome: outcome,
+            requestID: requestID,
+            tenantUID: tenantUID,
+            method: method,
+            targetKind: targetKind,
+            targets: targets,
+            object: object,
+            results: results,
+            recipients: recipients,
+            accepted: accepted,
+            bytes: bytes,
+            code: code,
+            upstreamCode: upstreamCode,
+            fcmMessageID: fcmMessageID,
+            messageID: messageID,
+            traceID: traceID
+        )
     }
 
     /// The record of what the gateway itself, or a command, has done.

@@ -86,7 +86,9 @@ struct HTTP2ResponseReader {
     private let limits: Limits
     private let method: HTTPRequest.Method
     private var block = Block()
+    /// The final head, until the answer is complete.
     private var head: HTTPClientResponse.Head?
+    private var statedLength: HTTPContentLength?
     private var headBytes = 0
     private var body = ByteBuffer()
     private var informationalHeads = 0
@@ -108,7 +110,7 @@ struct HTTP2ResponseReader {
 
     /// True if any part of an answer has arrived, including an interim one.
     var hasBegun: Bool {
-        self.head != nil || self.informationalHeads > 0
+        self.headBytes > 0 || self.informationalHeads > 0
     }
 
     var heldBytes: Int { self.headBytes + self.body.readableBytes }
@@ -152,8 +154,7 @@ struct HTTP2ResponseReader {
     }
 
     mutating func endBlock(endsStream: Bool) -> Step {
-        let block = self.block
-        self.block = Block()
+        let block = exchange(&self.block, with: Block())
         guard !block.hasFailed else { return block.isTooLarge ? .tooLarge : .malformed }
         guard self.head == nil else { return endsStream ? self.end() : .malformed }
         switch block.status {
@@ -161,6 +162,7 @@ struct HTTP2ResponseReader {
             self.informationalHeads += 1
             return self.informationalHeads <= HTTPClientCore.maxInformationalHeads ? .incomplete : .malformed
         case .some(let status) where (200...599).contains(status):
+            self.statedLength = block.fields.bytes(of: .contentLength).map { HTTPContentLength($0.span) }
             self.head = HTTPClientResponse.Head(status: HTTPResponse.Status(code: status), fields: block.fields)
             self.headBytes = block.bytes
             if endsStream { return self.end() }
@@ -186,20 +188,13 @@ struct HTTP2ResponseReader {
 
     /// The stream has ended.
     mutating func end() -> Step {
-        guard let head = self.head else { return .malformed }
-        if case .bytes(let count)? = self.statedLength, count != self.body.readableBytes, !self.isBodiless {
-            return .malformed
+        guard let head = self.head.take() else { return .malformed }
+        if case .bytes(let count)? = self.statedLength, count != self.body.readableBytes {
+            // The length of a body that does not follow (RFC 9110, section 8.6).
+            let isBodiless = self.method == .head || head.status == .notModified
+            guard isBodiless, self.body.readableBytes == 0 else { return .malformed }
         }
         return .complete(HTTPClientResponse(head, body: self.body))
-    }
-
-    /// True if the length is that of a body that does not follow (RFC 9110, section 8.6).
-    private var isBodiless: Bool {
-        self.body.readableBytes == 0 && (self.method == .head || self.head?.status == .notModified)
-    }
-
-    private var statedLength: HTTPContentLength? {
-        self.head?.fields.bytes(of: .contentLength).map { HTTPContentLength($0.span) }
     }
 
     private static let status = Array(":status".utf8)

@@ -95,8 +95,8 @@ final class HTTPClientExchange: Sendable {
         case finished
     }
 
-    /// Its functions change the phase in place, because a copy of the phase retains its parts. They may cancel a timer
-    /// meanwhile: that calls nothing back.
+    /// Two functions take the old phase out, because a copy would retain its parts. They may cancel a timer meanwhile,
+    /// which calls nothing back.
     private struct State {
         private(set) var phase = Phase.created
         private var refusals = 0
@@ -114,10 +114,15 @@ final class HTTPClientExchange: Sendable {
         }
 
         mutating func run(on connection: HTTPClientConnection) -> Bool {
-            guard case .waiting(let continuation, let timeout) = self.phase else { return false }
-            timeout?.cancel()
-            self.phase = .running(continuation, connection)
-            return true
+            switch exchange(&self.phase, with: .finished) {
+            case .waiting(let continuation, let timeout):
+                timeout?.cancel()
+                self.phase = .running(continuation, connection)
+                return true
+            case let other:
+                self.phase = other
+                return false
+            }
         }
 
         mutating func waitAgain(maxRefusals: Int) -> Bool {
@@ -129,9 +134,7 @@ final class HTTPClientExchange: Sendable {
 
         /// Returns the continuation of a caller that waits for its result.
         mutating func finish() -> CheckedContinuation<Outcome, Never>? {
-            var last = Phase.finished
-            swap(&last, &self.phase)
-            switch last {
+            switch exchange(&self.phase, with: .finished) {
             case .created, .finished:
                 return nil
             case .waiting(let continuation, let timeout):

@@ -73,7 +73,7 @@ package struct HTTPFieldLines: Sendable {
     /// The length in bytes of the longest head whose offsets fit a ``Line``.
     static let maxHeadBytes = Int(UInt16.max)
 
-    private var head: ByteBuffer
+    private var head = ByteBuffer()
     private var lines: [Line] = []
     /// The bits of all names. Most look-ups are for a field that is missing, and end here.
     private var bits: UInt64 = 0
@@ -85,18 +85,22 @@ package struct HTTPFieldLines: Sendable {
     ///
     /// A line is a token, a colon, text and CR LF. White space around the text is not part of it (RFC 9112, section 5).
     /// Folded lines, white space before the colon, control characters and other line ends are malformed.
-    init?(parsing head: ByteBuffer, from start: Int) {
+    ///
+    /// A function and not an initialiser: a failable initialiser copies its value.
+    static func parse(_ head: ByteBuffer, from start: Int) -> HTTPFieldLines? {
         guard head.readableBytes <= Self.maxHeadBytes else { return nil }
-        self.head = head
-        self.lines.reserveCapacity(12)
+        var lines: [Line] = []
+        lines.reserveCapacity(12)
+        var bits: UInt64 = 0
         let bytes = head.readableBytesUInt8Span
         var index = start
         while !bytes.endsLine(at: index) {
             guard let line = Self.line(in: bytes, at: &index) else { return nil }
-            self.lines.append(line)
-            self.bits |= Self.bit(first: bytes[line.name.lowerBound], count: line.nameCount)
+            lines.append(line)
+            bits |= Self.bit(first: bytes[line.name.lowerBound], count: line.nameCount)
         }
         guard index + 2 == bytes.count else { return nil }
+        return HTTPFieldLines(head: head, lines: lines, bits: bits)
     }
 
     private static func line(in bytes: Span<UInt8>, at index: inout Int) -> Line? {
@@ -118,7 +122,9 @@ package struct HTTPFieldLines: Sendable {
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == HTTPGrammar.space || byte == HTTPGrammar.tab
     }
+}
 
+extension HTTPFieldLines {
     /// The lines of fields that were not received, at most ``maxHeadBytes``.
     package init(_ fields: HTTPFields) {
         var head = ByteBuffer()
@@ -137,13 +143,8 @@ package struct HTTPFieldLines: Sendable {
 
     /// Starts without lines, and reserves room for a head.
     init(headBytes: Int) {
-        self.head = ByteBuffer()
         self.head.reserveCapacity(headBytes)
         self.lines.reserveCapacity(16)
-    }
-
-    init() {
-        self.head = ByteBuffer()
     }
 
     /// Adds a line of a valid name and value. Returns false if the head becomes too long.

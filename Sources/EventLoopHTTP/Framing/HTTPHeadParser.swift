@@ -67,7 +67,7 @@ enum HTTPHeadParser {
 
     static func request(_ head: ByteBuffer, maxURIBytes: Int) throws(HTTPServerRefusal) -> AcceptedRequest {
         let line = try RequestLine(head.readableBytesUInt8Span, maxURIBytes: maxURIBytes)
-        guard let fields = HTTPFieldLines(parsing: head, from: line.end) else {
+        guard let fields = HTTPFieldLines.parse(head, from: line.end) else {
             throw .badRequest(reason: "A header field is malformed.")
         }
         let host = try Self.host(fields, head)
@@ -224,7 +224,7 @@ enum HTTPHeadParser {
         maxBodyBytes: Int
     ) throws(HTTPClientError.Code) -> AcceptedResponse? {
         guard let line = StatusLine(head.readableBytesUInt8Span),
-            let fields = HTTPFieldLines(parsing: head, from: line.end)
+            let fields = HTTPFieldLines.parse(head, from: line.end)
         else { throw .invalidResponse }
         switch line.code {
         case 101: throw .invalidResponse  // No request offers an upgrade.

@@ -42,55 +42,44 @@ struct HTTPOutgoingResponse: HTTPOutgoingMessage {
         case close
     }
 
-    private let status: HTTPResponse.Status
-    private let phrase: String
-    private let headers: HTTPHeaderLines
-    private let contentLength: Int?
-    private let connection: Connection
-    private let date: [UInt8]
-    let body: ByteBuffer
+    let response: HTTPServerResponse
+    var omitsBody = false
+    let connection: Connection
+    /// The line `Date`.
+    let date: [UInt8]
 
-    /// Replaces an informational status by 500, since no final answer would follow it. `date` is the line `Date`.
-    init(_ response: HTTPServerResponse, omitsBody: Bool, connection: Connection, date: [UInt8]) {
-        self.date = date
-        self.connection = connection
-        self.headers = response.headers
-        switch response.status.code {
-        case 200...599:
-            self.status = response.status
-        default:
-            self.status = .internalServerError
-        }
-        self.phrase = self.status == .ok ? "OK" : Self.phrase(of: self.status)
-        // RFC 9110, section 8.6: 204 has no length, and 304 would have that of another answer.
-        if self.status == .noContent || self.status == .notModified {
-            self.contentLength = nil
-            self.body = ByteBuffer()
-        } else {
-            self.contentLength = response.body.readableBytes
-            self.body = omitsBody ? ByteBuffer() : response.body
-        }
+    /// The status that is written: 500 in place of one that is not final, because no final answer would follow it.
+    private var status: HTTPResponse.Status {
+        (200...599).contains(self.response.status.code) ? self.response.status : .internalServerError
     }
 
+    /// False for 204, which has no length, and 304, whose length would be that of another answer (RFC 9110, section 8.6).
+    /// Such an answer has no body either.
+    private var hasLength: Bool { self.response.status != .noContent && self.response.status != .notModified }
+
+    var body: ByteBuffer { self.omitsBody || !self.hasLength ? ByteBuffer() : self.response.body }
+
+    /// 128 covers the fixed parts and a usual phrase.
     var headBytes: Int {
-        96 + self.date.count + self.phrase.utf8.count + self.headers.bytes.count
+        128 + self.date.count + self.response.status.reasonPhrase.utf8.count + self.response.headers.bytes.count
     }
 
     func writeHead(to bytes: inout ByteBuffer) {
-        if self.status == .ok {
+        if self.response.status == .ok {
             bytes.writeStaticString("HTTP/1.1 200 OK\r\n")
         } else {
+            let status = self.status
             bytes.writeStaticString("HTTP/1.1 ")
-            bytes.writeString(String(self.status.code))
+            bytes.writeString(String(status.code))
             bytes.writeStaticString(" ")
-            bytes.writeString(self.phrase)
+            bytes.writeString(Self.phrase(of: status))
             bytes.writeStaticString("\r\n")
         }
         bytes.writeBytes(self.date)
-        bytes.writeBytes(self.headers.bytes)
-        if let contentLength {
+        bytes.writeBytes(self.response.headers.bytes)
+        if self.hasLength {
             bytes.writeStaticString("Content-Length: ")
-            bytes.writeString(String(contentLength))
+            bytes.writeString(String(self.response.body.readableBytes))
             bytes.writeStaticString("\r\n")
         }
         switch self.connection {

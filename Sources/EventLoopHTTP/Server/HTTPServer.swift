@@ -230,7 +230,7 @@ package final class HTTPServer: Sendable {
         }
 
         func channelActive(context: ChannelHandlerContext) {
-            context.send(HTTPOutgoingResponse(self.response, omitsBody: false, connection: .close, date: self.date))
+            context.send(HTTPOutgoingResponse(response: self.response, connection: .close, date: self.date))
             context.close(promise: nil)
         }
     }

@@ -149,7 +149,12 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             self.abort()
             return
         }
-        self.info.clientNames = Self.names(in: certificate)
+        self.info = HTTPServerRequest.ConnectionInfo(
+            remoteAddress: self.info.remoteAddress,
+            isTLS: self.info.isTLS,
+            clientNames: Self.names(in: certificate),
+            eventLoop: self.info.eventLoop
+        )
     }
 
     var isAnswering: Bool {
@@ -467,7 +472,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         guard let context = self.context else { return }
         let now = context.eventLoop.now
         let message = HTTPOutgoingResponse(
-            response,
+            response: response,
             omitsBody: omitsBody,
             connection: closes ? .close : isHTTP10 ? .keepAlive : .unmentioned,
             date: self.loop.date(at: now)

@@ -9,14 +9,14 @@ package protocol HTTPServerResponder: Sendable {
 
 /// A request that passed the server's checks, with its whole body.
 package struct HTTPServerRequest: Sendable {
-    /// The connection of a request.
-    package struct ConnectionInfo: Sendable {
+    /// The connection of a request. A class, so that each request holds one reference, and not a copy of each part.
+    package final class ConnectionInfo: Sendable {
         /// The peer's IP address as text, without the port; nil if the peer has none.
         package let remoteAddress: String?
         package let isTLS: Bool
         /// The names in the client's verified certificate: DNS names in lower case, and URIs. Read once after the
         /// handshake; empty without a certificate.
-        package internal(set) var clientNames: [String]
+        package let clientNames: [String]
         /// The loop of the connection and its requests' tasks.
         package let eventLoop: any EventLoop
 

@@ -89,6 +89,8 @@ package struct Notification: Sendable, Hashable {
             if let index = self.texts.firstIndex(where: { $0.key == key }) {
                 if let newValue { self.texts[index].value = newValue } else { self.texts.remove(at: index) }
             } else if let newValue {
+                // Most have a title and a body.
+                if self.texts.isEmpty { self.texts.reserveCapacity(2) }
                 self.texts.append(Text(key: key, value: newValue))
             }
         }

@@ -281,7 +281,11 @@ extension SendResult {
     package init(_ reading: V1Reading) {
         switch reading.answer {
         case .accepted:
-            self.init([reading.outcome], upstreamCode: reading.upstreamCode, passThrough: reading.passThrough)
+            self.init(
+                .recipients([reading.outcome]),
+                upstreamCode: reading.upstreamCode,
+                passThrough: reading.passThrough
+            )
         case .rejected:
             self.init(gathering: [reading])
             self.passThrough = reading.passThrough

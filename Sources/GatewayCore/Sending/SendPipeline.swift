@@ -421,15 +421,13 @@ extension AuditRecord {
         object: String? = nil,
         at time: Timestamp
     ) -> AuditRecord {
-        let tally = Tally(of: outcome.result, recipients: command.recipientCount, isList: command.target.isList)
-        let action: AuditRecord.Action = command.message.dryRun ? .messageValidate : .messageSend
+        let tally = outcome.result.tally(recipients: command.recipientCount, isList: command.target.isList)
         let retired = outcome.refusedAsRetired
-        // At once: the record of every send would be copied by each initialiser that it came by, and by each variable.
-        return AuditRecord(
+        return .send(
             time: time,
             tenant: command.principal.profile.id.text,
             principal: command.principal.auditName,
-            action: action.rawValue,
+            action: command.message.dryRun ? .messageValidate : .messageSend,
             outcome: tally.outcome,
             requestID: command.origin.requestID,
             tenantUID: command.principal.profile.uid,
@@ -459,31 +457,34 @@ private struct Tally {
     /// One for each recipient of a list.
     var results: [AuditRecord.TargetResult] = []
 
-    init(of result: SendResult, recipients: Int, isList: Bool) {
-        self.recipients = recipients
-        switch result.answer {
+    var outcome: AuditRecord.Outcome {
+        self.accepted == 0 ? .rejected : self.accepted == self.recipients ? .accepted : .partial
+    }
+}
+
+extension SendResult {
+    fileprivate func tally(recipients: Int, isList: Bool) -> Tally {
+        var tally = Tally(recipients: recipients)
+        switch self.answer {
         case .refused(let refusal):
-            self.code = refusal.code.rawValue
+            tally.code = refusal.code.rawValue
         case .group(let group):
-            self.recipients = group.success + group.failure
-            self.accepted = group.success
-            self.fcmMessageID = group.messageID
+            tally.recipients = group.success + group.failure
+            tally.accepted = group.success
+            tally.fcmMessageID = group.messageID
         case .recipients(let outcomes):
-            if isList { self.results = outcomes.map(AuditRecord.TargetResult.init) }
+            if isList { tally.results = outcomes.map(AuditRecord.TargetResult.init) }
             for outcome in outcomes {
                 switch outcome {
                 case .accepted(let acceptance):
-                    self.accepted += 1
-                    if outcomes.count == 1 { self.fcmMessageID = acceptance.messageID }
+                    tally.accepted += 1
+                    if outcomes.count == 1 { tally.fcmMessageID = acceptance.messageID }
                 case .rejected(let rejection):
-                    self.code = self.code ?? rejection.code.rawValue
+                    tally.code = tally.code ?? rejection.code.rawValue
                 }
             }
         }
-    }
-
-    var outcome: AuditRecord.Outcome {
-        self.accepted == 0 ? .rejected : self.accepted == self.recipients ? .accepted : .partial
+        return tally
     }
 }
 

@@ -21,7 +21,7 @@ extension Exchange {
     /// Throws `precondition_failed` if the request's `If-Match` does not name the representation; `nil` means that none
     /// exists.
     func requireMatch(_ representation: ByteBuffer?) throws(GatewayError) {
-        guard let wanted = self.fields[.ifMatch] else { return }
+        guard let wanted = self[.ifMatch] else { return }
         if let representation, EntityTag.of(representation).isNamed(in: wanted) { return }
         throw GatewayError(.preconditionFailed, "It has changed since it was read; read it again and repeat the change")
     }

@@ -117,7 +117,7 @@ struct LegacyGroups: Endpoint {
     }
 
     func read(_ exchange: Exchange) throws -> GroupRequest {
-        let senderID = exchange.fields[.projectID]
+        let senderID = exchange[.projectID]
         let tenant = try exchange.caller.profile.tenant
         guard senderID == nil || senderID == tenant.senderID else {
             throw Refusal(.forbidden)

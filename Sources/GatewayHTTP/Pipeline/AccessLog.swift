@@ -78,7 +78,7 @@ extension AccessLog {
             body("route", .text(self.route ?? "none"))
             body("status", .number(self.status))
             if let code = self.code { body("code", .text(code)) }
-            body("duration_us", .number(Int(self.duration.nanoseconds / 1_000)))
+            body("duration_us", .number(Int(self.duration.microseconds)))
             body("bytes_in", .number(self.bytesIn))
             body("bytes_out", .number(self.bytesOut))
             if let tenant = self.tenant { body("tenant", .text(tenant)) }

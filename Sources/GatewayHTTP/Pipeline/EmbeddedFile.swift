@@ -27,7 +27,7 @@ struct EmbeddedFile: Sendable {
     func response(to exchange: Exchange) -> HTTPServerResponse {
         // Another version of the gateway has another file at the same address.
         var headers: HTTPHeaderLines = [.eTag: self.entityTag.text, .cacheControl: "no-cache"]
-        if let known = exchange.fields[.ifNoneMatch], self.entityTag.isNamed(in: known) {
+        if let known = exchange[.ifNoneMatch], self.entityTag.isNamed(in: known) {
             return HTTPServerResponse(status: .notModified, headers: headers)
         }
         headers.append(.contentType, self.contentType)

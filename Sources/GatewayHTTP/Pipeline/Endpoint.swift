@@ -147,8 +147,10 @@ struct Exchange: Sendable {
     /// The key that makes a send repeatable.
     var idempotencyKey: IdempotencyKey?
 
-    var fields: HTTPFieldLines { self.request.head.fields }
-    var contentType: String? { self.fields[.contentType] }
+    var contentType: String? { self[.contentType] }
+
+    /// The value of a header field.
+    subscript(_ field: HTTPFieldKey) -> String? { self.request.head.fields[field] }
 
     /// The caller of a tenant's endpoint.
     var caller: Caller {

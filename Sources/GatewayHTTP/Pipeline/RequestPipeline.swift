@@ -68,32 +68,33 @@ struct RequestPipeline: Sendable {
         by endpoint: E
     ) async -> HTTPServerResponse {
         var exchange = self.began(request, parameters)
+        var response: HTTPServerResponse
         switch self.read(&exchange, endpoint) {
         case .work(let work, let load):
-            if let response = self.enter(exchange, load, endpoint.route) {
-                return self.finished(response, to: exchange, endpoint.route)
+            if let refusal = self.enter(exchange, load, endpoint.route) {
+                response = refusal
+            } else {
+                do {
+                    response = try await endpoint.perform(work, for: exchange)
+                } catch {
+                    response = self.refusal(error, exchange, endpoint.route)
+                }
+                self.leave(exchange, load)
             }
-            let response: HTTPServerResponse
-            do {
-                response = try await endpoint.perform(work, for: exchange)
-            } catch {
-                response = self.refusal(error, exchange, endpoint.route)
-            }
-            self.leave(exchange, load)
-            return self.finished(response, to: exchange, endpoint.route)
         case .forbidden(let principal, let action, let scope):
-            let response = await self.forbid(principal, action, lacking: scope, exchange, endpoint.route)
-            return self.finished(response, to: exchange, endpoint.route)
-        case .guess(let response, let pause):
+            response = await self.forbid(principal, action, lacking: scope, exchange, endpoint.route)
+        case .guess(let refusal, let pause):
             await self.record(.unauthenticated, at: exchange.request.connection.remoteAddress, exchange)
             await pause()
-            return self.finished(response, to: exchange, endpoint.route)
-        case .unentitled(let response, let name):
+            response = refusal
+        case .unentitled(let refusal, let name):
             await self.record(.forbidden, at: name, exchange)
-            return self.finished(response, to: exchange, endpoint.route)
-        case .answered(let response):
-            return self.finished(response, to: exchange, endpoint.route)
+            response = refusal
+        case .answered(let answer):
+            response = answer
         }
+        self.finish(&response, to: exchange, endpoint.route)
+        return response
     }
 
     /// Answers a request to an unknown address.
@@ -257,15 +258,14 @@ struct RequestPipeline: Sendable {
 
     /// Reads the fields that mean the same on all routes with a credential.
     private func readFields(of exchange: inout Exchange, _ route: Route) throws(Refusal) {
-        let fields = exchange.fields
-        if route.dialect.refusesEncodedBodies, let encoding = fields[.contentEncoding], !encoding.isEmpty,
+        if route.dialect.refusesEncodedBodies, let encoding = exchange[.contentEncoding], !encoding.isEmpty,
             encoding.lowercased() != "identity"
         {
             throw Refusal(.unsupportedMediaType, "The body must be sent without Content-Encoding")
         }
         if let limit = self.requestDeadline?.current {
             var timeout = limit
-            if let text = fields[.requestTimeout] {
+            if let text = exchange[.requestTimeout] {
                 guard let milliseconds = Int(digits: text), milliseconds > 0 else {
                     throw Refusal(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
                 }
@@ -273,10 +273,10 @@ struct RequestPipeline: Sendable {
             }
             exchange.deadline = exchange.arrival + timeout
         }
-        guard fields[.idempotencyKey] != nil else { return }
+        guard exchange[.idempotencyKey] != nil else { return }
         // Elsewhere the key would have no effect, and ignoring it would break a promise that callers rely on.
         guard route.isSend else { throw Refusal(.badRequest, "Only sends accept Idempotency-Key; leave it out here") }
-        exchange.idempotencyKey = try IdempotencyKey(in: fields)
+        exchange.idempotencyKey = try IdempotencyKey(in: exchange.request.head.fields)
     }
 
     // MARK: Load
@@ -322,13 +322,19 @@ struct RequestPipeline: Sendable {
         return route.dialect.response(toFailure: Refusal(.internalError))
     }
 
-    /// Measures and logs a request, ends its trace, and adds the fields that every answer has.
-    @inline(never)  // Keeps the frame small.
+    /// Finishes the answer to a request that no endpoint serves.
     private func finished(
         _ response: consuming HTTPServerResponse,
         to exchange: Exchange,
         _ route: Route?
     ) -> HTTPServerResponse {
+        self.finish(&response, to: exchange, route)
+        return response
+    }
+
+    /// Measures and logs a request, ends its trace, and adds the fields that every answer has.
+    @inline(never)  // Keeps the frame small.
+    private func finish(_ response: inout HTTPServerResponse, to exchange: Exchange, _ route: Route?) {
         let duration = Uptime.now - exchange.arrival
         let summary = response.summary
         let method = exchange.request.head.method.rawValue
@@ -344,7 +350,6 @@ struct RequestPipeline: Sendable {
             AccessLog.Entry.line(exchange, summary, route, in: duration).end(trace, exchange.request)
         }
         response.headers.append(.requestID, exchange.requestID)
-        return response
     }
 }
 

@@ -139,7 +139,7 @@ struct BatchRoutes {
             by: caller
         )
         let cursor = page.next.map { Cursor.text(of: "\($0.chunk)/\($0.place)") }
-        guard exchange.fields[.accept]?.contains("application/x-ndjson") == true else {
+        guard exchange[.accept]?.contains("application/x-ndjson") == true else {
             var writer = JSONWriter()
             writer.beginObject()
             writer.beginArray("results")

@@ -22,8 +22,9 @@ struct SendMessage: SendEndpoint {
     func read(_ exchange: Exchange) throws -> Sending<AnswerWriter> {
         let members = try exchange.members()
         let (target, message) = try SendBody.read(members)
-        let idempotent = exchange.idempotencyKey.map { key in
-            IdempotentRequest(
+        var idempotent: IdempotentRequest?
+        if let key = exchange.idempotencyKey {
+            idempotent = IdempotentRequest(
                 key: key,
                 route: .messages,
                 method: "POST",
@@ -36,7 +37,7 @@ struct SendMessage: SendEndpoint {
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
         }
-        if let preferences = exchange.fields[.prefer], Self.wantsLater(preferences) {
+        if let preferences = exchange[.prefer], Self.wantsLater(preferences) {
             return self.later(command, members, exchange)
         }
         return Sending(command: command, idempotent: idempotent, writer: AnswerWriter(target: command.target))
